@@ -1,4 +1,6 @@
-"""``python -m bench [throughput|deployment|hosted|nexmark|match|startup|chain|kernels]``: all of them without a word."""
+"""``python -m bench [throughput|deployment|hosted|nexmark|match|startup|chain|kernels]``: all of them
+without a word.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*names, []], help="which benches (all)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure (3)")
-    parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)")
-    parser.add_argument("--events", type=int, default=2_000_000, help="how many events Nexmark runs over (2 million)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)"
+    )
+    parser.add_argument(
+        "--events", type=int, default=2_000_000, help="how many events Nexmark runs over (2 million)"
+    )
     parser.add_argument("--queries", default="", help="which Nexmark queries, such as q0,q3 (all)")
     arguments = parser.parse_args()
     which = arguments.which or names
@@ -26,7 +32,12 @@ def main() -> None:
     if "hosted" in which:
         hosted.report(data.events(arguments.folder), data.ROWS, arguments.runs)
     if "nexmark" in which:
-        nexmark.report(arguments.folder, arguments.events, [name for name in arguments.queries.split(",") if name], arguments.runs)
+        nexmark.report(
+            arguments.folder,
+            arguments.events,
+            [name for name in arguments.queries.split(",") if name],
+            arguments.runs,
+        )
     if "match" in which:
         match.report(arguments.runs)
     if "chain" in which:

@@ -1,7 +1,9 @@
-"""``python -m bench.backfill``: queries over ten million rows of a past, replayed and begun with their history; equal, and how much sooner.
+"""``python -m bench.backfill``: queries over ten million rows of a past, replayed and begun with their
+history; equal, and how much sooner.
 
-Times are from the statement to the end of a job that has then written and committed everything; processor seconds are of this process (not of
-Spark's). Spark is started, and has compiled its first query, before anything is timed.
+Times are from the statement to the end of a job that has then written and committed everything; processor
+seconds are of this process (not of Spark's). Spark is started, and has compiled its first query, before
+anything is timed.
 """
 
 from __future__ import annotations
@@ -16,7 +18,10 @@ from pathlib import Path
 from bench.past import COLUMNS, ROWS, past
 
 QUERIES = {
-    "counts of 1,000 keys": ("k BIGINT, n BIGINT, s BIGINT", "SELECT k, COUNT(*), SUM(v) FROM past GROUP BY k"),
+    "counts of 1,000 keys": (
+        "k BIGINT, n BIGINT, s BIGINT",
+        "SELECT k, COUNT(*), SUM(v) FROM past GROUP BY k",
+    ),
     "counts of 1,000 keys by hour": (
         "k BIGINT, until TIMESTAMP(3), n BIGINT, s BIGINT",
         "SELECT k, window_end, COUNT(*), SUM(v) FROM TUMBLE(TABLE past, DESCRIPTOR(ts), INTERVAL '1' HOUR) GROUP BY k, window_start, window_end",
@@ -42,14 +47,22 @@ class Took:
 
 
 def ran(folder: Path, query: str, columns: str, out: Path, parallelism: int, backend: str | None) -> Took:
-    """Run a query into Parquet files, with its history computed by a backend or without, and wait for its end."""
+    """Run a query into Parquet files, with its history computed by a backend or without, and wait for its
+    end.
+    """
     import penstock
 
-    with penstock.connect(settings={"parallelism.default": str(parallelism), "execution.runtime-mode": "streaming"}) as connection:
+    with penstock.connect(
+        settings={"parallelism.default": str(parallelism), "execution.runtime-mode": "streaming"}
+    ) as connection:
         for setting in (f"'bounded.backend' = '{backend or 'duckdb'}'", "'table.dml-sync' = 'true'"):
             connection.execute(f"SET {setting}")
-        options = f"'connector' = 'filesystem', 'path' = '{folder}', 'format' = 'parquet', 'source.replay' = 'true'"
-        connection.execute(f"CREATE TEMPORARY TABLE past ({COLUMNS}, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) WITH ({options})")
+        options = (
+            f"'connector' = 'filesystem', 'path' = '{folder}', 'format' = 'parquet', 'source.replay' = 'true'"
+        )
+        connection.execute(
+            f"CREATE TEMPORARY TABLE past ({COLUMNS}, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) WITH ({options})"
+        )
         options = f"'connector' = 'filesystem', 'path' = '{out}', 'format' = 'parquet', 'changelog.mode' = 'retract'"
         connection.execute(f"CREATE TEMPORARY TABLE result ({columns}) WITH ({options})")
         if backend == "spark":
@@ -63,7 +76,9 @@ def _warm(folder: Path) -> None:
     """Start Spark, if it is not, and have it read a file."""
     from penstock.engine.bounded.spark.sessions import SESSIONS
 
-    SESSIONS.new("UTC").read.parquet(next(folder.resolve().glob("*.parquet")).as_uri()).groupBy("k").count().toArrow()
+    SESSIONS.new("UTC").read.parquet(next(folder.resolve().glob("*.parquet")).as_uri()).groupBy(
+        "k"
+    ).count().toArrow()
 
 
 def same(one: Path, other: Path) -> bool:
@@ -82,7 +97,9 @@ def same(one: Path, other: Path) -> bool:
 def report(folder: Path, rows: int, parallelism: int, backends: list[str], wanted: str) -> None:
     """Print one line per query and backend."""
     source = past(folder, rows)
-    print(f"{rows:,} rows, {parallelism} subtasks    replay s (cpu s)    with history s (cpu s)   sooner   equal")
+    print(
+        f"{rows:,} rows, {parallelism} subtasks    replay s (cpu s)    with history s (cpu s)   sooner   equal"
+    )
     for name, (columns, query) in QUERIES.items():
         if wanted not in name:
             continue
@@ -91,7 +108,10 @@ def report(folder: Path, rows: int, parallelism: int, backends: list[str], wante
             for backend in backends:
                 out = Path(scratch) / backend
                 history = ran(source, query, columns, out, parallelism, backend)
-                ratio, equal = replay.wall_s / history.wall_s, "yes" if same(Path(scratch) / "replay", out) else "NO"
+                ratio, equal = (
+                    replay.wall_s / history.wall_s,
+                    "yes" if same(Path(scratch) / "replay", out) else "NO",
+                )
                 told = f"{replay.wall_s:7.2f} ({replay.cpu_s:5.2f})    {history.wall_s:7.2f} ({history.cpu_s:5.2f})   {ratio:5.1f} x   {equal}"
                 print(f"{name:34} {backend:7} {told}", flush=True)
                 shutil.rmtree(out)
@@ -101,12 +121,20 @@ def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench.backfill", description=__doc__)
     parser.add_argument("--rows", type=int, default=ROWS, help="how many rows of a past (10 million)")
-    parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where they are kept (out/bench)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/bench"), help="where they are kept (out/bench)"
+    )
     parser.add_argument("--parallelism", type=int, default=2, help="subtasks (2)")
     parser.add_argument("--backends", default="duckdb,spark", help="duckdb,spark")
     parser.add_argument("--query", default="", help="only queries whose name has this in it")
     arguments = parser.parse_args()
-    report(arguments.folder, arguments.rows, arguments.parallelism, arguments.backends.split(","), arguments.query)
+    report(
+        arguments.folder,
+        arguments.rows,
+        arguments.parallelism,
+        arguments.backends.split(","),
+        arguments.query,
+    )
 
 
 if __name__ == "__main__":

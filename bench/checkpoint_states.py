@@ -1,4 +1,6 @@
-"""The states whose checkpoints ``bench.checkpoints`` measures: each with what touches keys of it, and how many keys make 10 MB."""
+"""The states whose checkpoints ``bench.checkpoints`` measures: each with what touches keys of it, and how
+many keys make 10 MB.
+"""
 
 from __future__ import annotations
 
@@ -61,19 +63,25 @@ def _context() -> Context:
 
 def _timed(keys: np.ndarray, time_us: int) -> Batch:
     times = pa.array(np.full(keys.size, time_us)).view(pa.timestamp("us"))
-    return Batch(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(keys), times], schema=_TIMED.to_arrow()))
+    return Batch(
+        pa.RecordBatch.from_arrays([pa.array(keys), pa.array(keys), times], schema=_TIMED.to_arrow())
+    )
 
 
 def aggregate() -> Measured:
     """Return a group aggregate."""
     source = Schema((Field("k", BIGINT), Field("v", BIGINT)))
     schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT)))
-    operator = GroupAggregateOperator(GroupAggregateSpec("op", "group", schema, source, (0,), _CALLS, Phase.SINGLE, False), JobOptions())
+    operator = GroupAggregateOperator(
+        GroupAggregateSpec("op", "group", schema, source, (0,), _CALLS, Phase.SINGLE, False), JobOptions()
+    )
     operator.open(_context())
 
     def touch(keys: np.ndarray) -> None:
         column = pa.array(keys)
-        operator.on_batch(Batch(pa.RecordBatch.from_arrays([column, column], names=["k", "v"])), 0, _Dropped())
+        operator.on_batch(
+            Batch(pa.RecordBatch.from_arrays([column, column], names=["k", "v"])), 0, _Dropped()
+        )
         operator.before_barrier(0, _Dropped())
 
     return Measured(operator.keyed_states(), touch, STATE_BYTES // 40)
@@ -97,19 +105,39 @@ def windows(kind: WindowKind) -> Measured:
     """Return the windows of an aggregate, an hour long, or its sessions."""
     step_us = _HOUR_US // 4 if kind is WindowKind.HOP else 0
     schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT), *window_fields()))
-    spec = WindowAggregateSpec("op", "window", schema, _TIMED, Windowing(kind, 2, _HOUR_US, step_us), (0,), _CALLS, Phase.SINGLE, True)
-    operator = (SessionAggregateOperator if kind is WindowKind.SESSION else WindowAggregateOperator)(spec, JobOptions())
+    spec = WindowAggregateSpec(
+        "op",
+        "window",
+        schema,
+        _TIMED,
+        Windowing(kind, 2, _HOUR_US, step_us),
+        (0,),
+        _CALLS,
+        Phase.SINGLE,
+        True,
+    )
+    operator = (SessionAggregateOperator if kind is WindowKind.SESSION else WindowAggregateOperator)(
+        spec, JobOptions()
+    )
     operator.open(_context())
-    return Measured(operator.keyed_states(), lambda keys: operator.on_batch(_timed(keys, 1), 0, _Dropped()), STATE_BYTES // 56)
+    return Measured(
+        operator.keyed_states(),
+        lambda keys: operator.on_batch(_timed(keys, 1), 0, _Dropped()),
+        STATE_BYTES // 56,
+    )
 
 
 def over() -> Measured:
     """Return OVER in time: the last row of each partition and its totals."""
-    lag = AggregateCall("lag", (_V, Literal(BIGINT, False, value=1), Literal(BIGINT, True, value=None)), BIGINT)
+    lag = AggregateCall(
+        "lag", (_V, Literal(BIGINT, False, value=1), Literal(BIGINT, True, value=None)), BIGINT
+    )
     calls = (_CALLS[1], lag)
     schema = Schema((*_TIMED.fields, Field("s", BIGINT), Field("l", BIGINT)))
     order = (SortKey(Column(TIMESTAMP, True, index=2, name="t")),)
-    spec = OverSpec("op", "over", schema, _TIMED, (0,), order, Frame(FrameUnit.ROWS), calls, None, True, 1, True)
+    spec = OverSpec(
+        "op", "over", schema, _TIMED, (0,), order, Frame(FrameUnit.ROWS), calls, None, True, 1, True
+    )
     operator = OverInTimeOperator(spec, JobOptions())
     operator.open(_context())
     clock = [0]

@@ -1,4 +1,6 @@
-"""``python -m bench.checkpoints``: how long rows wait for a snapshot, what a checkpoint writes, how much later rows come, what an interval costs."""
+"""``python -m bench.checkpoints``: how long rows wait for a snapshot, what a checkpoint writes, how much
+later rows come, what an interval costs.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,16 @@ class CountingStorage(LocalStorage):
 
 
 def stalls(runs: int) -> bool:
-    """Print how long a snapshot of 10 MB keeps rows waiting, whole and with 1 % touched, and what it writes; return whether all are short enough.
+    """Print how long a snapshot of 10 MB keeps rows waiting, whole and with 1 % touched, and what it writes;
+    return whether all are short enough.
 
-    ``cpu ms`` is what the thread works of that for a whole one: where it is much less, others were at work on the machine.
+    ``cpu ms`` is what the thread works of that for a whole one: where it is much less, others were at work on
+    the machine.
     """
     times_named = f"{'state of 10 MB':18} {'whole ms':>9} {'cpu ms':>7} {'1 % ms':>7}"
-    print(f"{times_named} {'bytes whole':>12} {'bytes 1 %':>10} {'share':>6} {'fsyncs':>7} {'elsewhere ms':>13}")
+    print(
+        f"{times_named} {'bytes whole':>12} {'bytes 1 %':>10} {'share':>6} {'fsyncs':>7} {'elsewhere ms':>13}"
+    )
     worst = 0.0
     for name, make in STATES.items():
         whole, part, worked, elsewhere, sizes, syncs = [], [], [], [], [0, 0], 0
@@ -57,13 +63,18 @@ def stalls(runs: int) -> bool:
                 layers, writer = Layers(True), SnapshotWriter(storage, 1, 1)
                 for number, times in ((1, whole), (2, part)):
                     started, worked_before = time.perf_counter(), time.thread_time()
-                    frozen = {state: layers.freeze("op", state, kept, number) for state, kept in measured.states.items()}
+                    frozen = {
+                        state: layers.freeze("op", state, kept, number)
+                        for state, kept in measured.states.items()
+                    }
                     times.append((time.perf_counter() - started) * 1e3)
                     worked.append((time.thread_time() - worked_before) * 1e3)
                     started = time.perf_counter()
                     written = writer.write(number, TaskId(0, 0), [OperatorSnapshot("op", frozen)])
                     elsewhere.append((time.perf_counter() - started) * 1e3)
-                    sizes[number - 1] = sum(file.length for file in written.files if f"-c{number}-" in file.name)
+                    sizes[number - 1] = sum(
+                        file.length for file in written.files if f"-c{number}-" in file.name
+                    )
                     layers.complete(number)
                     measured.touch(np.arange(0, measured.keys, TOUCHED))
                 syncs = storage.syncs // 2
@@ -75,12 +86,20 @@ def stalls(runs: int) -> bool:
     return worst <= STALL_MS
 
 
-def run_s(files: Path, question: Question, state: Path, interval: str, rounds: int) -> tuple[float, int, float]:
-    """Return the seconds of a job over the events so many times, its checkpoints, and the longest wait for a snapshot in milliseconds."""
+def run_s(
+    files: Path, question: Question, state: Path, interval: str, rounds: int
+) -> tuple[float, int, float]:
+    """Return the seconds of a job over the events so many times, its checkpoints, and the longest wait for
+    a snapshot in milliseconds.
+    """
     import penstock
 
     with penstock.connect() as connection:
-        settings = {"execution.runtime-mode": "streaming", "execution.checkpointing.interval": interval, "execution.checkpointing.dir": str(state)}
+        settings = {
+            "execution.runtime-mode": "streaming",
+            "execution.checkpointing.interval": interval,
+            "execution.checkpointing.dir": str(state),
+        }
         for key, value in settings.items():
             connection.execute(f"SET '{key}' = '{value}'")
         connection.execute(events_ddl(str(files), watermark=question.watermark))
@@ -98,8 +117,12 @@ def run_s(files: Path, question: Question, state: Path, interval: str, rounds: i
 
 
 def costs(files: Path, pairs: int, interval: str, rounds: int) -> None:
-    """Print interleaved pairs with checkpoints on and off, and off against off, for they show how much is noise."""
-    print(f"{'query':38} {'on/off':>8} {'off/off':>8} {'checkpoints':>12} {'longest wait ms':>16}   (medians of {pairs} pairs, {interval})")
+    """Print interleaved pairs with checkpoints on and off, and off against off, for they show how much is
+    noise.
+    """
+    print(
+        f"{'query':38} {'on/off':>8} {'off/off':>8} {'checkpoints':>12} {'longest wait ms':>16}   (medians of {pairs} pairs, {interval})"
+    )
     for question in [q for q in QUESTIONS if any(word in q.name.lower() for word in QUERIES)]:
         ratios, control, taken, waits = [], [], [], []
         for number in range(pairs + 1):
@@ -117,19 +140,25 @@ def costs(files: Path, pairs: int, interval: str, rounds: int) -> None:
 
 
 def added_latency(pairs: int, seconds: float, rate: int) -> bool:
-    """Print the p99 latency of rows with a checkpoint every second less that without, of a keyed aggregate of 10 MB; return whether it is low."""
+    """Print the p99 latency of rows with a checkpoint every second less that without, of a keyed aggregate
+    of 10 MB; return whether it is low.
+    """
     on, off = [], []
     for number in range(pairs + 1):
         for kept, interval in ((off, "0"), (on, "1 s")):
             with tempfile.TemporaryDirectory() as folder:
-                settings = {"execution.checkpointing.interval": interval, "execution.checkpointing.dir": folder}
+                settings = {
+                    "execution.checkpointing.interval": interval,
+                    "execution.checkpointing.dir": folder,
+                }
                 _, arrivals = paced(1, 10, rate, int(rate * (seconds + WARM_S)), settings, KEPT_KEYS)
             if number:  # the first warms up
                 kept.append(float(np.percentile(arrivals.latencies_ms(WARM_S), 99)))
     added = statistics.median(one - other for one, other in zip(on, off, strict=True))
     told = f"p99 on {statistics.median(on):.1f} ms, off {statistics.median(off):.1f} ms (medians of {pairs} pairs, {rate:,} rows/s)"
     print(
-        f"a checkpoint every second adds {added:.1f} ms of {ADDED_MS:.0f} to p99: {'within' if added <= ADDED_MS else 'TOO MUCH'}; {told}", flush=True
+        f"a checkpoint every second adds {added:.1f} ms of {ADDED_MS:.0f} to p99: {'within' if added <= ADDED_MS else 'TOO MUCH'}; {told}",
+        flush=True,
     )
     return added <= ADDED_MS
 
@@ -139,12 +168,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.checkpoints", description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="runs of each wait (5)")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of each cost; 0: only waits (5)")
-    parser.add_argument("--latency-pairs", type=int, default=3, help="pairs of runs for the latency a checkpoint adds; 0: none (3)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long latency is measured in each run (5)")
-    parser.add_argument("--rate", type=int, default=500_000, help="rows per second while latency is measured (500000)")
+    parser.add_argument(
+        "--latency-pairs",
+        type=int,
+        default=3,
+        help="pairs of runs for the latency a checkpoint adds; 0: none (3)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="how long latency is measured in each run (5)"
+    )
+    parser.add_argument(
+        "--rate", type=int, default=500_000, help="rows per second while latency is measured (500000)"
+    )
     parser.add_argument("--interval", default="5 s", help="between checkpoints (5 s)")
-    parser.add_argument("--rounds", type=int, default=10, help="how many times the events are read in a run (10)")
-    parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)")
+    parser.add_argument(
+        "--rounds", type=int, default=10, help="how many times the events are read in a run (10)"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)"
+    )
     arguments = parser.parse_args()
     within = stalls(arguments.runs)
     if arguments.latency_pairs:

@@ -18,8 +18,9 @@ EVENTS_PER_SECOND = 100_000  # of event time
 def events(folder: Path) -> Path:
     """Write the events unless they are there, and return their folder.
 
-    Columns: ``ts`` TIMESTAMP(6) ascending with up to 500 ms of disorder, ``k`` BIGINT of 100,000 keys, ``v`` BIGINT below 1,000, ``x`` DOUBLE.
-    Row i is in file i mod 4 run-wise, so the files are partitions of one stream, all covering the whole time span.
+    Columns: ``ts`` TIMESTAMP(6) ascending with up to 500 ms of disorder, ``k`` BIGINT of 100,000 keys, ``v``
+    BIGINT below 1,000, ``x`` DOUBLE. Row i is in file i mod 4 run-wise, so the files are partitions of one
+    stream, all covering the whole time span.
     """
     target = folder / f"events-{ROWS}"
     if (target / "_done").exists():
@@ -29,7 +30,9 @@ def events(folder: Path) -> Path:
         rows = ROWS // FILES
         rng = np.random.Generator(np.random.PCG64(number))
         step_us = 1_000_000 * FILES // EVENTS_PER_SECOND
-        ts = 1_700_000_000_000_000 + np.arange(rows, dtype=np.int64) * step_us - rng.integers(0, 500_000, rows)
+        ts = (
+            1_700_000_000_000_000 + np.arange(rows, dtype=np.int64) * step_us - rng.integers(0, 500_000, rows)
+        )
         table = pa.table(
             {
                 "ts": pa.array(ts).cast(pa.timestamp("us")),
@@ -38,6 +41,8 @@ def events(folder: Path) -> Path:
                 "x": rng.random(rows),
             }
         )
-        pq.write_table(table, target / f"part-{number}.parquet", row_group_size=ROWS_PER_GROUP, compression="snappy")
+        pq.write_table(
+            table, target / f"part-{number}.parquet", row_group_size=ROWS_PER_GROUP, compression="snappy"
+        )
     (target / "_done").touch()
     return target

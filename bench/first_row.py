@@ -1,4 +1,5 @@
-"""Start, aggregate an endless stream, and leave the moment its first row is there: the time to that row is the figure, not the tidying after it.
+"""Start, aggregate an endless stream, and leave the moment its first row is there: the time to that row is
+the figure, not the tidying after it.
 
 With the word ``processes``: on two worker processes, which end with this one.
 """

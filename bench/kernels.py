@@ -1,4 +1,6 @@
-"""State kernels alone, on one core: M rows/s of hashing, partitioning, key indexes, accumulators and aggregate operators."""
+"""State kernels alone, on one core: M rows/s of hashing, partitioning, key indexes, accumulators and
+aggregate operators.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,14 @@ def _indexing() -> Iterator[tuple[str, list[Callable[[], None]]]]:
         yield f"KeyIndex, int64, {keys:,} keys", passes(lambda n: [pa.array(n)], keys)
     for keys in (1_000, 100_000):
         text = np.array([f"customer-{i}" for i in range(keys)], object)
-        yield f"KeyIndex, string, {keys:,} keys", passes(lambda n, text=text: [pa.array(text[n], pa.string())], keys)
-        yield f"KeyIndex, (string, int64), {keys:,} keys", passes(lambda n, text=text: [pa.array(text[n], pa.string()), pa.array(n)], keys)
+        yield (
+            f"KeyIndex, string, {keys:,} keys",
+            passes(lambda n, text=text: [pa.array(text[n], pa.string())], keys),
+        )
+        yield (
+            f"KeyIndex, (string, int64), {keys:,} keys",
+            passes(lambda n, text=text: [pa.array(text[n], pa.string()), pa.array(n)], keys),
+        )
 
 
 def _accumulating() -> Iterator[tuple[str, list[Callable[[], None]]]]:
@@ -75,7 +83,11 @@ def _accumulating() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     from penstock.engine.state.aggregates.accumulators import Accumulators
     from penstock.planner.expressions.nodes import AggregateCall, Column
 
-    whole, real, text = Column(BIGINT, True, index=0), Column(DOUBLE, True, index=1), Column(STRING, True, index=2)
+    whole, real, text = (
+        Column(BIGINT, True, index=0),
+        Column(DOUBLE, True, index=1),
+        Column(STRING, True, index=2),
+    )
     calls = {
         "count(*)": AggregateCall("count", (), BIGINT, False),
         "sum(BIGINT)": AggregateCall("sum", (whole,), BIGINT),
@@ -88,7 +100,9 @@ def _accumulating() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     keys = 100_000
     slots = _numbers(keys)
     values = pa.array(slots[0] % 1_000)
-    rows = pa.record_batch([values, values.cast(pa.float64()), values.cast(pa.string())], names=["a", "b", "c"])
+    rows = pa.record_batch(
+        [values, values.cast(pa.float64()), values.cast(pa.string())], names=["a", "b", "c"]
+    )
 
     def passes(call: AggregateCall, insert_only: bool) -> list[Callable[[], None]]:
         accumulators = Accumulators([call], insert_only)
@@ -119,14 +133,24 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
     from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 
-    source = Schema((Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT, False), Field("v", BIGINT)))
-    calls = (AggregateCall("count", (), BIGINT, False), AggregateCall("sum", (Column(BIGINT, True, index=2),), BIGINT))
+    source = Schema(
+        (Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT, False), Field("v", BIGINT))
+    )
+    calls = (
+        AggregateCall("count", (), BIGINT, False),
+        AggregateCall("sum", (Column(BIGINT, True, index=2),), BIGINT),
+    )
     results = (source[1], Field("n", BIGINT, False), Field("s", BIGINT))
     times = np.arange(ROWS * BATCHES) * 100
     batches = [
         Batch(
             pa.record_batch(
-                [pa.array(times[i * ROWS : (i + 1) * ROWS]).view(pa.timestamp("us")), pa.array(keys), pa.array(keys)], names=["t", "k", "v"]
+                [
+                    pa.array(times[i * ROWS : (i + 1) * ROWS]).view(pa.timestamp("us")),
+                    pa.array(keys),
+                    pa.array(keys),
+                ],
+                names=["t", "k", "v"],
             )
         )
         for i, keys in enumerate(_numbers(100_000))
@@ -138,7 +162,9 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
 
     def run(spec: object) -> None:
         operator, out = build_operator(spec, JobOptions()), Nowhere()
-        operator.open(Context("id", "bench", 0, 1, KeyGroups(0, 128, 128), ManualClock(), OperatorMetrics(), Services()))
+        operator.open(
+            Context("id", "bench", 0, 1, KeyGroups(0, 128, 128), ManualClock(), OperatorMetrics(), Services())
+        )
         for i, batch in enumerate(batches):
             operator.on_batch(batch, 0, out)
             operator.on_watermark(int(times[(i + 1) * ROWS - 1]), out)

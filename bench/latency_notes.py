@@ -1,4 +1,6 @@
-"""When rows left the source and came to the sink, noted by functions any process of a job can import, in files that are read when it is over."""
+"""When rows left the source and came to the sink, noted by functions any process of a job can import, in
+files that are read when it is over.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,12 @@ def noted_at_sink(numbers: pa.Array) -> pa.Array:
 
 
 def notes(folder: Path) -> tuple[list[tuple[float, np.ndarray]], list[tuple[float, np.ndarray]]]:
-    """Return what left sources and what came to sinks: monotonic seconds, which all processes of a machine share, and numbers of rows, in order."""
-    found = sorted((note for path in folder.iterdir() for note in _read(path.read_bytes())), key=lambda note: note[0])
+    """Return what left sources and what came to sinks: monotonic seconds, which all processes of a machine
+    share, and numbers of rows, in order.
+    """
+    found = sorted(
+        (note for path in folder.iterdir() for note in _read(path.read_bytes())), key=lambda note: note[0]
+    )
     left, came = ([(at, numbers) for at, kind, numbers in found if kind == which] for which in (_LEFT, _CAME))
     return left, came
 
@@ -48,7 +54,9 @@ def _note(kind: int, numbers: pa.Array) -> None:
 
 @cache
 def _file(folder: str) -> int:
-    """Return this process's file: appended to by a write each, so that nothing is lost when the process is killed and threads need no lock."""
+    """Return this process's file: appended to by a write each, so that nothing is lost when the process is
+    killed and threads need no lock.
+    """
     return os.open(Path(folder) / str(os.getpid()), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 

@@ -27,11 +27,19 @@ def report(runs: int) -> None:
     for partitions in (100, 100_000):
         chance = np.random.default_rng(5)
         times = pa.array(np.datetime64("2024-01-01", "us") + np.arange(ROWS) * np.timedelta64(10, "ms"))
-        ticks = pa.table({"symbol": chance.integers(0, partitions, ROWS), "price": chance.integers(0, 1000, ROWS), "ts": times})
+        ticks = pa.table(
+            {
+                "symbol": chance.integers(0, partitions, ROWS),
+                "price": chance.integers(0, 1000, ROWS),
+                "ts": times,
+            }
+        )
         with penstock.connect() as connection:
             connection.execute("SET 'execution.runtime-mode' = 'streaming'")
             connection.register("ticks", ticks, time_column="ts", delay=5)
-            connection.execute("CREATE TEMPORARY TABLE sink (symbol BIGINT, a BIGINT, b BIGINT) WITH ('connector' = 'blackhole')")
+            connection.execute(
+                "CREATE TEMPORARY TABLE sink (symbol BIGINT, a BIGINT, b BIGINT) WITH ('connector' = 'blackhole')"
+            )
             for name, clauses in _PATTERNS.items():
                 query = f"INSERT INTO sink SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts {clauses})"
                 best = min(_seconds(connection, query) for _ in range(runs + 1))

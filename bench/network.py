@@ -1,4 +1,6 @@
-"""``python -m bench.network``: what the data plane carries between two processes over loopback, and how long a small batch takes there and back."""
+"""``python -m bench.network``: what the data plane carries between two processes over loopback, and how
+long a small batch takes there and back.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,12 @@ def _plane(name: str) -> DataPlane:
 def _rows(count: int) -> pa.RecordBatch:
     """Four columns: two of 8-byte integers, one of doubles, one of short strings."""
     return pa.record_batch(
-        {"id": np.arange(count), "t": np.arange(count) * 1000, "x": np.arange(count) * 0.5, "name": [f"name-{n % 1000}" for n in range(count)]}
+        {
+            "id": np.arange(count),
+            "t": np.arange(count) * 1000,
+            "x": np.arange(count) * 0.5,
+            "name": [f"name-{n % 1000}" for n in range(count)],
+        }
     )
 
 
@@ -53,7 +60,11 @@ def consume(port: int) -> None:
     """The other process: takes everything of ``stream``, answers every element of ``ask`` on ``answer``."""
     plane = _plane("a")
     there = threading.Event()
-    stream, ask, answer = plane.receiver("stream", 16, there.set), plane.receiver("ask", 16, there.set), plane.sender("answer", "b", no_wakeup)
+    stream, ask, answer = (
+        plane.receiver("stream", 16, there.set),
+        plane.receiver("ask", 16, there.set),
+        plane.sender("answer", "b", no_wakeup),
+    )
     plane.connect("b", ("127.0.0.1", port))
     for channel, replies in ((stream, False), (ask, True)):
         while not isinstance(element := _take(channel, there), EndOfInput):
@@ -70,7 +81,9 @@ def report(seconds: float = 3.0) -> None:
     stream, ask = plane.sender("stream", "a", room.set), plane.sender("ask", "a", room.set)
     answer = plane.receiver("answer", 16, there.set)
     peer = subprocess.Popen([sys.executable, "-m", "bench.network", "--consume", str(plane.address[1])])
-    print(f"{'data plane, two processes, loopback':38} {'rows/s':>14} {'MB/s':>9} {'batches/s':>11}", flush=True)
+    print(
+        f"{'data plane, two processes, loopback':38} {'rows/s':>14} {'MB/s':>9} {'batches/s':>11}", flush=True
+    )
     for size in (8192, 512, 16):
         batch = Batch(_rows(size))
         _put(stream, room, batch)
@@ -79,7 +92,10 @@ def report(seconds: float = 3.0) -> None:
             _put(stream, room, batch)
             count += 1
         sent = plane.counters().bytes_out - bytes_before
-        print(f"{f'batches of {size} rows':38} {size * count / spent:14,.0f} {sent / spent / 1e6:9,.1f} {count / spent:11,.0f}", flush=True)
+        print(
+            f"{f'batches of {size} rows':38} {size * count / spent:14,.0f} {sent / spent / 1e6:9,.1f} {count / spent:11,.0f}",
+            flush=True,
+        )
     _put(stream, room, EndOfInput())
     _take(answer, there)
     small, times = Batch(_rows(1)), []
@@ -89,7 +105,10 @@ def report(seconds: float = 3.0) -> None:
         _take(answer, there)
         times.append((time.perf_counter() - start) * 1e6)
     middle, worst = np.percentile(times, [50, 99])
-    print(f"{'1 row there and back, microseconds':38} {f'p50 {middle:,.0f}':>14} {f'p99 {worst:,.0f}':>9}", flush=True)
+    print(
+        f"{'1 row there and back, microseconds':38} {f'p50 {middle:,.0f}':>14} {f'p99 {worst:,.0f}':>9}",
+        flush=True,
+    )
     _put(ask, room, EndOfInput())
     _take(answer, there)
     peer.wait(10)

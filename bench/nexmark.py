@@ -1,4 +1,6 @@
-"""Nexmark: rows read per second of processor time, from Parquet and from CSV, beside DuckDB's batch answer on one thread over the same files."""
+"""Nexmark: rows read per second of processor time, from Parquet and from CSV, beside DuckDB's batch answer
+on one thread over the same files.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
 
 FOLDER = Path(__file__).resolve().parent.parent / "queries" / "nexmark"
 AIM = 0.3
-_READS_ALL = {"q4": ("auction", "bid"), "q6": ("auction", "bid"), "q9": ("auction", "bid"), "q20": ("auction", "bid")}
+_READS_ALL = {
+    "q4": ("auction", "bid"),
+    "q6": ("auction", "bid"),
+    "q9": ("auction", "bid"),
+    "q20": ("auction", "bid"),
+}
 _READS = {"q3": ("person", "auction"), "q8": ("person", "auction")} | _READS_ALL
 _DUCKDB_TYPES = {"TIMESTAMP(6)": "TIMESTAMP", "STRING": "VARCHAR"}
 
@@ -62,7 +69,11 @@ def ours(query: str, folder: Path, form: str, slots: int) -> Timed:
     import penstock
 
     with penstock.connect() as connection:
-        for setting, value in (("execution.runtime-mode", "streaming"), ("bounded.backend", "duckdb"), ("parallelism.default", str(slots))):
+        for setting, value in (
+            ("execution.runtime-mode", "streaming"),
+            ("bounded.backend", "duckdb"),
+            ("parallelism.default", str(slots)),
+        ):
             connection.execute(f"SET '{setting}' = '{value}'")
         for kind in KINDS:
             connection.execute(files_ddl(kind, folder, form))
@@ -70,7 +81,9 @@ def ours(query: str, folder: Path, form: str, slots: int) -> Timed:
         for statement in before:
             connection.execute(statement)
         cpu, wall = time.process_time(), time.perf_counter()
-        job = connection.execute(f"CREATE TEMPORARY TABLE nexmark_sink WITH ('connector' = 'blackhole') AS {select}").job
+        job = connection.execute(
+            f"CREATE TEMPORARY TABLE nexmark_sink WITH ('connector' = 'blackhole') AS {select}"
+        ).job
         job.wait()
         taken = Timed(time.process_time() - cpu, time.perf_counter() - wall)
         if job.error is not None:
@@ -85,8 +98,15 @@ def theirs(query: str, folder: Path, form: str) -> Timed:
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     for kind in KINDS:
-        types = ", ".join(f"'{name}': '{_DUCKDB_TYPES.get(str(kind_), str(kind_))}'" for name, kind_ in NEXMARK_TABLES[kind].items())
-        source = f"'{folder / form / kind}/*.parquet'" if form == "parquet" else f"read_csv('{folder / form / kind}/*.csv', columns = {{{types}}})"
+        types = ", ".join(
+            f"'{name}': '{_DUCKDB_TYPES.get(str(kind_), str(kind_))}'"
+            for name, kind_ in NEXMARK_TABLES[kind].items()
+        )
+        source = (
+            f"'{folder / form / kind}/*.parquet'"
+            if form == "parquet"
+            else f"read_csv('{folder / form / kind}/*.csv', columns = {{{types}}})"
+        )
         connection.execute(f"CREATE VIEW {kind} AS FROM {source}")
     cpu, wall = time.process_time(), time.perf_counter()
     for _ in connection.sql(duckdb_text(query)).to_arrow_reader(100_000):
@@ -99,10 +119,16 @@ def _median(runs: list[Timed]) -> Timed:
 
 
 def report(folder: Path, events: int, wanted: list[str], runs: int) -> None:
-    """Print a line per query: ours from both formats, at two slots from Parquet by the clock, DuckDB's, ratios; then their mean."""
+    """Print a line per query: ours from both formats, at two slots from Parquet by the clock, DuckDB's,
+    ratios; then their mean.
+    """
     files = written(folder, events)
-    print(f"Nexmark, {events:,} events; M rows/s of processor time, rows of the tables a query reads; median of {runs}")
-    print(f"{'':5}{'Parquet':>9}{'DuckDB':>9}{'ratio':>8}{'CSV':>9}{'DuckDB':>9}{'ratio':>8}   2 slots by the clock, Parquet")
+    print(
+        f"Nexmark, {events:,} events; M rows/s of processor time, rows of the tables a query reads; median of {runs}"
+    )
+    print(
+        f"{'':5}{'Parquet':>9}{'DuckDB':>9}{'ratio':>8}{'CSV':>9}{'DuckDB':>9}{'ratio':>8}   2 slots by the clock, Parquet"
+    )
     ratios: dict[str, dict[str, float]] = {form: {} for form in FORMATS}
     for query in wanted or queries():
         rows = rows_read(query, events) / 1e6

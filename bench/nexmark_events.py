@@ -1,4 +1,6 @@
-"""Nexmark's events as files: written once by the connector itself, people, auctions and bids apart, in two files each, in Parquet and in CSV."""
+"""Nexmark's events as files: written once by the connector itself, people, auctions and bids apart, in two
+files each, in Parquet and in CSV.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,36 @@ def _write(target: Path, kind: str, events: int) -> None:
     import duckdb
 
     schema = Schema(tuple(Field(name, type_) for name, type_ in NEXMARK_TABLES[kind].items()))
-    options = {"connector": "nexmark", "table": kind, "events.num": str(events), "splits": str(SPLITS), "out-of-order": "2 s"}
-    source = NexmarkSource(ScanRequest(Table(kind, schema, schema, options), tuple(range(len(schema))), None, BATCH, SystemClock(), Services()))
+    options = {
+        "connector": "nexmark",
+        "table": kind,
+        "events.num": str(events),
+        "splits": str(SPLITS),
+        "out-of-order": "2 s",
+    }
+    source = NexmarkSource(
+        ScanRequest(
+            Table(kind, schema, schema, options),
+            tuple(range(len(schema))),
+            None,
+            BATCH,
+            SystemClock(),
+            Services(),
+        )
+    )
     for form in FORMATS:
         (target / form / kind).mkdir(parents=True, exist_ok=True)
     for split, name in enumerate(source.splits()):
         reader = source.open(name, None)
         rows = pa.Table.from_batches(list(iter(lambda reader=reader: reader.poll(BATCH), None)))
-        pq.write_table(rows, target / "parquet" / kind / f"part-{split}.parquet", row_group_size=ROWS_PER_GROUP, compression="snappy")
+        pq.write_table(
+            rows,
+            target / "parquet" / kind / f"part-{split}.parquet",
+            row_group_size=ROWS_PER_GROUP,
+            compression="snappy",
+        )
         with duckdb.connect() as connection:
             connection.register("rows", rows)
-            connection.execute(f"COPY rows TO '{target / 'csv' / kind / f'part-{split}.csv'}' (HEADER, TIMESTAMPFORMAT '%Y-%m-%d %H:%M:%S.%g')")
+            connection.execute(
+                f"COPY rows TO '{target / 'csv' / kind / f'part-{split}.csv'}' (HEADER, TIMESTAMPFORMAT '%Y-%m-%d %H:%M:%S.%g')"
+            )

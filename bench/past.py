@@ -1,4 +1,6 @@
-"""Ten million rows of a past: ten files of Parquet, made once from a fixed seed, each later in event time than the one before."""
+"""Ten million rows of a past: ten files of Parquet, made once from a fixed seed, each later in event time
+than the one before.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _STEP_US = 10_000
 def past(folder: Path, rows: int = ROWS) -> Path:
     """Write the files unless they are there, and return their folder.
 
-    Columns: ``k`` of 1,000 values, ``u`` of 100,000, ``v`` below 1,000, ``x`` DOUBLE, ``ts`` ten milliseconds apart with up to 2 s of disorder.
+    Columns: ``k`` of 1,000 values, ``u`` of 100,000, ``v`` below 1,000, ``x`` DOUBLE, ``ts`` ten milliseconds
+    apart with up to 2 s of disorder.
     """
     target = folder / f"past-{rows}"
     if (target / "_done").exists():
@@ -27,7 +30,9 @@ def past(folder: Path, rows: int = ROWS) -> Path:
     each = rows // FILES
     for number in range(FILES):
         rng = np.random.Generator(np.random.PCG64(number))
-        times = (np.arange(each, dtype=np.int64) + number * each) * _STEP_US + rng.integers(0, 2_000_000, each)
+        times = (np.arange(each, dtype=np.int64) + number * each) * _STEP_US + rng.integers(
+            0, 2_000_000, each
+        )
         table = pa.table(
             {
                 "k": rng.integers(0, KEYS, each),

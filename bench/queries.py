@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """One question, in our words and in DuckDB's; ``{files}`` is the Parquet folder. ``sink`` are the columns of the answer."""
+    """One question, in our words and in DuckDB's; ``{files}`` is the Parquet folder. ``sink`` are the
+    columns of the answer.
+    """
 
     name: str
     ours: str

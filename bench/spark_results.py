@@ -1,4 +1,6 @@
-"""``python -m bench.spark_results``: rows out of Spark, to a quick and to a slow reader and to one that leaves: rates, memory of both sides."""
+"""``python -m bench.spark_results``: rows out of Spark, to a quick and to a slow reader and to one that
+leaves: rates, memory of both sides.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,15 @@ QUERY = (
     "FROM numbers"
 )
 _WRITTEN_ROWS = 1 << 20
-_MORE_MB, _JAVA_MB = 200.0, 1_700.0  # what 32 MB of frames and Arrow's pools may add; a heap of 1 GB and what Java has besides
+# what 32 MB of frames and Arrow's pools may add; a heap of 1 GB and what Java has besides
+_MORE_MB, _JAVA_MB = 200.0, 1_700.0
 _IDLE_WITHIN_S = 10.0
 
 
 class Peak:
-    """The largest resident memory of processes while it runs, looked at ten times a second; also their CPU seconds."""
+    """The largest resident memory of processes while it runs, looked at ten times a second; also their CPU
+    seconds.
+    """
 
     def __init__(self, java_pid: int) -> None:
         self._java_pid = java_pid
@@ -62,7 +67,11 @@ def resident_mb(pid: int) -> float:
 def below(pid: int) -> list[int]:
     """The processes a process has started, and theirs."""
     try:
-        children = [int(word) for task in Path(f"/proc/{pid}/task").iterdir() for word in (task / "children").read_text().split()]
+        children = [
+            int(word)
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for word in (task / "children").read_text().split()
+        ]
     except OSError:
         return []
     return [*children, *(deeper for child in children for deeper in below(child))]
@@ -81,9 +90,16 @@ def cpu_s(pids: list[int]) -> float:
 
 
 def read(connection: penstock.Connection, java_pid: int, rows: int, pause_s: float) -> Peak:
-    """Read a result to its end, with a pause after each batch; print what that was like, and return the memory it took."""
+    """Read a result to its end, with a pause after each batch; print what that was like, and return the
+    memory it took.
+    """
     sql = f"{QUERY} WHERE n < {rows}"
-    before, start, first_s, count = cpu_s([os.getpid(), java_pid, *below(java_pid)]), time.perf_counter(), 0.0, 0
+    before, start, first_s, count = (
+        cpu_s([os.getpid(), java_pid, *below(java_pid)]),
+        time.perf_counter(),
+        0.0,
+        0,
+    )
     with Peak(java_pid) as peak:
         for batch in connection.execute(sql).batches():
             first_s = first_s or time.perf_counter() - start
@@ -103,18 +119,28 @@ def read(connection: penstock.Connection, java_pid: int, rows: int, pause_s: flo
 
 
 def flat(few: Peak, many: list[Peak], rows: int) -> bool:
-    """Print, and return, whether reading many rows took hardly more memory on any side than reading a few; Java's heap may fill up to its limit."""
-    most = max(peak.client_mb for peak in many), max(peak.workers_mb for peak in many), max(peak.java_mb for peak in many)
+    """Print, and return, whether reading many rows took hardly more memory on any side than reading a few;
+    Java's heap may fill up to its limit.
+    """
+    most = (
+        max(peak.client_mb for peak in many),
+        max(peak.workers_mb for peak in many),
+        max(peak.java_mb for peak in many),
+    )
     bounds = few.client_mb + _MORE_MB, few.workers_mb + _MORE_MB, _JAVA_MB
     is_flat = all(peak <= bound for peak, bound in zip(most, bounds, strict=True))
     sides = zip(("client", "Python workers", "Java"), most, bounds, strict=True)
     told = ", ".join(f"{side} {peak:.0f} of at most {bound:.0f} MB" for side, peak, bound in sides)
-    print(f"memory over {rows / 1e6:.0f} M rows {'is flat' if is_flat else 'IS NOT FLAT'}: {told}", flush=True)
+    print(
+        f"memory over {rows / 1e6:.0f} M rows {'is flat' if is_flat else 'IS NOT FLAT'}: {told}", flush=True
+    )
     return is_flat
 
 
 def leave(connection: penstock.Connection, rows: int) -> bool:
-    """Read one batch, close; print how soon Spark ran nothing and the next query had its answer, and return whether the job was cancelled."""
+    """Read one batch, close; print how soon Spark ran nothing and the next query had its answer, and
+    return whether the job was cancelled.
+    """
     cursor = connection.execute(f"{QUERY} WHERE n < {rows}")
     next(cursor.batches())
     start = time.perf_counter()
@@ -127,7 +153,9 @@ def leave(connection: penstock.Connection, rows: int) -> bool:
     connection.execute("SELECT COUNT(*) FROM numbers").fetchall()
     next_s = time.perf_counter() - start
     said = "STILL RUNNING" if running else "idle"
-    print(f"early close: close() {closed_s:.2f} s, Spark {said} after {idle_s:.2f} s, next query answered after {next_s:.2f} s")
+    print(
+        f"early close: close() {closed_s:.2f} s, Spark {said} after {idle_s:.2f} s, next query answered after {next_s:.2f} s"
+    )
     return not running
 
 
@@ -145,16 +173,27 @@ def write_numbers(path: Path, rows: int) -> None:
 
 
 def main() -> int:
-    """Print a line for each kind of reader; return 1 when memory grew with the rows, or an early close did not end the job."""
+    """Print a line for each kind of reader; return 1 when memory grew with the rows, or an early close did
+    not end the job.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.spark_results", description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the rows are kept (out/bench)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/bench"), help="where the rows are kept (out/bench)"
+    )
     parser.add_argument("--rows", type=int, default=16_000_000, help="how many rows (16 million)")
-    parser.add_argument("--pause-ms", type=float, default=100.0, help="what the slow reader does with a batch of 65,536 rows (100 ms)")
+    parser.add_argument(
+        "--pause-ms",
+        type=float,
+        default=100.0,
+        help="what the slow reader does with a batch of 65,536 rows (100 ms)",
+    )
     arguments = parser.parse_args()
     path = (arguments.folder / f"numbers-{arguments.rows}.parquet").absolute()
     write_numbers(path, arguments.rows)
     with penstock.connect() as connection:
-        connection.execute(f"CREATE TABLE numbers (n BIGINT, v DOUBLE) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{path}')")
+        connection.execute(
+            f"CREATE TABLE numbers (n BIGINT, v DOUBLE) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{path}')"
+        )
         start = time.perf_counter()
         connection.execute("SELECT COUNT(*) FROM numbers").fetchall()
         warm_up(SESSIONS.new("UTC"))  # as the shell does
@@ -162,8 +201,12 @@ def main() -> int:
         assert isinstance(SESSIONS.place, OwnSpark)
         java_pid = SESSIONS.place.jvm.process.pid
         few = read(connection, java_pid, min(arguments.rows, 1_000_000), 0)
-        many = [read(connection, java_pid, arguments.rows, pause_s) for pause_s in (0, arguments.pause_ms / 1000)]
-        print("beside, tried alone on 2 cores: 0.64 M rows per cpu-second by a push of tasks, 0.98 by toArrow(), which holds all of it")
+        many = [
+            read(connection, java_pid, arguments.rows, pause_s) for pause_s in (0, arguments.pause_ms / 1000)
+        ]
+        print(
+            "beside, tried alone on 2 cores: 0.64 M rows per cpu-second by a push of tasks, 0.98 by toArrow(), which holds all of it"
+        )
         held = [flat(few, many, arguments.rows), leave(connection, arguments.rows)]
     return 0 if all(held) else 1
 

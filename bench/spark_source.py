@@ -1,4 +1,6 @@
-"""``python -m bench.spark_source``: rates at which Spark reads what a job has committed, beside Spark's own reading of the same files."""
+"""``python -m bench.spark_source``: rates at which Spark reads what a job has committed, beside Spark's
+own reading of the same files.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def written(directory: Path, rows: int) -> None:
             f"CREATE TABLE s ({COLUMNS}) WITH ('connector' = 'datagen', 'number-of-rows' = '{min(rows, ROWS_PER_COMMIT)}', 'rows-per-second' = '0', "
             "'fields.k.kind' = 'sequence', 'fields.c.length' = '8', 'fields.d.length' = '8')"
         )
-        conn.execute(f"CREATE TABLE t ({COLUMNS}) WITH ('connector' = 'filesystem', 'path' = '{directory}', 'format' = 'parquet')")
+        conn.execute(
+            f"CREATE TABLE t ({COLUMNS}) WITH ('connector' = 'filesystem', 'path' = '{directory}', 'format' = 'parquet')"
+        )
         for number in range(max(1, rows // ROWS_PER_COMMIT)):
             conn.execute(f"SET 'pipeline.name' = 'write-{number}'")
             job = conn.execute("INSERT INTO t SELECT * FROM s").job
@@ -59,14 +63,29 @@ def report(rows: int, runs: int) -> None:
         def streamed() -> None:
             with tempfile.TemporaryDirectory() as offsets:
                 frame = spark.readStream.format("penstock").load(str(table))
-                query = frame.writeStream.format("noop").option("checkpointLocation", offsets).trigger(availableNow=True).start()
+                query = (
+                    frame.writeStream.format("noop")
+                    .option("checkpointLocation", offsets)
+                    .trigger(availableNow=True)
+                    .start()
+                )
                 query.awaitTermination()
 
         timed("spark.read.parquet, all columns", rows, to_noop(spark.read.parquet(str(table))), runs)
         timed("penstock, all columns", rows, to_noop(committed()), runs)
         timed("penstock, two numeric columns", rows, to_noop(committed(columns="k, b")), runs)
-        timed("penstock, GROUP BY k % 1000", rows, lambda: committed(columns="k").selectExpr("k % 1000 AS g").groupBy("g").count().collect(), runs)
-        timed("penstock, pushed k < 1000 (rows in the files)", rows, lambda: committed(pushFilters="true").where("k < 1000").count(), runs)
+        timed(
+            "penstock, GROUP BY k % 1000",
+            rows,
+            lambda: committed(columns="k").selectExpr("k % 1000 AS g").groupBy("g").count().collect(),
+            runs,
+        )
+        timed(
+            "penstock, pushed k < 1000 (rows in the files)",
+            rows,
+            lambda: committed(pushFilters="true").where("k < 1000").count(),
+            runs,
+        )
         timed("penstock, a stream with availableNow", rows, streamed, runs)
 
 

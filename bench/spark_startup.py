@@ -1,4 +1,6 @@
-"""How long until a command line has an answer from Spark: cold, archived, kept alive; with the Java found here and with the wheel's."""
+"""How long until a command line has an answer from Spark: cold, archived, kept alive; with the Java found
+here and with the wheel's.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _WRITTEN_WITHIN_S = 180.0
 
 def report(runs: int) -> None:
     """Print a line for each way to start: wall time, and processor time of what ended with the command."""
-    print(f"{'Spark: a count of 1000 rows, command line':46} {'median s':>10} {'cpu s':>8}   (median of {runs})")
+    print(
+        f"{'Spark: a count of 1000 rows, command line':46} {'median s':>10} {'cpu s':>8}   (median of {runs})"
+    )
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         folder = Path(name)
         (folder / "n.csv").write_text("n\n" + "\n".join(map(str, range(1000))) + "\n", encoding="utf-8")
@@ -36,7 +40,12 @@ def _ways(label: str, folder: Path, environment: dict[str, str], runs: int) -> N
     kept = ("--set", "spark.keep-alive=1 min")
     _timed(folder, environment, *kept)
     _line(f"{label}, kept alive", [_timed(folder, environment, *kept) for _ in range(runs)])
-    subprocess.run([sys.executable, "-m", "penstock.repl.cli", "spark", "stop"], check=True, capture_output=True, env=environment)
+    subprocess.run(
+        [sys.executable, "-m", "penstock.repl.cli", "spark", "stop"],
+        check=True,
+        capture_output=True,
+        env=environment,
+    )
 
 
 def _line(label: str, times: list[tuple[float, float]]) -> None:
@@ -54,7 +63,9 @@ def _environment(home: Path, hidden: bool) -> dict[str, str]:
 
 
 def _await_archive(directory: Path) -> None:
-    """Wait until no virtual machine writes any more: Java puts the archive there, and takes its notes away, when it is done."""
+    """Wait until no virtual machine writes any more: Java puts the archive there, and takes its notes
+    away, when it is done.
+    """
     waited = 0.0
     size = -1
     while waited < _WRITTEN_WITHIN_S:

@@ -1,4 +1,6 @@
-"""``python -m bench.spill``: a join or an aggregate of distinct keys under a memory budget: its rate, and how memory grows."""
+"""``python -m bench.spill``: a join or an aggregate of distinct keys under a memory budget: its rate, and
+how memory grows.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ QUERIES = {
 
 @dataclass
 class Measured:
-    """How a process went: its exit code, what it printed, seconds, and its own memory (without that of mapped files) at each look, bytes."""
+    """How a process went: its exit code, what it printed, seconds, and its own memory (without that of
+    mapped files) at each look, bytes.
+    """
 
     code: int = 0
     printed: str = ""
@@ -59,10 +63,17 @@ def measured(rows: int, width: int, budget_mb: int, query: str = "join") -> Meas
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         script = Path(folder) / "join.sql"
         asked = QUERIES[query].format(rows=rows)
-        script.write_text(_SCRIPT.format(rows=rows, width=width, budget_mb=budget_mb, folder=folder, query=asked), encoding="utf-8")
+        script.write_text(
+            _SCRIPT.format(rows=rows, width=width, budget_mb=budget_mb, folder=folder, query=asked),
+            encoding="utf-8",
+        )
         started = time.monotonic()
         with (Path(folder) / "printed").open("w+", encoding="utf-8") as printed:
-            process = subprocess.Popen([sys.executable, "-m", "penstock", "-f", str(script)], stdout=printed, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "penstock", "-f", str(script)],
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+            )
             while process.poll() is None:
                 found.memory.append(_own_memory(process.pid))
                 time.sleep(_LOOK_S)
@@ -84,18 +95,36 @@ def main() -> None:
     """Print one line per budget."""
     parser = argparse.ArgumentParser(prog="python -m bench.spill", description=__doc__)
     parser.add_argument(
-        "--rows", type=int, default=int(os.environ.get("SPILL_ROWS", "400000")), help="rows, and distinct keys, of each side (400,000)"
+        "--rows",
+        type=int,
+        default=int(os.environ.get("SPILL_ROWS", "400000")),
+        help="rows, and distinct keys, of each side (400,000)",
     )
     parser.add_argument("--width", type=int, default=400, help="bytes of text in each row (400)")
-    parser.add_argument("--query", choices=sorted(QUERIES), default="join", help="what is asked of the rows (join)")
-    parser.add_argument("--budgets", default="0,256,128", help="MB of memory for state, one run each; 0: no limit")
+    parser.add_argument(
+        "--query", choices=sorted(QUERIES), default="join", help="what is asked of the rows (join)"
+    )
+    parser.add_argument(
+        "--budgets", default="0,256,128", help="MB of memory for state, one run each; 0: no limit"
+    )
     arguments = parser.parse_args()
-    print(f"{arguments.rows:,} rows a side, {2 * arguments.rows * arguments.width / _MB:,.0f} MB of text in all")
+    print(
+        f"{arguments.rows:,} rows a side, {2 * arguments.rows * arguments.width / _MB:,.0f} MB of text in all"
+    )
     print(f"{'budget MB':>10} {'rows/s':>10} {'peak MB':>10} {'grown MB':>10}")
     for budget in map(int, arguments.budgets.split(",")):
         run = measured(arguments.rows, arguments.width, budget, arguments.query)
-        rate = "over budget" if run.by_name else f"{2 * arguments.rows / run.seconds:,.0f}" if run.code == 0 else f"exit {run.code}"
-        print(f"{budget or 'none':>10} {rate:>10} {max(run.memory, default=0) / _MB:10,.0f} {run.grown() / _MB:10,.0f}", flush=True)
+        rate = (
+            "over budget"
+            if run.by_name
+            else f"{2 * arguments.rows / run.seconds:,.0f}"
+            if run.code == 0
+            else f"exit {run.code}"
+        )
+        print(
+            f"{budget or 'none':>10} {rate:>10} {max(run.memory, default=0) / _MB:10,.0f} {run.grown() / _MB:10,.0f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""How long until something happens: import, help, prompt, first row; each a fresh process, median of some, byte code and kernels warm."""
+"""How long until something happens: import, help, prompt, first row; each a fresh process, median of some,
+byte code and kernels warm.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ _STREAM = (
 COMMANDS = (
     ("import penstock", (sys.executable, "-c", "import penstock"), 0.4),
     ("penstock --help", (sys.executable, "-m", "penstock.repl.cli", "--help"), 0.4),
-    ("first row, no state, command line", (sys.executable, "-m", "penstock.repl.cli", "-c", _STREAM + "SELECT k FROM ticks LIMIT 1"), 1.0),
+    (
+        "first row, no state, command line",
+        (sys.executable, "-m", "penstock.repl.cli", "-c", _STREAM + "SELECT k FROM ticks LIMIT 1"),
+        1.0,
+    ),
     ("first row, GROUP BY, API", (sys.executable, "-m", "bench.first_row"), 1.0),
     ("first row, GROUP BY, 2 workers, API", (sys.executable, "-m", "bench.first_row", "processes"), 1.5),
     ("prompt of the shell", (sys.executable, "-m", "bench.prompt"), 0.6),
@@ -26,7 +32,9 @@ COMMANDS = (
 
 
 def report(runs: int) -> None:
-    """Print one line per command: the time that passed and, since that depends on who else is at work, the time the processor spent."""
+    """Print one line per command: the time that passed and, since that depends on who else is at work, the
+    time the processor spent.
+    """
     print(f"{'start-up':38} {'median s':>10} {'cpu s':>8} {'aim s':>8}   (median of {runs})")
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         environment = _environment(Path(folder))
@@ -40,7 +48,11 @@ def report(runs: int) -> None:
 def _environment(byte_code: Path) -> dict[str, str]:
     """Return the environment of an installed package: modules are compiled once, not at every start."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept if "PYTHONDONTWRITEBYTECODE" not in os.environ else {**kept, "PYTHONPYCACHEPREFIX": str(byte_code)}
+    return (
+        kept
+        if "PYTHONDONTWRITEBYTECODE" not in os.environ
+        else {**kept, "PYTHONPYCACHEPREFIX": str(byte_code)}
+    )
 
 
 def _timed(command: tuple[str, ...], environment: dict[str, str]) -> tuple[float, float]:

@@ -1,4 +1,6 @@
-"""Rows per second from Parquet, at one slot and at two, beside DuckDB on one thread: interleaved runs, medians."""
+"""Rows per second from Parquet, at one slot and at two, beside DuckDB on one thread: interleaved runs,
+medians.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def duckdb_s(files: Path, question: Question) -> float:
 
 def report(files: Path, rows: int, runs: int) -> None:
     """Print one line per question."""
-    print(f"{'question':38} {'1 slot':>10} {'2 slots':>10} {'scaling':>8} {'DuckDB 1t':>10} {'ratio':>7}   (M rows/s, median of {runs})")
+    print(
+        f"{'question':38} {'1 slot':>10} {'2 slots':>10} {'scaling':>8} {'DuckDB 1t':>10} {'ratio':>7}   (M rows/s, median of {runs})"
+    )
     for question in QUESTIONS:
         one, two, peer = [], [], []
         ours_s(files, question, 1)  # warm: page cache and kernels

@@ -1,6 +1,8 @@
-"""``python -m bench.verify``: VERIFY over ten million rows that are equal, and over the same with one value changed in one; time and memory.
+"""``python -m bench.verify``: VERIFY over ten million rows that are equal, and over the same with one value
+changed in one; time and memory.
 
-The change is planted in what the stream reads: row number 7,654,321 of the rows given has 1 more in its column ``v``.
+The change is planted in what the stream reads: row number 7,654,321 of the rows given has 1 more in its
+column ``v``.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def verified(folder: Path, backend: str) -> str:
     import penstock
 
     with penstock.connect() as connection:
-        options = f"'connector' = 'filesystem', 'path' = '{folder}', 'format' = 'parquet', 'source.replay' = 'true'"
+        options = (
+            f"'connector' = 'filesystem', 'path' = '{folder}', 'format' = 'parquet', 'source.replay' = 'true'"
+        )
         connection.execute(f"CREATE TEMPORARY TABLE past ({COLUMNS}) WITH ({options})")
         try:
             return str(connection.execute(f"VERIFY {_QUERY} AGAINST BATCH ON {backend}").note)  # type: ignore[attr-defined]
@@ -57,10 +61,14 @@ def verified(folder: Path, backend: str) -> str:
 
 
 def main() -> None:
-    """Print what VERIFY says of equal rows and of a planted difference, with seconds and the process's peak memory."""
+    """Print what VERIFY says of equal rows and of a planted difference, with seconds and the process's
+    peak memory.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.verify", description=__doc__)
     parser.add_argument("--rows", type=int, default=ROWS, help="how many rows (10 million)")
-    parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where they are kept (out/bench)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/bench"), help="where they are kept (out/bench)"
+    )
     parser.add_argument("--backend", default="duckdb", help="duckdb or spark")
     arguments = parser.parse_args()
     source = past(arguments.folder, arguments.rows)
@@ -71,7 +79,10 @@ def main() -> None:
         said = verified(source, arguments.backend)
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         took_s = time.perf_counter() - started_s
-        print(f"{'one row changed' if planted else 'as they are':16} {took_s:6.1f} s, peak {peak_mb:,} MB: {said}", flush=True)
+        print(
+            f"{'one row changed' if planted else 'as they are':16} {took_s:6.1f} s, peak {peak_mb:,} MB: {said}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

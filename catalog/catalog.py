@@ -16,8 +16,8 @@ Relation = Table | View
 class Catalog:
     """Tables and views in databases, Python functions beside them.
 
-    A relation is kept under its full name (``Place.name_of``); a name as a user writes it is looked for from ``current``. A temporary relation
-    hides a permanent one of the same name until it is dropped.
+    A relation is kept under its full name (``Place.name_of``); a name as a user writes it is looked for from
+    ``current``. A temporary relation hides a permanent one of the same name until it is dropped.
     """
 
     def __init__(self, functions: PythonFunctions | None = None) -> None:
@@ -35,14 +35,25 @@ class Catalog:
         return twin
 
     def qualified(self, name: str, span: Span | None = None) -> str:
-        """Return the full name a written one stands for; raise SQL-1351 for a place that does not exist and SQL-1353 for too many parts."""
+        """Return the full name a written one stands for; raise SQL-1351 for a place that does not exist
+        and SQL-1353 for too many parts.
+        """
         parts = name.split(".")
         if len(parts) > 3:
             hint = "write catalog.database.table, or less"
-            raise PenstockError("SQL-1353", f'"{name}" has too many parts', span=span, hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1353", f'"{name}" has too many parts', span=span, hint=hint, sqlstate="42601"
+            )
         before = [part.lower() for part in parts[:-1]]
-        place = Place(*before) if len(before) == 2 else Place(self.current.catalog, before[0]) if before else self.current
-        if place.catalog not in self.databases.external:  # whose databases are not asked for before its table is
+        place = (
+            Place(*before)
+            if len(before) == 2
+            else Place(self.current.catalog, before[0])
+            if before
+            else self.current
+        )
+        # whose databases are not asked for before its table is
+        if place.catalog not in self.databases.external:
             self.databases.require(place, span)
         return place.name_of(parts[-1])
 
@@ -53,13 +64,22 @@ class Catalog:
             folded = self.qualified(name).lower()
         except PenstockError:
             return late
-        return self._temporary.get(folded) or self._permanent.get(folded) or late or self._external(self.qualified(name))
+        return (
+            self._temporary.get(folded)
+            or self._permanent.get(folded)
+            or late
+            or self._external(self.qualified(name))
+        )
 
     def _external(self, full_name: str) -> Table | None:
         """A table that another system keeps."""
         place = place_of(full_name)
         external = self.databases.external.get(place.catalog)
-        return None if external is None else external.table(full_name, place.database, full_name.rpartition(".")[2])
+        return (
+            None
+            if external is None
+            else external.table(full_name, place.database, full_name.rpartition(".")[2])
+        )
 
     def external_tables(self) -> list[str]:
         """Return the names of the tables of the current database, where another system keeps it."""
@@ -76,15 +96,23 @@ class Catalog:
         if relation is None:
             place = self.databases.require(place_of(self.qualified(name, span)), span)
             external = self.databases.external.get(place.catalog)
-            hint = self._near(name) if external is None else did_you_mean(name.rpartition(".")[2], external.tables(place.database), others=True)
-            raise PenstockError("SQL-1041", f'table "{name}" does not exist', span=span, hint=hint, sqlstate="42P01")
+            hint = (
+                self._near(name)
+                if external is None
+                else did_you_mean(name.rpartition(".")[2], external.tables(place.database), others=True)
+            )
+            raise PenstockError(
+                "SQL-1041", f'table "{name}" does not exist', span=span, hint=hint, sqlstate="42P01"
+            )
         return relation
 
     def table(self, name: str, span: Span | None = None) -> Table:
         """Return the table of that name; raise SQL-1041 when there is none and SQL-1303 when it is a view."""
         relation = self.resolve(name, span)
         if isinstance(relation, View):
-            raise PenstockError("SQL-1303", f'"{relation.name}" is a view, not a table', span=span, sqlstate="42809")
+            raise PenstockError(
+                "SQL-1303", f'"{relation.name}" is a view, not a table', span=span, sqlstate="42809"
+            )
         return relation
 
     def stored_table(self, name: str, span: Span | None = None) -> Table:
@@ -92,15 +120,28 @@ class Catalog:
         table = self.table(name, span)
         if isinstance(table, MaterializedView):
             message = f'"{table.name}" is a materialized view, not a table'
-            raise PenstockError("SQL-1303", message, span=span, hint="drop it with DROP MATERIALIZED VIEW and create it again", sqlstate="42809")
+            raise PenstockError(
+                "SQL-1303",
+                message,
+                span=span,
+                hint="drop it with DROP MATERIALIZED VIEW and create it again",
+                sqlstate="42809",
+            )
         return table
 
     def materialized_view(self, name: str, span: Span | None = None) -> MaterializedView:
-        """Return the materialized view of that name; raise SQL-1041 when there is none and SQL-1303 when it is something else."""
+        """Return the materialized view of that name; raise SQL-1041 when there is none and SQL-1303 when
+        it is something else.
+        """
         relation = self.resolve(name, span)
         if not isinstance(relation, MaterializedView):
             noun = "a view" if isinstance(relation, View) else "a table"
-            raise PenstockError("SQL-1303", f'"{relation.name}" is {noun}, not a materialized view', span=span, sqlstate="42809")
+            raise PenstockError(
+                "SQL-1303",
+                f'"{relation.name}" is {noun}, not a materialized view',
+                span=span,
+                sqlstate="42809",
+            )
         return relation
 
     def view(self, name: str, span: Span | None = None) -> View:
@@ -109,16 +150,26 @@ class Catalog:
         if not isinstance(relation, View):
             held = isinstance(relation, MaterializedView)
             message = f'"{relation.name}" is {"a materialized view" if held else "a table"}, not a view'
-            hint = "it is dropped and shown by DROP MATERIALIZED VIEW and SHOW CREATE MATERIALIZED VIEW" if held else None
+            hint = (
+                "it is dropped and shown by DROP MATERIALIZED VIEW and SHOW CREATE MATERIALIZED VIEW"
+                if held
+                else None
+            )
             raise PenstockError("SQL-1303", message, span=span, hint=hint, sqlstate="42809")
         return relation
 
     def create_table(self, table: Table, if_not_exists: bool = False, span: Span | None = None) -> bool:
-        """Add a table and return whether it was added; raise SQL-1302 when the name is taken and ``if_not_exists`` is not set."""
+        """Add a table and return whether it was added; raise SQL-1302 when the name is taken and
+        ``if_not_exists`` is not set.
+        """
         return self._create(table, if_not_exists, span)
 
-    def create_view(self, view: View, *, or_replace: bool = False, if_not_exists: bool = False, span: Span | None = None) -> bool:
-        """Add a view and return whether it was added; ``or_replace`` takes the place of a view (never of a table)."""
+    def create_view(
+        self, view: View, *, or_replace: bool = False, if_not_exists: bool = False, span: Span | None = None
+    ) -> bool:
+        """Add a view and return whether it was added; ``or_replace`` takes the place of a view (never of a
+        table).
+        """
         space = self._space(view)
         if or_replace and isinstance(space.get(view.name.lower()), View):
             space[view.name.lower()] = view
@@ -126,14 +177,19 @@ class Catalog:
         return self._create(view, if_not_exists, span)
 
     def replace_table(self, table: Table, name: str, span: Span | None = None) -> None:
-        """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise SQL-1302 when the new name is taken."""
+        """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise
+        SQL-1302 when the new name is taken.
+        """
         self.databases.refuse_external(place_of(self.qualified(name)), table.name, span)
         space = self._space(table)
         held = space.get(table.name.lower())
         if held is not None and table.name.lower() != self.qualified(name, span).lower():
             raise self._taken(held, span)
         old = self.qualified(name, span).lower()
-        changed = {table.name.lower() if key == old else key: table if key == old else kept for key, kept in space.items()}
+        changed = {
+            table.name.lower() if key == old else key: table if key == old else kept
+            for key, kept in space.items()
+        }
         space.clear()
         space.update(changed)
 
@@ -155,7 +211,11 @@ class Catalog:
 
     def tables(self) -> list[Table]:
         """Return the tables of the current database, by name."""
-        return [relation for relation in self._visible() if isinstance(relation, Table) and not isinstance(relation, MaterializedView)]
+        return [
+            relation
+            for relation in self._visible()
+            if isinstance(relation, Table) and not isinstance(relation, MaterializedView)
+        ]
 
     def materialized_views(self) -> list[MaterializedView]:
         """Return the materialized views of the current database, by name."""
@@ -166,7 +226,9 @@ class Catalog:
         return [relation for relation in self._visible() if isinstance(relation, View)]
 
     def permanent(self) -> list[Relation]:
-        """Return what outlives the session, in the order it was created (a view after the tables it reads)."""
+        """Return what outlives the session, in the order it was created (a view after the tables it
+        reads).
+        """
         return list(self._permanent.values())
 
     def names(self) -> list[str]:
@@ -180,7 +242,12 @@ class Catalog:
 
     def relations_of(self, place: Place) -> list[Relation]:
         """Return all relations that live at a place."""
-        return [relation for space in (self._permanent, self._temporary) for relation in space.values() if place_of(relation.name) == place]
+        return [
+            relation
+            for space in (self._permanent, self._temporary)
+            for relation in space.values()
+            if place_of(relation.name) == place
+        ]
 
     def forget(self, place: Place) -> None:
         """Drop all relations of a place."""
@@ -206,9 +273,20 @@ class Catalog:
         raise self._taken(held, span)
 
     def _taken(self, held: Relation, span: Span | None) -> PenstockError:
-        noun = "materialized view" if isinstance(held, MaterializedView) else "table" if isinstance(held, Table) else "view"
-        hint = f"drop it first with DROP {noun.upper()} {held.name}, or write CREATE {noun.upper()} IF NOT EXISTS"
-        return PenstockError("SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07")
+        noun = (
+            "materialized view"
+            if isinstance(held, MaterializedView)
+            else "table"
+            if isinstance(held, Table)
+            else "view"
+        )
+        hint = (
+            f"drop it first with DROP {noun.upper()} {held.name}, or write CREATE {noun.upper()} IF NOT "
+            "EXISTS"
+        )
+        return PenstockError(
+            "SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07"
+        )
 
     def _remove(self, relation: Relation) -> bool:
         self.databases.refuse_external(place_of(relation.name), relation.name, None)
@@ -216,8 +294,16 @@ class Catalog:
         return True
 
     def _near(self, name: str) -> str:
-        return did_you_mean(name, self.names(), others=True) or "no table is declared yet: CREATE TABLE declares one"
+        return (
+            did_you_mean(name, self.names(), others=True)
+            or "no table is declared yet: CREATE TABLE declares one"
+        )
 
 
 def _no_import(entry: FunctionEntry, span: Span | None) -> PythonFunction:
-    raise PenstockError("SQL-1335", f"this catalog imports no Python modules, not even for function {entry.name}", span=span, sqlstate="42501")
+    raise PenstockError(
+        "SQL-1335",
+        f"this catalog imports no Python modules, not even for function {entry.name}",
+        span=span,
+        sqlstate="42501",
+    )

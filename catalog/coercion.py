@@ -61,7 +61,9 @@ def is_orderable(kind: DataType) -> bool:
 
 
 def as_decimal(kind: DataType) -> Decimal | None:
-    """Return the decimal type that holds every value of an integer or decimal type, or ``None`` for other types."""
+    """Return the decimal type that holds every value of an integer or decimal type, or ``None`` for other
+    types.
+    """
     if isinstance(kind, Decimal):
         return kind
     digits = _INTEGER_DIGITS.get(kind)
@@ -69,7 +71,9 @@ def as_decimal(kind: DataType) -> Decimal | None:
 
 
 def adjusted_decimal(precision: int, scale: int) -> Decimal:
-    """Return the decimal type of an arithmetic result; above 38 digits the scale gives way, down to six digits (Spark's precision loss)."""
+    """Return the decimal type of an arithmetic result; above 38 digits the scale gives way, down to six
+    digits (Spark's precision loss).
+    """
     if precision <= MAX_DECIMAL_PRECISION:
         return Decimal(precision, scale)
     integral = precision - scale
@@ -89,7 +93,9 @@ def wider_decimal(a: Decimal, b: Decimal) -> Decimal:
 
 
 def decimal_result(operator: str, a: Decimal, b: Decimal) -> Decimal:
-    """Return the result type of ``add``, ``subtract``, ``multiply``, ``divide``, ``mod`` or ``pmod`` on two decimal types."""
+    """Return the result type of ``add``, ``subtract``, ``multiply``, ``divide``, ``mod`` or ``pmod`` on
+    two decimal types.
+    """
     scale = max(a.scale, b.scale)
     match operator:
         case "add" | "subtract":
@@ -105,7 +111,9 @@ def decimal_result(operator: str, a: Decimal, b: Decimal) -> Decimal:
 
 
 def common_type(a: DataType, b: DataType) -> DataType | None:
-    """Return the type both types widen to, or ``None``; a string next to a number becomes that number (BIGINT or DOUBLE)."""
+    """Return the type both types widen to, or ``None``; a string next to a number becomes that number
+    (BIGINT or DOUBLE).
+    """
     if a == b or isinstance(b, Null):
         return a
     if isinstance(a, Null):
@@ -124,7 +132,9 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
 
 
 def common_type_of(kinds: list[DataType]) -> DataType | None:
-    """Return the common type of a list: strings are met last, so that (STRING, INT, INT) and (INT, STRING, INT) agree."""
+    """Return the common type of a list: strings are met last, so that (STRING, INT, INT) and (INT, STRING,
+    INT) agree.
+    """
     ordered = sorted(kinds, key=lambda kind: isinstance(kind, String))
     result: DataType = NULL
     for kind in ordered:
@@ -174,17 +184,23 @@ def _common_nested(a: DataType, b: DataType) -> DataType | None:
             kinds = [common_type(mine, theirs) for (_, mine), (_, theirs) in zip(left, right, strict=True)]
             if any(kind is None for kind in kinds):
                 return None
-            return Row(tuple((name, kind) for (name, _), kind in zip(left, kinds, strict=True) if kind is not None))
+            return Row(
+                tuple((name, kind) for (name, _), kind in zip(left, kinds, strict=True) if kind is not None)
+            )
     return None
 
 
-_NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?[df]?|inf(?:inity)?|nan)\s*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?[df]?|inf(?:inity)?|nan)\s*", re.IGNORECASE
+)
 _DAY = re.compile(r"\s*[+-]?\d{4,7}(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?!\d|-)")
 _TRUTHS = frozenset(("t", "true", "y", "yes", "1", "on", "f", "false", "n", "no", "0", "off"))
 
 
 def may_read(text: str, kind: DataType) -> bool:
-    """Return whether a text may be one of a type's values; False only where no cast of it can ever succeed."""
+    """Return whether a text may be one of a type's values; False only where no cast of it can ever
+    succeed.
+    """
     if is_numeric(kind):
         return _NUMBER.fullmatch(text) is not None
     if isinstance(kind, Boolean):
@@ -210,14 +226,21 @@ def can_cast(a: DataType, b: DataType) -> bool:
     if isinstance(a, Date):
         return is_timestamp(b)
     if is_timestamp(a):
-        return isinstance(b, Date) or is_timestamp(b) or (isinstance(a, TimestampLtz) and is_numeric(b)) or isinstance(b, Time)
+        return (
+            isinstance(b, Date)
+            or is_timestamp(b)
+            or (isinstance(a, TimestampLtz) and is_numeric(b))
+            or isinstance(b, Time)
+        )
     if isinstance(a, Array) and isinstance(b, Array):
         return can_cast(a.element, b.element)
     if isinstance(a, Map) and isinstance(b, Map):
         return can_cast(a.key, b.key) and can_cast(a.value, b.value)
     if isinstance(a, Row) and isinstance(b, Row):
         pairs = zip(a.fields, b.fields, strict=False)
-        return len(a.fields) == len(b.fields) and all(can_cast(mine, theirs) for (_, mine), (_, theirs) in pairs)
+        return len(a.fields) == len(b.fields) and all(
+            can_cast(mine, theirs) for (_, mine), (_, theirs) in pairs
+        )
     return False
 
 

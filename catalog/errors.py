@@ -1,4 +1,6 @@
-"""Errors as values: a code, a sentence, a place in the text, a hint; the caret is drawn here and nowhere else."""
+"""Errors as values: a code, a sentence, a place in the text, a hint; the caret is drawn here and nowhere
+else.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text a user submitted: its characters, the file it came from and the statement's ordinal (1-based). An error has it without secrets."""
+    """The text a user submitted: its characters, the file it came from and the statement's ordinal
+    (1-based). An error has it without secrets.
+    """
 
     text: str
     file: str | None = None
@@ -64,8 +68,9 @@ _LINE_WIDTH = 120
 class PenstockError(Exception):
     """Every error a user can see.
 
-    ``code`` is stable (``SQL-1042``), ``sqlstate`` its five-letter class, ``message`` one line in the user's terms, ``detail`` facts,
-    ``hint`` what to do. ``span`` is relative to ``source.text`` once a source is attached. Nothing in it says a secret of a statement or setting.
+    ``code`` is stable (``SQL-1042``), ``sqlstate`` its five-letter class, ``message`` one line in the user's
+    terms, ``detail`` facts, ``hint`` what to do. ``span`` is relative to ``source.text`` once a source is
+    attached. Nothing in it says a secret of a statement or setting.
     """
 
     def __init__(
@@ -114,16 +119,23 @@ class PenstockError(Exception):
         self._hint = None if text is None else KNOWN.redacted(text)
 
     def with_source(self, source: SourceText, offset: int = 0) -> PenstockError:
-        """Attach the submitted text once, moving the span by ``offset`` (where the statement starts in the text)."""
+        """Attach the submitted text once, moving the span by ``offset`` (where the statement starts in the
+        text).
+        """
         if self.source is None:
             self.source = source.without_secrets()
             if self.span is not None:
                 self.span = self.span.shifted(offset)
-                self._forget(source.text[self.span.start : self.span.end], self.source.text[self.span.start : self.span.end])
+                self._forget(
+                    source.text[self.span.start : self.span.end],
+                    self.source.text[self.span.start : self.span.end],
+                )
         return self
 
     def _forget(self, piece: str, hidden: str) -> None:
-        """Say no piece of the text that is masked there: of a secret without quotes an error may name a part."""
+        """Say no piece of the text that is masked there: of a secret without quotes an error may name a
+        part.
+        """
         if piece == hidden:
             return
         words = (piece,) if len(piece) > 3 else (f"'{piece}'", f'"{piece}"')
@@ -134,16 +146,24 @@ class PenstockError(Exception):
         self.args = (self.message,)
 
     def without_secret_causes(self) -> PenstockError:
-        """Put a cause in the place of every one, of any class, whose text has a secret: Python prints them with the error."""
+        """Put a cause in the place of every one, of any class, whose text has a secret: Python prints them
+        with the error.
+        """
         one: BaseException | None = self
         seen: set[int] = set()
         while one is not None and id(one) not in seen:
             seen.add(id(one))
             for name in ("__cause__", "__context__"):
                 cause = getattr(one, name)
-                text = "" if cause is None or isinstance(cause, PenstockError) else f"{type(cause).__name__}: {cause} {cause.args!r}"
+                text = (
+                    ""
+                    if cause is None or isinstance(cause, PenstockError)
+                    else f"{type(cause).__name__}: {cause} {cause.args!r}"
+                )
                 if KNOWN.redacted(text) != text:
-                    shown = RuntimeError(KNOWN.redacted(f"{type(cause).__name__}: {cause}")).with_traceback(cause.__traceback__)
+                    shown = RuntimeError(KNOWN.redacted(f"{type(cause).__name__}: {cause}")).with_traceback(
+                        cause.__traceback__
+                    )
                     shown.__cause__, shown.__context__ = cause.__cause__, cause.__context__
                     setattr(one, name, shown)
             one = one.__cause__ or one.__context__
@@ -216,7 +236,10 @@ class PenstockError(Exception):
         if self.source is None or self.span is None:
             return []
         line, column = self.source.position(self.span.start)
-        text = "".join(letter if letter.isprintable() else "\ufffd" for letter in self.source.line(line).replace("\t", " "))
+        text = "".join(
+            letter if letter.isprintable() else "\ufffd"
+            for letter in self.source.line(line).replace("\t", " ")
+        )
         width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
         prefix = f"{line:>3} | "
         text, column = _clip(text, column, _LINE_WIDTH - len(prefix))

@@ -1,4 +1,6 @@
-"""``dataclass(frozen=True)`` without compiling: a start defines some four hundred of them, and the library compiles six functions for each."""
+"""``dataclass(frozen=True)`` without compiling: a start defines some four hundred of them, and the library
+compiles six functions for each.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ _FIELDS, _PARAMS = "__dataclass_fields__", "__dataclass_params__"
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[_Made]]:
-    """Return a decorator that makes of a class what ``dataclasses.dataclass(frozen=True)`` makes of it, its methods shared functions.
+    """Return a decorator that makes of a class what ``dataclasses.dataclass(frozen=True)`` makes of it, its
+    methods shared functions.
 
-    With ``eq=False`` objects are compared by identity. For classes that are many; one whose objects are many is better compiled.
+    With ``eq=False`` objects are compared by identity. For classes that are many; one whose objects are many
+    is better compiled.
     """
     assert frozen, "of what can be changed there are few classes: take dataclasses.dataclass"
 
@@ -26,10 +30,13 @@ def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[
         _give(cls, "__init__", _initializer(cls, named))
         _give(cls, "__repr__", _representation([name for name, field in named.items() if field.repr]))
         if eq:
-            has_own_hash = vars(cls).get("__hash__") is not None or ("__hash__" in vars(cls) and "__eq__" not in vars(cls))
+            has_own_hash = vars(cls).get("__hash__") is not None or (
+                "__hash__" in vars(cls) and "__eq__" not in vars(cls)
+            )
             _give(cls, "__eq__", _equality(_key([name for name, field in named.items() if field.compare])))
             if not has_own_hash:
-                cls.__hash__ = _hashing(cls, [name for name, field in named.items() if (field.compare if field.hash is None else field.hash)])  # type: ignore[method-assign]
+                hashed = [n for n, f in named.items() if (f.compare if f.hash is None else f.hash)]
+                cls.__hash__ = _hashing(cls, hashed)  # type: ignore[method-assign]
         _freeze(cls, frozenset(named))
         return cls
 
@@ -37,10 +44,18 @@ def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[
 
 
 def _gather(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
-    """Give a class the fields of its bases and its own, as the library describes them, and return them by name."""
+    """Give a class the fields of its bases and its own, as the library describes them, and return them by
+    name.
+    """
     own = vars(cls).get("__annotations__", {})
-    body = {"__module__": cls.__module__, "__annotations__": own, **{name: vars(cls)[name] for name in own if name in vars(cls)}}
-    described: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False)(type(cls.__name__, (), {**body, "__doc__": cls.__name__}))
+    body = {
+        "__module__": cls.__module__,
+        "__annotations__": own,
+        **{name: vars(cls)[name] for name in own if name in vars(cls)},
+    }
+    described: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False)(
+        type(cls.__name__, (), {**body, "__doc__": cls.__name__})
+    )
     fields: dict[str, dataclasses.Field[Any]] = {}
     for base in reversed(cls.__mro__[1:]):
         fields.update(vars(base).get(_FIELDS, {}))
@@ -71,20 +86,28 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
     positional = tuple(name for name, field in named.items() if not field.kw_only)
     count = len(named) if len(positional) == len(named) else -1
     defaults = {name: field.default for name, field in named.items() if field.default is not MISSING}
-    factories = {name: field.default_factory for name, field in named.items() if field.default_factory is not MISSING}
+    factories = {
+        name: field.default_factory for name, field in named.items() if field.default_factory is not MISSING
+    }
     completes = hasattr(cls, "__post_init__")
 
     def initialize(self: Any, /, *values: Any, **by_name: Any) -> None:
         if len(values) == count and not by_name:
             self.__dict__.update(zip(positional, values))  # noqa: B905  of one length, and asked a hundred thousand times
         else:
-            given = {**defaults, **_given(type(self), positional, values, by_name)} if values else {**defaults, **by_name}
+            given = (
+                {**defaults, **_given(type(self), positional, values, by_name)}
+                if values
+                else {**defaults, **by_name}
+            )
             for name, make in factories.items():
                 if name not in given:
                     given[name] = make()
             if given.keys() != named.keys():
                 missing, unknown = named.keys() - given.keys(), given.keys() - named.keys()
-                raise TypeError(f"{type(self).__name__}: not given: {sorted(missing)}; has no field: {sorted(unknown)}")
+                raise TypeError(
+                    f"{type(self).__name__}: not given: {sorted(missing)}; has no field: {sorted(unknown)}"
+                )
             self.__dict__.update(given)
         if completes:
             self.__post_init__()
@@ -92,7 +115,9 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
     return initialize
 
 
-def _given(cls: type[Any], positional: tuple[str, ...], values: tuple[Any, ...], by_name: dict[str, Any]) -> dict[str, Any]:
+def _given(
+    cls: type[Any], positional: tuple[str, ...], values: tuple[Any, ...], by_name: dict[str, Any]
+) -> dict[str, Any]:
     if len(values) > len(positional):
         raise TypeError(f"{cls.__name__} takes {len(positional)} values by position, not {len(values)}")
     given = dict(zip(positional, values, strict=False))
@@ -138,7 +163,9 @@ def _hashing(cls: type[Any], hashed: list[str]) -> Any:
 
 
 def _freeze(cls: type[Any], names: frozenset[str]) -> None:
-    """Refuse to set or delete fields; a class derived without the decorator may have attributes of its own."""
+    """Refuse to set or delete fields; a class derived without the decorator may have attributes of its
+    own.
+    """
 
     def set_value(self: Any, name: str, value: Any) -> None:
         if type(self) is cls or name in names:

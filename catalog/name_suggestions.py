@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 
 def damerau_distance(a: str, b: str) -> int:
-    """Return the optimal string alignment distance (insert, delete, substitute, swap of neighbours) between two words."""
+    """Return the optimal string alignment distance (insert, delete, substitute, swap of neighbours)
+    between two words.
+    """
     previous: list[int] = []
     current = list(range(len(b) + 1))
     for i, left in enumerate(a, 1):
@@ -21,7 +23,9 @@ def damerau_distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate closest to ``name``, or ``None`` when none is within a third of its length (at least one edit)."""
+    """Return the candidate closest to ``name``, or ``None`` when none is within a third of its length (at
+    least one edit).
+    """
     folded = name.lower()
     limit = max(1, len(folded) // 3)
     best: tuple[int, str] | None = None
@@ -35,16 +39,22 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean_file(name: str, candidates: Iterable[str]) -> str | None:
-    """Return a hint naming the nearest file; what stands before the dot must be near by itself, or all files of one suffix were."""
+    """Return a hint naming the nearest file; what stands before the dot must be near by itself, or all
+    files of one suffix were.
+    """
     match = nearest(name, candidates)
     stem = name.rpartition(".")[0] or name
-    if match is None or damerau_distance(stem.lower(), (match.rpartition(".")[0] or match).lower()) > max(1, len(stem) // 3):
+    if match is None or damerau_distance(stem.lower(), (match.rpartition(".")[0] or match).lower()) > max(
+        1, len(stem) // 3
+    ):
         return None
     return f'did you mean "{match}"?'
 
 
 def did_you_mean(name: str, candidates: Iterable[str], *, others: bool = False) -> str | None:
-    """Return a hint sentence naming the nearest candidate, or up to eight candidates when ``others`` is set, or ``None``."""
+    """Return a hint sentence naming the nearest candidate, or up to eight candidates when ``others`` is
+    set, or ``None``.
+    """
     known = sorted(set(candidates))
     match = nearest(name, known)
     if match is not None:

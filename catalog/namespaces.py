@@ -22,7 +22,9 @@ class Place:
     database: str = DEFAULT_DATABASE
 
     def name_of(self, name: str) -> str:
-        """Return the full name of what is called ``name`` here: bare in the default database, else with as much before it as it needs."""
+        """Return the full name of what is called ``name`` here: bare in the default database, else with as
+        much before it as it needs.
+        """
         if self.catalog != DEFAULT_CATALOG:
             return f"{self.catalog}.{self.database}.{name}"
         return name if self.database == DEFAULT_DATABASE else f"{self.database}.{name}"
@@ -41,7 +43,8 @@ def place_of(full_name: str) -> Place:
 
 @dataclasses.dataclass
 class Databases:
-    """The databases of each catalog, and the options each catalog was created with, in the order they were created.
+    """The databases of each catalog, and the options each catalog was created with, in the order they were
+    created.
 
     Of an external catalog (``external``) ``by_catalog`` holds nothing: it is asked.
     """
@@ -54,13 +57,17 @@ class Databases:
         """Return a catalog's folded name; raise SQL-1351 when there is none."""
         if name.lower() not in self.by_catalog:
             hint = did_you_mean(name, self.by_catalog, others=True)
-            raise PenstockError("SQL-1351", f'catalog "{name}" does not exist', span=span, hint=hint, sqlstate="3D000")
+            raise PenstockError(
+                "SQL-1351", f'catalog "{name}" does not exist', span=span, hint=hint, sqlstate="3D000"
+            )
         return name.lower()
 
     def of(self, catalog: str) -> list[str]:
         """Return the databases of a catalog, by its folded name."""
         external = self.external.get(catalog)
-        return self.by_catalog[catalog] if external is None else [name.lower() for name in external.databases()]
+        return (
+            self.by_catalog[catalog] if external is None else [name.lower() for name in external.databases()]
+        )
 
     def default_of(self, catalog: str) -> Place:
         """Return the place USE CATALOG leads to; an external catalog is not asked for it."""
@@ -76,8 +83,12 @@ class Databases:
             raise PenstockError("SQL-1351", message, span=span, hint=hint, sqlstate="3D000")
         return place
 
-    def create_catalog(self, name: str, options: dict[str, str], if_not_exists: bool, span: Span | None) -> bool:
-        """Add a catalog with its default database and return whether it was added; raise SQL-1352 when the name is taken."""
+    def create_catalog(
+        self, name: str, options: dict[str, str], if_not_exists: bool, span: Span | None
+    ) -> bool:
+        """Add a catalog with its default database and return whether it was added; raise SQL-1352 when the
+        name is taken.
+        """
         if name.lower() in self.by_catalog:
             return _unless_taken("catalog", name, if_not_exists, span)
         self.by_catalog[name.lower()] = [DEFAULT_DATABASE]
@@ -85,7 +96,9 @@ class Databases:
         return True
 
     def create(self, place: Place, if_not_exists: bool, span: Span | None) -> bool:
-        """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358 where another system keeps them."""
+        """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358
+        where another system keeps them.
+        """
         self.refuse_external(place, f"database {place.database}", span)
         databases = self.by_catalog[self.require_catalog(place.catalog, span)]
         if place.database in databases:
@@ -93,8 +106,17 @@ class Databases:
         databases.append(place.database)
         return True
 
-    def add_external(self, name: str, options: dict[str, str], catalog: ExternalCatalog, if_not_exists: bool, span: Span | None) -> bool:
-        """Add a catalog of another system and return whether it was added; raise SQL-1352 when the name is taken."""
+    def add_external(
+        self,
+        name: str,
+        options: dict[str, str],
+        catalog: ExternalCatalog,
+        if_not_exists: bool,
+        span: Span | None,
+    ) -> bool:
+        """Add a catalog of another system and return whether it was added; raise SQL-1352 when the name is
+        taken.
+        """
         if not self.create_catalog(name, options, if_not_exists, span):
             return False
         self.by_catalog[name.lower()] = []
@@ -105,8 +127,17 @@ class Databases:
         """Raise SQL-1358 for a change of what is in an external catalog."""
         external = self.external.get(place.catalog)
         if external is not None:
-            message = f"{what} cannot be made, changed or dropped here: catalog {place.catalog} is kept by {external.system}"
-            raise PenstockError("SQL-1358", message, span=span, hint=f"do it in {external.system}; it is seen here at once", sqlstate="0A000")
+            message = (
+                f"{what} cannot be made, changed or dropped here: catalog {place.catalog} is kept by "
+                f"{external.system}"
+            )
+            raise PenstockError(
+                "SQL-1358",
+                message,
+                span=span,
+                hint=f"do it in {external.system}; it is seen here at once",
+                sqlstate="0A000",
+            )
 
 
 def _unless_taken(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:

@@ -15,7 +15,9 @@ from penstock.catalog.types import DataType
 
 
 class CallMode(StrEnum):
-    """How a Python function is called: once per batch with Arrow arrays, or once per row (per group, for an aggregate) with Python values."""
+    """How a Python function is called: once per batch with Arrow arrays, or once per row (per group, for
+    an aggregate) with Python values.
+    """
 
     ARROW = "arrow"
     ROW = "row"
@@ -23,7 +25,9 @@ class CallMode(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class PythonFunction:
-    """Base of Python functions; ``name`` is what the program called it, ``version`` is part of what the state of a job that calls it means."""
+    """Base of Python functions; ``name`` is what the program called it, ``version`` is part of what the
+    state of a job that calls it means.
+    """
 
     name: str
     arg_types: tuple[DataType, ...]
@@ -65,7 +69,9 @@ class PythonTable(PythonFunction):
 
 @dataclass(frozen=True)
 class FunctionEntry:
-    """A name under which SQL calls a function. ``target`` is ``module.object`` when SQL declared it; ``function`` None: not imported yet."""
+    """A name under which SQL calls a function. ``target`` is ``module.object`` when SQL declared it;
+    ``function`` None: not imported yet.
+    """
 
     name: str
     target: str | None = None
@@ -87,7 +93,9 @@ class PythonFunctions:
         return name.lower() in self._entries
 
     def find(self, name: str, span: Span | None = None) -> PythonFunction | None:
-        """Return the function of that name, importing it when a stored catalog declared it and nobody has called it yet; ``None``: no such name."""
+        """Return the function of that name, importing it when a stored catalog declared it and nobody has
+        called it yet; ``None``: no such name.
+        """
         entry = self._entries.get(name.lower())
         if entry is None:
             return None
@@ -96,13 +104,22 @@ class PythonFunctions:
             self._entries[name.lower()] = entry
         return entry.function
 
-    def create(self, entry: FunctionEntry, *, or_replace: bool = False, if_not_exists: bool = False, span: Span | None = None) -> bool:
+    def create(
+        self,
+        entry: FunctionEntry,
+        *,
+        or_replace: bool = False,
+        if_not_exists: bool = False,
+        span: Span | None = None,
+    ) -> bool:
         """Add an entry and return whether it was added; raise SQL-1330 when the name is taken."""
         if entry.name.lower() in self._entries and not or_replace:
             if if_not_exists:
                 return False
             hint = f"write CREATE OR REPLACE FUNCTION {entry.name}, or DROP FUNCTION {entry.name} first"
-            raise PenstockError("SQL-1330", f'function "{entry.name}" exists already', span=span, hint=hint, sqlstate="42723")
+            raise PenstockError(
+                "SQL-1330", f'function "{entry.name}" exists already', span=span, hint=hint, sqlstate="42723"
+            )
         self._entries[entry.name.lower()] = entry
         return True
 
@@ -112,8 +129,13 @@ class PythonFunctions:
             return True
         if if_exists:
             return False
-        hint = did_you_mean(name, self.names()) or "SHOW FUNCTIONS lists them; functions of the language cannot be dropped"
-        raise PenstockError("SQL-1331", f'there is no Python function "{name}"', span=span, hint=hint, sqlstate="42883")
+        hint = (
+            did_you_mean(name, self.names())
+            or "SHOW FUNCTIONS lists them; functions of the language cannot be dropped"
+        )
+        raise PenstockError(
+            "SQL-1331", f'there is no Python function "{name}"', span=span, hint=hint, sqlstate="42883"
+        )
 
     def names(self) -> list[str]:
         """Return the names in alphabetical order."""

@@ -100,5 +100,9 @@ class Schema:
 
 
 def without_event_time(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return columns without the event times and windows that end where rows come later than their time; processing times stay."""
-    return tuple(field if field.role in (None, Role.PROCESSING_TIME) else replace(field, role=None) for field in fields)
+    """Return columns without the event times and windows that end where rows come later than their time;
+    processing times stay.
+    """
+    return tuple(
+        field if field.role in (None, Role.PROCESSING_TIME) else replace(field, role=None) for field in fields
+    )

@@ -1,4 +1,6 @@
-"""Secrets: which words name them, where they stand in a text, and how a text is shown without them. Errors ask here when they are made."""
+"""Secrets: which words name them, where they stand in a text, and how a text is shown without them. Errors
+ask here when they are made.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,14 @@ from urllib.parse import quote, unquote
 MASK = "******"
 REMEMBERED_MOST = 1_000
 _SHORTEST = 4
-"""A shorter value is not looked for in texts it was not found in by its name: it would be found in half of all words."""
+"""A shorter value is not looked for in texts it was not found in by its name: it would be found in half of
+all words.
+"""
 _SEEN_PART = 16
 """So much of a longer secret is enough to know it by: texts are cut."""
 _NAMED = re.compile(
-    r"passw|pwd|passphrase|secret|token|credential|jaas|signature|(api|access|private|account|encryption|sas|ssh)[-_.]?key", re.IGNORECASE
+    r"passw|pwd|passphrase|secret|token|credential|jaas|signature|(api|access|private|account|encryption|sas|ssh)[-_.]?key",
+    re.IGNORECASE,
 )
 _WORDS = ("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials")
 _ALIKE = 0.8
@@ -38,7 +43,9 @@ _WITHIN = re.compile(  # of a URL's query, and words such as password=..
 _SET = re.compile(r"\bSET\s+\Z", re.IGNORECASE)
 _KEY = re.compile(r"[\w-]*key", re.IGNORECASE)
 """Of an option that no connector has: a name without dots that ends so may be a secret's."""
-_MAYBE = re.compile(r"""['"`]\s*(?:=|:|'|/|-)|://|pass|pwd|secret|token|\bSET\b|credential|jaas|key""", re.IGNORECASE)
+_MAYBE = re.compile(
+    r"""['"`]\s*(?:=|:|'|/|-)|://|pass|pwd|secret|token|\bSET\b|credential|jaas|key""", re.IGNORECASE
+)
 
 
 @lru_cache(maxsize=4096)
@@ -48,21 +55,33 @@ def names_secret(key: str) -> bool:
         return True
     parts = [part for part in re.split(r"[^a-z0-9]+", key.lower()) if len(part) >= len("tokn")]
     return any(
-        difflib.SequenceMatcher(None, part, word).ratio() >= _ALIKE for part in parts for word in _WORDS if part[0] == word[0] or len(word) > 6
+        difflib.SequenceMatcher(None, part, word).ratio() >= _ALIKE
+        for part in parts
+        for word in _WORDS
+        if part[0] == word[0] or len(word) > 6
     )
 
 
 def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where secrets stand in a text, their quotes left out, and whether each is an option's: others are compared with a column, say."""
+    """Yield where secrets stand in a text, their quotes left out, and whether each is an option's: others
+    are compared with a column, say.
+    """
     if not _MAYBE.search(text):
         return
     compared: set[int] = set()
     for found in _PAIR.finditer(text):
         key, sign, value = found["key"] or found["bare"], found["sign"], found["value"]
         quoted = value[0] in "'\"`"
-        after_set = found["key"] is None and _SET.search(text, max(0, found.start() - 12), found.start()) is not None
-        option = found["quote"] == "'" or after_set  # other quotes are of names: a column is compared with something, or an option misspelt
-        named = names_secret(key) or (quoted and bool(sign) and _KEY.fullmatch(key)) if option else _NAMED.search(key)
+        after_set = (
+            found["key"] is None and _SET.search(text, max(0, found.start() - 12), found.start()) is not None
+        )
+        # other quotes are of names: a column is compared with something, or an option misspelt
+        option = found["quote"] == "'" or after_set
+        named = (
+            names_secret(key) or (quoted and bool(sign) and _KEY.fullmatch(key))
+            if option
+            else _NAMED.search(key)
+        )
         if not named or not (quoted or after_set or (sign and option)):
             continue
         start, end = found.span("value")
@@ -76,14 +95,19 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _within(text: str) -> Iterator[tuple[int, int]]:
-    """Yield, in order, where a URL has a user and password, or a value of its query, or a word such as password=.. is a secret."""
+    """Yield, in order, where a URL has a user and password, or a value of its query, or a word such as
+    password=.. is a secret.
+    """
     spans = sorted((*_of_urls(text), *(found.span(found.lastgroup or 0) for found in _WITHIN.finditer(text))))
     at = 0
     for first, last in spans:
         start, end = first, last
         for mark in ("''", "'", '"'):
             if text.startswith(mark, first, last):
-                start, end = first + len(mark), last - len(mark) * text.endswith(mark, first + len(mark), last)
+                start, end = (
+                    first + len(mark),
+                    last - len(mark) * text.endswith(mark, first + len(mark), last),
+                )
                 break
         if end > max(at, start):
             yield max(at, start), end
@@ -91,7 +115,9 @@ def _within(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _of_urls(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the users and passwords of URLs. The last @ ends a password, which may have slashes too; without a colon there is a user at most."""
+    """Yield the users and passwords of URLs. The last @ ends a password, which may have slashes too;
+    without a colon there is a user at most.
+    """
     at = 0
     while (found := _URL.search(text, at)) is not None:
         start = found.end()
@@ -106,7 +132,9 @@ def _of_urls(text: str) -> Iterator[tuple[int, int]]:
 
 
 def masked(text: str) -> str:
-    """Return a text of the same length and lines with a ``*`` for every letter of a secret in it: places in the one are places in the other."""
+    """Return a text of the same length and lines with a ``*`` for every letter of a secret in it: places
+    in the one are places in the other.
+    """
     letters = None
     for start, end, _ in _secrets_in(text):
         letters = letters or list(text)
@@ -120,7 +148,9 @@ def holds_secrets(text: str) -> bool:
 
 
 def redact_url(text: str) -> str:
-    """Return a text with users and passwords of URLs, secret values of their queries and words such as ``password=..`` replaced."""
+    """Return a text with users and passwords of URLs, secret values of their queries and words such as
+    ``password=..`` replaced.
+    """
     out, at = [], 0
     for start, end in _within(text):
         out += [text[at:start], MASK]
@@ -129,7 +159,8 @@ def redact_url(text: str) -> str:
 
 
 class KnownSecrets:
-    """The secrets this process has been given in statements and settings: texts of others, such as a driver's, may repeat them.
+    """The secrets this process has been given in statements and settings: texts of others, such as a
+    driver's, may repeat them.
 
     For any thread: each step is one of a dictionary, which are whole.
     """
@@ -144,11 +175,23 @@ class KnownSecrets:
                 self.remember(text[start:end])
 
     def remember(self, value: str) -> None:
-        """Remember one secret, in the forms in which texts may have it; of a URL's user and password the password."""
+        """Remember one secret, in the forms in which texts may have it; of a URL's user and password the
+        password.
+        """
         plain = value.replace("''", "'")
         password = plain.partition(":")[2]
         words = {plain, value, unquote(plain), *((password, unquote(password)) if ":" in plain else ())}
-        forms = {form for word in words for form in (word, word.replace("'", "''"), quote(word, safe=""), json.dumps(word)[1:-1], repr(word)[1:-1])}
+        forms = {
+            form
+            for word in words
+            for form in (
+                word,
+                word.replace("'", "''"),
+                quote(word, safe=""),
+                json.dumps(word)[1:-1],
+                repr(word)[1:-1],
+            )
+        }
         for form in forms:
             if len(form) >= _SHORTEST:
                 self._forms.pop(form, None)
@@ -166,7 +209,9 @@ class KnownSecrets:
 
 
 def _replaced(text: str, form: str) -> str:
-    """Return a text without a secret, also where it was cut off; a word that only begins like a short one stays."""
+    """Return a text without a secret, also where it was cut off; a word that only begins like a short one
+    stays.
+    """
     part = form[:_SEEN_PART]
     at = text.find(part)
     while at >= 0:

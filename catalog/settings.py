@@ -30,7 +30,9 @@ class SettingKind(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """One declared setting. ``default`` is text, read like the user's; ``least`` and ``most`` bound an INT."""
+    """One declared setting. ``default`` is text, read like the user's; ``least`` and ``most`` bound an
+    INT.
+    """
 
     key: str
     kind: SettingKind
@@ -46,15 +48,52 @@ def _declare(*rows: Setting) -> dict[str, Setting]:
 
 
 SETTINGS: dict[str, Setting] = _declare(
-    Setting("execution.runtime-mode", SettingKind.ENUM, "automatic", "who runs a plan", ("automatic", "streaming", "batch")),
+    Setting(
+        "execution.runtime-mode",
+        SettingKind.ENUM,
+        "automatic",
+        "who runs a plan",
+        ("automatic", "streaming", "batch"),
+    ),
     Setting("parallelism.default", SettingKind.INT, "1", "subtasks of each operator", least=1, most=1024),
-    Setting("pipeline.max-parallelism", SettingKind.INT, "128", "number of key groups; fixed for the life of a job's state", least=1, most=32768),
+    Setting(
+        "pipeline.max-parallelism",
+        SettingKind.INT,
+        "128",
+        "number of key groups; fixed for the life of a job's state",
+        least=1,
+        most=32768,
+    ),
     Setting("pipeline.name", SettingKind.STRING, "", "name of the next job"),
-    Setting("execution.checkpointing.interval", SettingKind.DURATION, "0", "time between checkpoints; 0 is off"),
-    Setting("execution.checkpointing.timeout", SettingKind.DURATION, "10 min", "a checkpoint that takes longer is given up"),
-    Setting("execution.checkpointing.min-pause", SettingKind.DURATION, "0", "least time between the end of a checkpoint and the next"),
-    Setting("execution.checkpointing.incremental", SettingKind.BOOL, "true", "a checkpoint writes what changed since the last one, not all state"),
-    Setting("execution.checkpointing.num-retained", SettingKind.INT, "2", "completed checkpoints that are kept", least=2, most=1000),
+    Setting(
+        "execution.checkpointing.interval", SettingKind.DURATION, "0", "time between checkpoints; 0 is off"
+    ),
+    Setting(
+        "execution.checkpointing.timeout",
+        SettingKind.DURATION,
+        "10 min",
+        "a checkpoint that takes longer is given up",
+    ),
+    Setting(
+        "execution.checkpointing.min-pause",
+        SettingKind.DURATION,
+        "0",
+        "least time between the end of a checkpoint and the next",
+    ),
+    Setting(
+        "execution.checkpointing.incremental",
+        SettingKind.BOOL,
+        "true",
+        "a checkpoint writes what changed since the last one, not all state",
+    ),
+    Setting(
+        "execution.checkpointing.num-retained",
+        SettingKind.INT,
+        "2",
+        "completed checkpoints that are kept",
+        least=2,
+        most=1000,
+    ),
     Setting(
         "execution.checkpointing.tolerable-failed-checkpoints",
         SettingKind.INT,
@@ -63,10 +102,30 @@ SETTINGS: dict[str, Setting] = _declare(
         least=0,
         most=1_000_000,
     ),
-    Setting("execution.checkpointing.dir", SettingKind.STRING, "", "directory of checkpoints; empty keeps them for the process's life only"),
-    Setting("execution.checkpointing.savepoint-dir", SettingKind.STRING, "", "where STOP JOB .. WITH SAVEPOINT without a path writes"),
-    Setting("execution.state-recovery.path", SettingKind.STRING, "", "savepoint that jobs without checkpoints of their own start from"),
-    Setting("execution.state-recovery.fallback", SettingKind.BOOL, "false", "a damaged checkpoint gives way to the newest intact one"),
+    Setting(
+        "execution.checkpointing.dir",
+        SettingKind.STRING,
+        "",
+        "directory of checkpoints; empty keeps them for the process's life only",
+    ),
+    Setting(
+        "execution.checkpointing.savepoint-dir",
+        SettingKind.STRING,
+        "",
+        "where STOP JOB .. WITH SAVEPOINT without a path writes",
+    ),
+    Setting(
+        "execution.state-recovery.path",
+        SettingKind.STRING,
+        "",
+        "savepoint that jobs without checkpoints of their own start from",
+    ),
+    Setting(
+        "execution.state-recovery.fallback",
+        SettingKind.BOOL,
+        "false",
+        "a damaged checkpoint gives way to the newest intact one",
+    ),
     Setting(
         "execution.state-recovery.ignore-unclaimed-state",
         SettingKind.BOOL,
@@ -80,19 +139,68 @@ SETTINGS: dict[str, Setting] = _declare(
         "how often a row counts after a failure",
         ("EXACTLY_ONCE", "AT_LEAST_ONCE"),
     ),
-    Setting("execution.checkpointing.unaligned.enabled", SettingKind.BOOL, "false", "barriers overtake rows, which the checkpoint then holds"),
-    Setting("execution.checkpointing.aligned-checkpoint-timeout", SettingKind.DURATION, "0", "how long a barrier waits its turn before it overtakes"),
-    Setting("execution.buffer-timeout", SettingKind.DURATION, "10 ms", "longest wait to fill a batch; 0 ships at once"),
-    Setting("execution.batch.max-rows", SettingKind.INT, "32768", "most rows in a batch", least=1, most=10_000_000),
     Setting(
-        "table.exec.state.ttl", SettingKind.DURATION, "0", "state of joins, groups and partitions is dropped when not written for so long; 0 is never"
+        "execution.checkpointing.unaligned.enabled",
+        SettingKind.BOOL,
+        "false",
+        "barriers overtake rows, which the checkpoint then holds",
     ),
-    Setting("state.memory.budget-per-slot", SettingKind.MEMORY, "0", "memory for state of one slot; more goes to disk; 0 is no limit"),
-    Setting("state.spill.dir", SettingKind.STRING, "", "where state goes that is over its memory; empty: the system's directory for temporary files"),
-    Setting("table.exec.window.max-per-row", SettingKind.INT, "100000", "windows of HOP or CUMULATE that one row may fall into", least=1),
-    Setting("table.optimizer.max-plan-nodes", SettingKind.INT, "5000", "nodes of a plan when its views and names are opened", least=10),
-    Setting("table.exec.source.idle-timeout", SettingKind.DURATION, "30 s", "a split silent so long stops holding back the watermark; 0 is never"),
-    Setting("table.local-time-zone", SettingKind.STRING, "UTC", "zone in which TIMESTAMP_LTZ is shown and read"),
+    Setting(
+        "execution.checkpointing.aligned-checkpoint-timeout",
+        SettingKind.DURATION,
+        "0",
+        "how long a barrier waits its turn before it overtakes",
+    ),
+    Setting(
+        "execution.buffer-timeout",
+        SettingKind.DURATION,
+        "10 ms",
+        "longest wait to fill a batch; 0 ships at once",
+    ),
+    Setting(
+        "execution.batch.max-rows", SettingKind.INT, "32768", "most rows in a batch", least=1, most=10_000_000
+    ),
+    Setting(
+        "table.exec.state.ttl",
+        SettingKind.DURATION,
+        "0",
+        "state of joins, groups and partitions is dropped when not written for so long; 0 is never",
+    ),
+    Setting(
+        "state.memory.budget-per-slot",
+        SettingKind.MEMORY,
+        "0",
+        "memory for state of one slot; more goes to disk; 0 is no limit",
+    ),
+    Setting(
+        "state.spill.dir",
+        SettingKind.STRING,
+        "",
+        "where state goes that is over its memory; empty: the system's directory for temporary files",
+    ),
+    Setting(
+        "table.exec.window.max-per-row",
+        SettingKind.INT,
+        "100000",
+        "windows of HOP or CUMULATE that one row may fall into",
+        least=1,
+    ),
+    Setting(
+        "table.optimizer.max-plan-nodes",
+        SettingKind.INT,
+        "5000",
+        "nodes of a plan when its views and names are opened",
+        least=10,
+    ),
+    Setting(
+        "table.exec.source.idle-timeout",
+        SettingKind.DURATION,
+        "30 s",
+        "a split silent so long stops holding back the watermark; 0 is never",
+    ),
+    Setting(
+        "table.local-time-zone", SettingKind.STRING, "UTC", "zone in which TIMESTAMP_LTZ is shown and read"
+    ),
     Setting(
         "table.dml-sync",
         SettingKind.ENUM,
@@ -110,10 +218,31 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("restart-strategy.attempts", SettingKind.INT, "10", "restarts before a job is given up"),
     Setting("restart-strategy.delay", SettingKind.DURATION, "1 s", "wait before the first restart"),
     Setting("restart-strategy.max-delay", SettingKind.DURATION, "1 min", "longest wait before a restart"),
-    Setting("metrics.latency.interval", SettingKind.DURATION, "0", "time between the latency markers of each source; 0 is off"),
-    Setting("metrics.prometheus.port", SettingKind.INT, "0", "port on 127.0.0.1 where /metrics answers; 0 is off", most=65535),
-    Setting("restart-strategy.failure-rate.max-failures-per-interval", SettingKind.INT, "1", "failures within the interval before a job is given up"),
-    Setting("restart-strategy.failure-rate.failure-rate-interval", SettingKind.DURATION, "1 min", "the interval failures are counted in"),
+    Setting(
+        "metrics.latency.interval",
+        SettingKind.DURATION,
+        "0",
+        "time between the latency markers of each source; 0 is off",
+    ),
+    Setting(
+        "metrics.prometheus.port",
+        SettingKind.INT,
+        "0",
+        "port on 127.0.0.1 where /metrics answers; 0 is off",
+        most=65535,
+    ),
+    Setting(
+        "restart-strategy.failure-rate.max-failures-per-interval",
+        SettingKind.INT,
+        "1",
+        "failures within the interval before a job is given up",
+    ),
+    Setting(
+        "restart-strategy.failure-rate.failure-rate-interval",
+        SettingKind.DURATION,
+        "1 min",
+        "the interval failures are counted in",
+    ),
     Setting("restart-strategy.failure-rate.delay", SettingKind.DURATION, "1 s", "wait before each restart"),
     Setting(
         "deployment",
@@ -122,18 +251,76 @@ SETTINGS: dict[str, Setting] = _declare(
         "where tasks run: in this process, in worker processes of it, or in tasks of Spark",
         ("embedded", "processes", "spark"),
     ),
-    Setting("taskmanager.slots", SettingKind.INT, "1", "subtasks of each operator that one worker process runs", least=1, most=128),
-    Setting("heartbeat.timeout", SettingKind.DURATION, "5 s", "a worker process silent so long is lost: killed and replaced", least=1_000),
-    Setting("taskmanager.registration-timeout", SettingKind.DURATION, "5 min", "how long Spark may take to give a worker its cores"),
-    Setting("taskmanager.idle-timeout", SettingKind.DURATION, "0", "how long a worker on Spark that has no job keeps its cores"),
-    Setting("taskmanager.port-range", SettingKind.STRING, "0", "ports on which workers on Spark listen for one another, such as 50100-50199"),
-    Setting("jobmanager.host", SettingKind.STRING, "", "where workers on Spark find this process; empty: where it listens"),
-    Setting("jobmanager.bind-host", SettingKind.STRING, "127.0.0.1", "the address this process listens on for workers on Spark"),
-    Setting("jobmanager.port", SettingKind.INT, "0", "the port this process listens on for workers on Spark; 0: any", most=65535),
-    Setting("security.ssl.internal.required", SettingKind.BOOL, "true", "rows leave a machine encrypted or not at all"),
-    Setting("security.ssl.internal.certificate", SettingKind.STRING, "", "PEM file: the certificate of this process and its workers on Spark"),
-    Setting("security.ssl.internal.key", SettingKind.STRING, "", "PEM file: the private key of that certificate"),
-    Setting("security.ssl.internal.ca", SettingKind.STRING, "", "PEM file: who has signed the certificates of all"),
+    Setting(
+        "taskmanager.slots",
+        SettingKind.INT,
+        "1",
+        "subtasks of each operator that one worker process runs",
+        least=1,
+        most=128,
+    ),
+    Setting(
+        "heartbeat.timeout",
+        SettingKind.DURATION,
+        "5 s",
+        "a worker process silent so long is lost: killed and replaced",
+        least=1_000,
+    ),
+    Setting(
+        "taskmanager.registration-timeout",
+        SettingKind.DURATION,
+        "5 min",
+        "how long Spark may take to give a worker its cores",
+    ),
+    Setting(
+        "taskmanager.idle-timeout",
+        SettingKind.DURATION,
+        "0",
+        "how long a worker on Spark that has no job keeps its cores",
+    ),
+    Setting(
+        "taskmanager.port-range",
+        SettingKind.STRING,
+        "0",
+        "ports on which workers on Spark listen for one another, such as 50100-50199",
+    ),
+    Setting(
+        "jobmanager.host",
+        SettingKind.STRING,
+        "",
+        "where workers on Spark find this process; empty: where it listens",
+    ),
+    Setting(
+        "jobmanager.bind-host",
+        SettingKind.STRING,
+        "127.0.0.1",
+        "the address this process listens on for workers on Spark",
+    ),
+    Setting(
+        "jobmanager.port",
+        SettingKind.INT,
+        "0",
+        "the port this process listens on for workers on Spark; 0: any",
+        most=65535,
+    ),
+    Setting(
+        "security.ssl.internal.required",
+        SettingKind.BOOL,
+        "true",
+        "rows leave a machine encrypted or not at all",
+    ),
+    Setting(
+        "security.ssl.internal.certificate",
+        SettingKind.STRING,
+        "",
+        "PEM file: the certificate of this process and its workers on Spark",
+    ),
+    Setting(
+        "security.ssl.internal.key", SettingKind.STRING, "", "PEM file: the private key of that certificate"
+    ),
+    Setting(
+        "security.ssl.internal.ca", SettingKind.STRING, "", "PEM file: who has signed the certificates of all"
+    ),
     Setting("bounded.backend", SettingKind.ENUM, "spark", "who computes bounded plans", ("spark", "duckdb")),
     Setting(
         "spark.keep-alive",
@@ -141,14 +328,48 @@ SETTINGS: dict[str, Setting] = _declare(
         "0",
         "how long a Spark of this machine outlives the last process that uses it; 0 ends it with its process",
     ),
-    Setting("spark.results.host", SettingKind.STRING, "", "address at which Spark's tasks reach this process; empty: Spark's driver's"),
-    Setting("spark.results.bind", SettingKind.STRING, "", "address rows of Spark are taken at; empty: any that fits the host"),
-    Setting("spark.results.port", SettingKind.INT, "0", "port rows of Spark are taken at; 0 is any", most=65535),
-    Setting("result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")),
-    Setting("python.modules", SettingKind.STRING, "", "Python modules a stored catalog's functions may come from, separated by commas"),
-    Setting("optimizer.disabled-rules", SettingKind.STRING, "", "names of optimizer rules to skip, separated by commas"),
-    Setting("optimizer.runtime-filters", SettingKind.BOOL, "true", "the keys of a join's bounded side prune the scan of the other"),
-    Setting("optimizer.split-aggregates", SettingKind.BOOL, "true", "aggregate before an exchange and again after it"),
+    Setting(
+        "spark.results.host",
+        SettingKind.STRING,
+        "",
+        "address at which Spark's tasks reach this process; empty: Spark's driver's",
+    ),
+    Setting(
+        "spark.results.bind",
+        SettingKind.STRING,
+        "",
+        "address rows of Spark are taken at; empty: any that fits the host",
+    ),
+    Setting(
+        "spark.results.port", SettingKind.INT, "0", "port rows of Spark are taken at; 0 is any", most=65535
+    ),
+    Setting(
+        "result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")
+    ),
+    Setting(
+        "python.modules",
+        SettingKind.STRING,
+        "",
+        "Python modules a stored catalog's functions may come from, separated by commas",
+    ),
+    Setting(
+        "optimizer.disabled-rules",
+        SettingKind.STRING,
+        "",
+        "names of optimizer rules to skip, separated by commas",
+    ),
+    Setting(
+        "optimizer.runtime-filters",
+        SettingKind.BOOL,
+        "true",
+        "the keys of a join's bounded side prune the scan of the other",
+    ),
+    Setting(
+        "optimizer.split-aggregates",
+        SettingKind.BOOL,
+        "true",
+        "aggregate before an exchange and again after it",
+    ),
 )
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]*)\s*")
@@ -166,11 +387,22 @@ _MEMORY = {
     **dict.fromkeys(("g", "gb", "gib"), 1 << 30),
     **dict.fromkeys(("t", "tb", "tib"), 1 << 40),
 }
-_BOOLS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+_BOOLS = {
+    "true": True,
+    "on": True,
+    "yes": True,
+    "1": True,
+    "false": False,
+    "off": False,
+    "no": False,
+    "0": False,
+}
 
 
 def parse_duration_ms(text: str) -> int | None:
-    """Return a duration such as ``5 s``, ``50 ms`` or ``1 min`` in milliseconds (no unit: milliseconds), or ``None`` when it is none."""
+    """Return a duration such as ``5 s``, ``50 ms`` or ``1 min`` in milliseconds (no unit: milliseconds),
+    or ``None`` when it is none.
+    """
     return _scaled(text, _DURATION_MS)
 
 
@@ -184,13 +416,19 @@ def _scaled(text: str, units: dict[str, int]) -> int | None:
     if match is None or match[2].lower() not in units:
         return None
     number = match[1] if "." in match[1] else None
-    return round(float(number) * units[match[2].lower()]) if number else int(match[1]) * units[match[2].lower()]
+    return (
+        round(float(number) * units[match[2].lower()]) if number else int(match[1]) * units[match[2].lower()]
+    )
 
 
-def _refuse(setting: Setting, text: str, wanted: str, span: Span | None, nearest: str | None = None) -> PenstockError:
+def _refuse(
+    setting: Setting, text: str, wanted: str, span: Span | None, nearest: str | None = None
+) -> PenstockError:
     shown = text if len(text) <= 40 else text[:39] + "…"
     hint = f"{nearest} {wanted}" if nearest else wanted
-    return PenstockError("SQL-1402", f"'{shown}' is no value for setting '{setting.key}'", span=span, hint=hint)
+    return PenstockError(
+        "SQL-1402", f"'{shown}' is no value for setting '{setting.key}'", span=span, hint=hint
+    )
 
 
 def read_value(setting: Setting, text: str, span: Span | None = None) -> SettingValue:
@@ -209,7 +447,9 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
             for choice in setting.choices:
                 if choice.lower() == folded:
                     return choice
-            raise _refuse(setting, text, f"it takes {_or(setting.choices)}", span, did_you_mean(folded, setting.choices))
+            raise _refuse(
+                setting, text, f"it takes {_or(setting.choices)}", span, did_you_mean(folded, setting.choices)
+            )
         case SettingKind.DURATION:
             if (duration := parse_duration_ms(text)) is None:
                 raise _refuse(setting, text, "it takes a duration such as '5 s', '50 ms' or '1 min'", span)
@@ -225,7 +465,11 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
 
 def _bounded(setting: Setting, number: int, text: str, span: Span | None) -> int:
     if number < setting.least or (setting.most is not None and number > setting.most):
-        limit = f"from {setting.least} to {setting.most}" if setting.most is not None else f"of at least {setting.least}"
+        limit = (
+            f"from {setting.least} to {setting.most}"
+            if setting.most is not None
+            else f"of at least {setting.least}"
+        )
         raise _refuse(setting, text, f"it takes a whole number {limit}", span)
     return number
 
@@ -266,7 +510,9 @@ class Settings:
         return read_value(setting, self._texts.get(setting.key, setting.default))
 
     def set(self, key: str, text: str, span: Span | None = None, *, key_span: Span | None = None) -> None:
-        """Set a key from text; raise SQL-1401 for an unknown key and SQL-1402 for a text that does not fit."""
+        """Set a key from text; raise SQL-1401 for an unknown key and SQL-1402 for a text that does not
+        fit.
+        """
         setting = self.declaration(key, key_span or span)
         read_value(setting, text, span)
         self._texts[setting.key] = text
@@ -300,7 +546,9 @@ class Settings:
 
     def of_spark(self) -> dict[str, str]:
         """Return what was set of Spark's own settings."""
-        return {key: text for key, text in self._texts.items() if key.startswith(SPARK) and key not in SETTINGS}
+        return {
+            key: text for key, text in self._texts.items() if key.startswith(SPARK) and key not in SETTINGS
+        }
 
     def copy(self) -> Settings:
         """Return an independent copy, as a job keeps of the session that started it."""

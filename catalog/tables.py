@@ -9,7 +9,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.namespaces import Place
 from penstock.catalog.schema import Field, Schema
 
-if TYPE_CHECKING:  # a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them
+# a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them
+if TYPE_CHECKING:
     from penstock.planner.expressions.nodes import Expression
 
 
@@ -24,7 +25,9 @@ class MetadataColumn:
 
 @dataclass(frozen=True)
 class ComputedColumn:
-    """``name AS expression``; the expression reads ``Table.source_schema`` positions; ``text`` is what the user wrote."""
+    """``name AS expression``; the expression reads ``Table.source_schema`` positions; ``text`` is what the
+    user wrote.
+    """
 
     name: str
     expression: Expression
@@ -44,8 +47,9 @@ class WatermarkRule:
 class Table:
     """A table: where it lives (connector and options) and what its rows look like.
 
-    ``source_schema`` is what the connector gives: physical and metadata columns. ``schema`` is what queries see: all columns in declared
-    order, with the event-time role on the watermark column. ``options`` hold the WITH clause, keys folded to lower case.
+    ``source_schema`` is what the connector gives: physical and metadata columns. ``schema`` is what queries
+    see: all columns in declared order, with the event-time role on the watermark column. ``options`` hold the
+    WITH clause, keys folded to lower case.
     """
 
     name: str
@@ -74,7 +78,9 @@ class Table:
 
 @dataclass(frozen=True)
 class MaterializedView(Table):
-    """A table that a job keeps equal to a query, kept as text and read from ``place``. Its primary key identifies a row of the query's result."""
+    """A table that a job keeps equal to a query, kept as text and read from ``place``. Its primary key
+    identifies a row of the query's result.
+    """
 
     query: str = ""
     place: Place = field(default_factory=Place)

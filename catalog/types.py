@@ -67,7 +67,11 @@ class Decimal(DataType):
 
     def __post_init__(self) -> None:
         if not 1 <= self.precision <= MAX_DECIMAL_PRECISION or not 0 <= self.scale <= self.precision:
-            raise PenstockError("SQL-1201", f"DECIMAL({self.precision},{self.scale}) is not a type: 1 <= precision <= 38, 0 <= scale <= precision")
+            raise PenstockError(
+                "SQL-1201",
+                f"DECIMAL({self.precision},{self.scale}) is not a type: 1 <= precision <= 38, 0 <= "
+                "scale <= precision",
+            )
 
     def __str__(self) -> str:
         return f"DECIMAL({self.precision}, {self.scale})"
@@ -162,7 +166,9 @@ class Row(DataType):
 
 @dataclass(frozen=True)
 class Foreign(DataType):
-    """A type of another system that has no like here, by its name there. No expression reads a column of it: it is only ever NULL."""
+    """A type of another system that has no like here, by its name there. No expression reads a column of
+    it: it is only ever NULL.
+    """
 
     name: str
 
@@ -269,7 +275,9 @@ def from_arrow(arrow: pa.DataType) -> DataType:
         return Row(tuple((field.name, from_arrow(field.type)) for field in arrow))
     if pa.types.is_fixed_size_binary(arrow):
         return BINARY
-    raise PenstockError("SQL-1203", f"Arrow type {arrow} has no SQL type", hint="cast the column before registering the table")
+    raise PenstockError(
+        "SQL-1203", f"Arrow type {arrow} has no SQL type", hint="cast the column before registering the table"
+    )
 
 
 _SPARK_NAMES: dict[DataType, str] = {
@@ -293,5 +301,9 @@ def to_spark(kind: DataType) -> str:
         case Map(key, value):
             return f"MAP<{to_spark(key)}, {to_spark(value)}>"
         case Row(fields):
-            return "STRUCT<" + ", ".join(f"`{name.replace('`', '``')}`: {to_spark(field)}" for name, field in fields) + ">"
+            return (
+                "STRUCT<"
+                + ", ".join(f"`{name.replace('`', '``')}`: {to_spark(field)}" for name, field in fields)
+                + ">"
+            )
     return _SPARK_NAMES.get(kind, str(kind))

@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from penstock.planner.table_api.table import Table
 
 
-def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None) -> Connection:
+def connect(
+    url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None
+) -> Connection:
     """Return a connection to an engine in this process; raises NotSupportedError for a URL."""
     if url:
         hint = "penstock.connect() without a URL runs the engine in this process"
-        raise NotSupportedError("CLI-6020", f"cannot connect to {url}: this release has no server", hint=hint, sqlstate="0A000")
+        raise NotSupportedError(
+            "CLI-6020", f"cannot connect to {url}: this release has no server", hint=hint, sqlstate="0A000"
+        )
     try:
         return Connection(Session(settings, catalog_dir=None if catalog is None else Path(catalog)))
     except PenstockError as error:
@@ -34,7 +38,9 @@ def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None
 
 
 class Connection:
-    """One session: its catalog, settings and jobs. May be shared by threads; give each thread a cursor of its own."""
+    """One session: its catalog, settings and jobs. May be shared by threads; give each thread a cursor of
+    its own.
+    """
 
     Warning = dbapi_errors.Warning
     Error = dbapi_errors.Error
@@ -64,14 +70,25 @@ class Connection:
         return self.cursor().execute(sql, params)
 
     def executescript(self, sql: str) -> Cursor:
-        """Execute statements in order, stopping at the first error; the cursor returned holds the last one's result."""
+        """Execute statements in order, stopping at the first error; the cursor returned holds the last
+        one's result.
+        """
         return self.cursor().executescript(sql)
 
-    def register(self, name: str, source: Any, *, time_column: str | None = None, delay: Any = None, stream: bool | None = None) -> None:
+    def register(
+        self,
+        name: str,
+        source: Any,
+        *,
+        time_column: str | None = None,
+        delay: Any = None,
+        stream: bool | None = None,
+    ) -> None:
         """Make an Arrow table or reader, a pandas frame or an iterable readable as table ``name``.
 
-        ``time_column`` becomes the event-time attribute, its watermark ``delay`` behind (a timedelta, or text such as '5 s'). ``stream``: read as
-        a stream instead of a bounded table; by default so for iterators and wherever there is a time column. Raises ProgrammingError.
+        ``time_column`` becomes the event-time attribute, its watermark ``delay`` behind (a timedelta, or text
+        such as '5 s'). ``stream``: read as a stream instead of a bounded table; by default so for iterators
+        and wherever there is a time column. Raises ProgrammingError.
         """
         self._check_open()
         try:
@@ -80,7 +97,9 @@ class Connection:
             raise client_error(error) from error
 
     def create_function(self, function: PythonFunction, name: str | None = None) -> None:
-        """Make a function decorated with ``penstock.udf``, ``udaf`` or ``udtf`` callable from SQL. Raises ProgrammingError."""
+        """Make a function decorated with ``penstock.udf``, ``udaf`` or ``udtf`` callable from SQL. Raises
+        ProgrammingError.
+        """
         self._check_open()
         try:
             self.session.create_function(function, name)
@@ -100,7 +119,9 @@ class Connection:
         return self.session.jobs()
 
     def metrics(self, job_id: str | None = None, like: str | None = None) -> list[Metric]:
-        """Return what the jobs of this connection, or one of them, have counted; ``like`` is a LIKE pattern over names. ProgrammingError."""
+        """Return what the jobs of this connection, or one of them, have counted; ``like`` is a LIKE
+        pattern over names. ProgrammingError.
+        """
         self._check_open()
         try:
             return metrics_now(self.session, job_id, like)
@@ -113,13 +134,18 @@ class Connection:
 
     def rollback(self) -> None:
         """Raise NotSupportedError: there are no transactions."""
-        raise NotSupportedError("CLI-6021", "there are no transactions to roll back: every statement takes effect at once", sqlstate="0A000")
+        raise NotSupportedError(
+            "CLI-6021",
+            "there are no transactions to roll back: every statement takes effect at once",
+            sqlstate="0A000",
+        )
 
     def close(self) -> None:
-        """Stop queries, then the jobs of INSERT that still run: with a last checkpoint, each named on stderr. Release the engine.
+        """Stop queries, then the jobs of INSERT that still run: with a last checkpoint, each named on stderr.
+        Release the engine.
 
-        May be called by any thread. A program that does not close its connections has them closed when it ends (not by ``os._exit`` or a signal
-        that kills).
+        May be called by any thread. A program that does not close its connections has them closed when it
+        ends (not by ``os._exit`` or a signal that kills).
         """
         if not self._closed:
             self._closed = True
@@ -133,7 +159,9 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _check_open(self) -> None:

@@ -44,8 +44,8 @@ def _as_client_errors(on_interrupt: Callable[[], None]) -> Iterator[None]:
 class Cursor:
     """The way to a result. Used by one thread at a time; ``cancel`` may come from any.
 
-    Rows of a result that ends are final. Of an endless result that changes, each new version of a row comes when it is known;
-    what it replaces is told by ``changes`` only.
+    Rows of a result that ends are final. Of an endless result that changes, each new version of a row comes
+    when it is known; what it replaces is told by ``changes`` only.
     """
 
     arraysize = 1
@@ -64,15 +64,22 @@ class Cursor:
     # -- execute
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
-        """Execute one statement; ``params`` take the places of its ``?``. A query returns at once, also when its result never ends.
+        """Execute one statement; ``params`` take the places of its ``?``. A query returns at once, also when
+        its result never ends.
 
-        An INSERT (or CREATE TABLE AS) whose sources all end has ended when this returns: its rows are committed, ``rowcount`` says how many.
-        One that reads an endless stream returns its ``job``. The setting ``table.dml-sync`` says otherwise.
+        An INSERT (or CREATE TABLE AS) whose sources all end has ended when this returns: its rows are
+        committed, ``rowcount`` says how many. One that reads an endless stream returns its ``job``. The
+        setting ``table.dml-sync`` says otherwise.
         """
         self._renew()
         if isinstance(params, str | bytes | Mapping) or not isinstance(params, Sequence):
             message = f"parameters are a sequence of values, not a {type(params).__name__}"
-            raise ProgrammingError("CLI-6008", message, hint="pass a tuple such as (1, 'x'), a value for each ?", sqlstate="07001")
+            raise ProgrammingError(
+                "CLI-6008",
+                message,
+                hint="pass a tuple such as (1, 'x'), a value for each ?",
+                sqlstate="07001",
+            )
         with self._errors():
             self._ran(self._session.execute(sql, params, self._hold))
         return self
@@ -85,7 +92,11 @@ class Cursor:
             written = -1 if written < 0 or self._rowcount < 0 else written + self._rowcount
             if self._result is not None and self._result.has_rows:
                 self._renew()
-                raise ProgrammingError("CLI-6004", "executemany takes statements that give no rows", hint="call execute for each query")
+                raise ProgrammingError(
+                    "CLI-6004",
+                    "executemany takes statements that give no rows",
+                    hint="call execute for each query",
+                )
         self._rowcount = written
         return self
 
@@ -113,7 +124,12 @@ class Cursor:
         """The result of the last execute; InterfaceError when there is none."""
         self._check_open()
         if self._result is None:
-            raise InterfaceError("CLI-6001", "nothing has been executed on this cursor", hint="call execute first", sqlstate="24000")
+            raise InterfaceError(
+                "CLI-6001",
+                "nothing has been executed on this cursor",
+                hint="call execute first",
+                sqlstate="24000",
+            )
         return self._result
 
     @property
@@ -122,7 +138,10 @@ class Cursor:
         if self._result is None or not self._result.has_rows:
             return None
         arrow = self._result.arrow_schema
-        return [(f.name, arrow.field(i).type, None, None, None, None, f.nullable) for i, f in enumerate(self._result.schema)]
+        return [
+            (f.name, arrow.field(i).type, None, None, None, None, f.nullable)
+            for i, f in enumerate(self._result.schema)
+        ]
 
     @property
     def schema(self) -> Schema:
@@ -136,7 +155,9 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
-        """The number of rows once all are fetched, or that an INSERT has written (-1 of one that was restarted on its way); else -1."""
+        """The number of rows once all are fetched, or that an INSERT has written (-1 of one that was
+        restarted on its way); else -1.
+        """
         return self._rowcount
 
     @property
@@ -161,7 +182,8 @@ class Cursor:
         return self._fetch(self.arraysize if size is None else size, timeout)
 
     def fetchall(self, timeout: float | None = None, limit: int | None = None) -> list[Row]:
-        """Return all remaining rows; an endless result asks for ``timeout`` or ``limit`` (else NotSupportedError).
+        """Return all remaining rows; an endless result asks for ``timeout`` or ``limit`` (else
+        NotSupportedError).
 
         A timeout before the end gives what is true so far.
         """
@@ -213,7 +235,9 @@ class Cursor:
             yield from result.batches()
 
     def changes(self, timeout: float | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield every change in order as Arrow batches whose first column ``op`` is +I, -U, +U or -D; ``timeout``: end when silent so long."""
+        """Yield every change in order as Arrow batches whose first column ``op`` is +I, -U, +U or -D;
+        ``timeout``: end when silent so long.
+        """
         result = self._rows_result()
         with self._errors():
             yield from result.changes(timeout)
@@ -221,7 +245,9 @@ class Cursor:
     # -- end
 
     def cancel(self) -> None:
-        """Stop the query, from any thread; a waiting fetch returns. The job of an INSERT is cancelled while ``execute`` waits for it."""
+        """Stop the query, from any thread; a waiting fetch returns. The job of an INSERT is cancelled
+        while ``execute`` waits for it.
+        """
         waiting = self._waiting
         if waiting is not None:
             waiting.cancel()
@@ -247,7 +273,9 @@ class Cursor:
     def __enter__(self) -> Cursor:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     # -- inside
@@ -315,8 +343,15 @@ class Cursor:
 
 
 def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:
-    """Return rows as Python tuples, which is what PEP 249 asks for; DataError for a date Python has no object for."""
-    return list(zip(*(_values(field, column) for field, column in zip(rows.schema, rows.columns, strict=True)), strict=True))
+    """Return rows as Python tuples, which is what PEP 249 asks for; DataError for a date Python has no
+    object for.
+    """
+    return list(
+        zip(
+            *(_values(field, column) for field, column in zip(rows.schema, rows.columns, strict=True)),
+            strict=True,
+        )
+    )
 
 
 def _values(field: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:

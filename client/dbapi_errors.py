@@ -1,4 +1,6 @@
-"""The ten exceptions of PEP 249, each carrying what the engine's error says, and which of them an error becomes."""
+"""The ten exceptions of PEP 249, each carrying what the engine's error says, and which of them an error
+becomes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ class Warning(Exception):  # the name PEP 249 asks for
     """An important warning."""
 
 
-Error = PenstockError  # base of all errors a client sees, with code, span, line, column, hint, kind and sqlstate; the Table API raises it plain
+# base of all errors a client sees, with code, span, line, column, hint, kind and sqlstate; the Table API
+# raises it plain
+Error = PenstockError
 
 
 class InterfaceError(Error):
@@ -64,7 +68,9 @@ def class_of(error: PenstockError) -> type[Error]:
 
 
 def client_error(error: PenstockError) -> Error:
-    """Return an engine's error as the exception a client raises, no secret in its causes; one that is already is returned as it is."""
+    """Return an engine's error as the exception a client raises, no secret in its causes; one that is
+    already is returned as it is.
+    """
     error.without_secret_causes()
     if isinstance(error, DatabaseError | InterfaceError):
         return error

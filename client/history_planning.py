@@ -27,19 +27,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """What of a job is loaded as history, and by which backend; the positions are taken when ``graph`` is asked for."""
+    """What of a job is loaded as history, and by which backend; the positions are taken when ``graph`` is
+    asked for.
+    """
 
     backend: str
     parts: tuple[Loaded, ...]
     live: JobGraph
 
     def graph(self) -> JobGraph:
-        """Return the plan of the first deployment, over all splits there are now. DAT-41xx where a table has no files."""
+        """Return the plan of the first deployment, over all splits there are now. DAT-41xx where a table
+        has no files.
+        """
         return history_graph(self.live, self.parts, self.backend, _splits_now)
 
 
-def planned_history(wish: HistoryWish, laid: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings) -> History:
-    """Return what of a planned job is loaded as history. SQL-1715 where that cannot be the same as a replay."""
+def planned_history(
+    wish: HistoryWish, laid: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings
+) -> History:
+    """Return what of a planned job is loaded as history. SQL-1715 where that cannot be the same as a
+    replay.
+    """
     backend = wish.backend or str(settings.get("bounded.backend"))
     parts = history_parts(laid, facts, wish, lambda part: speaks(part, backend))
     return History(backend, tuple(_loaded(part, facts, settings) for part in parts), graph)
@@ -56,7 +64,9 @@ def _splits_now(source: SourceSpec) -> tuple[str, ...]:
 
 def history_text(history: History, backends: Callable[[], BoundedBackends]) -> str:
     """Return what is computed as history, by whom, up to where, and the text the backend would run."""
-    specs = [spec for chain in history.graph().chains for spec in chain.operators if isinstance(spec, HistorySpec)]
+    specs = [
+        spec for chain in history.graph().chains for spec in chain.operators if isinstance(spec, HistorySpec)
+    ]
     return "\n\n".join(_part_text(spec, backends()) for spec in specs)
 
 

@@ -1,4 +1,6 @@
-"""How the job of an INSERT ends for whoever started it: waited for, refused as unfinished, or stopped with its session."""
+"""How the job of an INSERT ends for whoever started it: waited for, refused as unfinished, or stopped with
+its session.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def hold_no_job(job: Job | None) -> None:
 
 
 def start_or_finish(session: Session, result: Result, hold: HoldJob) -> Result:
-    """Wait for the job of an INSERT whose sources all end, and raise what it failed of; of any other say that it was started.
+    """Wait for the job of an INSERT whose sources all end, and raise what it failed of; of any other say that
+    it was started.
 
     ``table.dml-sync`` overrules: true waits always, false never.
     """
@@ -37,7 +40,9 @@ def start_or_finish(session: Session, result: Result, hold: HoldJob) -> Result:
     waits = session.started[job.job_id].ends if sync == "automatic" else sync == "true"
     if not waits:
         changes = () if job.state_diff is None else job.state_diff.changes
-        return note_result("; ".join([f"job {job.job_id} started", *job.told_at_start, *map(str, changes)]), job)
+        return note_result(
+            "; ".join([f"job {job.job_id} started", *job.told_at_start, *map(str, changes)]), job
+        )
     hold(job)
     session.heard.add(job.job_id)
     try:
@@ -49,7 +54,9 @@ def start_or_finish(session: Session, result: Result, hold: HoldJob) -> Result:
 
 
 def wait_for_job(job: Job) -> str:
-    """Wait for the end of a job and return a sentence about it; Ctrl-C cancels it. Raises what ``check_end`` does."""
+    """Wait for the end of a job and return a sentence about it; Ctrl-C cancels it. Raises what
+    ``check_end`` does.
+    """
     try:
         job.wait(None)
     except KeyboardInterrupt:
@@ -57,11 +64,17 @@ def wait_for_job(job: Job) -> str:
         job.wait(CANCEL_S)
         raise
     check_end(job)
-    return f"job {job.job_id} had finished before: nothing was written" if job.finished_before else f"job {job.job_id} {job.state.lower()}"
+    return (
+        f"job {job.job_id} had finished before: nothing was written"
+        if job.finished_before
+        else f"job {job.job_id} {job.state.lower()}"
+    )
 
 
 def check_end(job: Job) -> None:
-    """Raise what a job failed of; RUN-2903 when it was cancelled or stopped, for then not all its rows are written."""
+    """Raise what a job failed of; RUN-2903 when it was cancelled or stopped, for then not all its rows are
+    written.
+    """
     if job.error is not None:
         raise job.error
     if job.state is JobState.CANCELED or job.stopped:
@@ -72,13 +85,17 @@ def check_end(job: Job) -> None:
 
 
 def stop_jobs(session: Session) -> None:
-    """Stop the running jobs of a session that is closed, each with a last checkpoint, and report each INSERT that did not end by itself.
+    """Stop the running jobs of a session that is closed, each with a last checkpoint, and report each INSERT
+    that did not end by itself.
 
-    An INSERT that failed is reported too, unless its error was raised before. A query is cancelled: nobody will read its rows. A job that waits
-    for its restart is cancelled as well. A job without state is stopped all the same: what it has read by then is committed.
+    An INSERT that failed is reported too, unless its error was raised before. A query is cancelled: nobody
+    will read its rows. A job that waits for its restart is cancelled as well. A job without state is stopped
+    all the same: what it has read by then is committed.
     """
     filling = session.filling_jobs()
-    views = [filled.job for filled in session.views.fillings.values() if session.started[filled.job.job_id].durable]
+    views = [
+        filled.job for filled in session.views.fillings.values() if session.started[filled.job.job_id].durable
+    ]
     running = [job for job in (*filling, *views) if not job.state.terminal]
     for job in running:
         if job.state is JobState.RESTARTING:
@@ -99,16 +116,23 @@ def stop_jobs(session: Session) -> None:
 
 
 def _told(job: Job, *, durable: bool) -> str | None:
-    """Say of a job that was stopped whether it can go on, and from where; None of one that has ended by itself or on request."""
+    """Say of a job that was stopped whether it can go on, and from where; None of one that has ended by
+    itself or on request.
+    """
     if job.error is not None:
         return f"job {job.job_id} failed: {job.error.code}: {job.error.message}"
     if job.state is JobState.FINISHED and not job.stopped:
         return None
     if not job.state.terminal:
-        return f"warning: job {job.job_id} does not end: something of the program or of another system holds it"
+        return (
+            f"warning: job {job.job_id} does not end: something of the program or of another system holds it"
+        )
     how = "stopped" if job.stopped else "cancelled"
     if not durable:
-        return f"warning: job {job.job_id} was {how} before its sources ended, and keeps no state to go on from ({_KEEP})"
+        return (
+            f"warning: job {job.job_id} was {how} before its sources ended, and keeps no state to go on "
+            f"from ({_KEEP})"
+        )
     newest = job.metrics().last_checkpoint
     if newest is None:
         return f"warning: job {job.job_id} was {how} without a checkpoint; the same statement begins anew"

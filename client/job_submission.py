@@ -64,7 +64,8 @@ class Switches:
 
 @dataclass(frozen=True)
 class Road:
-    """A planned query, stage by stage. Without a graph the bounded backend runs ``plan`` whole; else ``laid`` has edges and ``graph`` chains.
+    """A planned query, stage by stage. Without a graph the bounded backend runs ``plan`` whole; else ``laid``
+    has edges and ``graph`` chains.
 
     ``history``: what is loaded before ``graph`` runs.
     """
@@ -80,7 +81,9 @@ class Road:
 
 @dataclass(frozen=True)
 class Started:
-    """What a job was made of. ``sink_number``: that of the collect sink of a query; ``durable``: it keeps its state beyond this process."""
+    """What a job was made of. ``sink_number``: that of the collect sink of a query; ``durable``: it keeps
+    its state beyond this process.
+    """
 
     road: Road
     sink_number: int | None = None
@@ -108,7 +111,9 @@ def backend_result(road: Road, backends: BoundedBackends) -> Result:
 
 
 def _written(sink: Sink, road: Road, backends: BoundedBackends) -> Result:
-    """Have Spark write the rows of a query to a table of its own, and wait for it; whatever interrupts the wait cancels it."""
+    """Have Spark write the rows of a query to a table of its own, and wait for it; whatever interrupts the
+    wait cancels it.
+    """
     assert sink.table is not None
     writing = backends.for_plan(road.plan).run(road.plan, time_zone=road.switches.time_zone)
     try:
@@ -136,7 +141,11 @@ def submit(road: Road, session: Session) -> Result:
         shape = shape_of(road)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name, options.state_dir) if options.state_dir else None
-    options = replace(options, take_over=session.take_over, record=session.spoken.record(session, name) if options.state_dir else None)
+    options = replace(
+        options,
+        take_over=session.take_over,
+        record=session.spoken.record(session, name) if options.state_dir else None,
+    )
     told = _told_at_start(road, options, job_id)
     try:
         job = submit_over_state(session, road, options, job_id)
@@ -152,11 +161,19 @@ def submit(road: Road, session: Session) -> Result:
 
 def _told_at_start(road: Road, options: JobOptions, job_id: str | None) -> tuple[str, ...]:
     """What whoever starts a job should know when it has no state of its own: of other jobs that keep some."""
-    from penstock.client.recorded_jobs import left_behind  # it reads checkpoints: the engine is not loaded before a job starts
+    # it reads checkpoints: the engine is not loaded before a job starts
+    from penstock.client.recorded_jobs import left_behind
 
-    if options.state_dir is None or job_id is None or options.savepoint is not None or not options.state_dir.is_dir():
+    if (
+        options.state_dir is None
+        or job_id is None
+        or options.savepoint is not None
+        or not options.state_dir.is_dir()
+    ):
         return ()
-    return left_behind(options.state_dir, job_id, options.name, [table.name.lower() for table in tables_of(road.plan)])
+    return left_behind(
+        options.state_dir, job_id, options.name, [table.name.lower() for table in tables_of(road.plan)]
+    )
 
 
 def _keep_late_rows(session: Session, graph: JobGraph, job: Job) -> None:
@@ -166,10 +183,14 @@ def _keep_late_rows(session: Session, graph: JobGraph, job: Job) -> None:
 
 
 def graph_at(started: Started, parallelism: int, settings: Settings, span: Span) -> JobGraph:
-    """Return a running job's plan laid for another parallelism. SQL-1402 for more subtasks than there are key groups."""
+    """Return a running job's plan laid for another parallelism. SQL-1402 for more subtasks than there are
+    key groups.
+    """
     road, most = started.road, started.road.switches.max_parallelism
     if parallelism > most:
-        hint = "there are as many key groups, fixed for the life of the job's state: 'pipeline.max-parallelism'"
+        hint = (
+            "there are as many key groups, fixed for the life of the job's state: 'pipeline.max-parallelism'"
+        )
         raise PenstockError("SQL-1402", f"the job's parallelism is at most {most}", span=span, hint=hint)
     laid = lay_edges(road.plan, parallelism, facts=road.facts)
     graph = plan_job(laid, road.facts, parallelism=parallelism, max_parallelism=most, settings=settings)
@@ -183,7 +204,12 @@ def submit_over_state(session: Session, road: Road, options: JobOptions, job_id:
     try:
         return session.job_manager.submit(graph, options, job_id, history)
     except PenstockError as error:
-        if error.code != FOREIGN_STATE or not session.drop_foreign_state or options.state_dir is None or job_id is None:
+        if (
+            error.code != FOREIGN_STATE
+            or not session.drop_foreign_state
+            or options.state_dir is None
+            or job_id is None
+        ):
             raise
     held = options.state_dir / job_id
     number = next(n for n in itertools.count(1) if not held.with_name(f"{job_id}.dropped-{n}").exists())
@@ -198,9 +224,20 @@ def shape_of(road: Road) -> Shape:
     insert_only = facts.insert_only(top)
     key = None if insert_only else facts.upsert_key(top)
     limit = None if facts.finite(top) or not insert_only else limit_of(top)
-    in_order = key is not None and (road.switches.parallelism == 1 or (road.laid is not None and is_gathered_by(road.laid.inputs[0], key)))
+    in_order = key is not None and (
+        road.switches.parallelism == 1 or (road.laid is not None and is_gathered_by(road.laid.inputs[0], key))
+    )
     update_key = key if in_order else None
-    return Shape(top.schema, facts.finite(top), insert_only, key, order_of(plan), streamed=True, limit=limit, update_key=update_key)
+    return Shape(
+        top.schema,
+        facts.finite(top),
+        insert_only,
+        key,
+        order_of(plan),
+        streamed=True,
+        limit=limit,
+        update_key=update_key,
+    )
 
 
 def limit_of(query: LogicalPlan) -> int | None:
@@ -222,12 +259,23 @@ def tables_of(plan: LogicalPlan) -> list[Table]:
 
 
 def with_sink_of_its_own(graph: JobGraph, number: int) -> tuple[JobGraph, str]:
-    """Give the collect sink of a job an id no other job has (the same query may run twice); return the graph and the id."""
-    found = [spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec) and spec.table is None]
+    """Give the collect sink of a job an id no other job has (the same query may run twice); return the
+    graph and the id.
+    """
+    found = [
+        spec.operator_id
+        for chain in graph.chains
+        for spec in chain.operators
+        if isinstance(spec, SinkSpec) and spec.table is None
+    ]
     sink_id = f"{found[0]}-{number}"
 
     def renamed(spec: Any) -> Any:
-        return replace(spec, operator_id=sink_id) if isinstance(spec, SinkSpec) and spec.table is None else spec
+        return (
+            replace(spec, operator_id=sink_id) if isinstance(spec, SinkSpec) and spec.table is None else spec
+        )
 
-    chains = tuple(replace(chain, operators=tuple(renamed(spec) for spec in chain.operators)) for chain in graph.chains)
+    chains = tuple(
+        replace(chain, operators=tuple(renamed(spec) for spec in chain.operators)) for chain in graph.chains
+    )
     return replace(graph, chains=chains), sink_id

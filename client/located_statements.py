@@ -21,7 +21,9 @@ class PlacedStatement:
     offset: int
 
     def place(self, error: PenstockError) -> PenstockError:
-        """Return an error of this statement with its place in the submitted text: the whole statement when it is about no one part of it."""
+        """Return an error of this statement with its place in the submitted text: the whole statement when
+        it is about no one part of it.
+        """
         if error.source is None and (error.code.startswith("SQL-") or error.code in _OF_QUERIES):
             error.with_span(Span(0, len(self.text)))
         return error.with_source(self.source, self.offset)
@@ -32,7 +34,13 @@ class PlacedStatement:
         return self.source.statement or 1
 
 
-def placed_statements(text: str, file: str | None = None, *, errors: list[PenstockError] | None = None) -> list[PlacedStatement]:
-    """Return the statements of a text; raise the first syntax error, or gather them in ``errors`` and go on."""
+def placed_statements(
+    text: str, file: str | None = None, *, errors: list[PenstockError] | None = None
+) -> list[PlacedStatement]:
+    """Return the statements of a text; raise the first syntax error, or gather them in ``errors`` and go
+    on.
+    """
     parsed = parse_script(text, file, errors=errors)
-    return [PlacedStatement(one.node, one.text, SourceText(text, file, one.ordinal), one.offset) for one in parsed]
+    return [
+        PlacedStatement(one.node, one.text, SourceText(text, file, one.ordinal), one.offset) for one in parsed
+    ]

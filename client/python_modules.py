@@ -16,53 +16,81 @@ from penstock.catalog.settings import Settings
 class PythonModules:
     """Imports the objects functions are made of.
 
-    A name typed in a statement is imported at once: whoever runs the statement runs the process. A name that comes out of a stored catalog is
-    data, and is imported only from the modules ``python.modules`` lists.
+    A name typed in a statement is imported at once: whoever runs the statement runs the process. A name that
+    comes out of a stored catalog is data, and is imported only from the modules ``python.modules`` lists.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def import_stored(self, entry: FunctionEntry, span: Span | None) -> PythonFunction:
-        """Return the function of an entry of a stored catalog; raise SQL-1335 when its module is not among those allowed."""
+        """Return the function of an entry of a stored catalog; raise SQL-1335 when its module is not among
+        those allowed.
+        """
         assert entry.target is not None
-        allowed = [part.strip() for part in str(self._settings.get("python.modules")).split(",") if part.strip()]
+        allowed = [
+            part.strip() for part in str(self._settings.get("python.modules")).split(",") if part.strip()
+        ]
         module = entry.target.rpartition(".")[0]
         if not any(module == name or module.startswith(f"{name}.") for name in allowed):
-            hint = f"SET 'python.modules' = '{','.join([*allowed, module])}' allows it, or run its CREATE OR REPLACE FUNCTION again"
-            message = f"the stored catalog wants Python module {module} for function {entry.name}, which is not allowed"
+            hint = (
+                f"SET 'python.modules' = '{','.join([*allowed, module])}' allows it, or run its CREATE "
+                "OR REPLACE FUNCTION again"
+            )
+            message = (
+                f"the stored catalog wants Python module {module} for function {entry.name}, which is "
+                "not allowed"
+            )
             raise PenstockError("SQL-1335", message, span=span, hint=hint, sqlstate="42501")
         return self.load(entry.target, span)
 
     def load(self, target: str, span: Span | None) -> PythonFunction:
-        """Return the decorated function that ``module.object`` names; raise SQL-1333 when it cannot be imported and SQL-1334 when it is none."""
+        """Return the decorated function that ``module.object`` names; raise SQL-1333 when it cannot be
+        imported and SQL-1334 when it is none.
+        """
         path, _, name = target.rpartition(".")
         if not path or not all(part.isidentifier() for part in target.split(".")):
-            raise PenstockError("SQL-1333", f"'{target}' does not name a Python object", span=span, hint="write 'module.function'", sqlstate="42883")
+            raise PenstockError(
+                "SQL-1333",
+                f"'{target}' does not name a Python object",
+                span=span,
+                hint="write 'module.function'",
+                sqlstate="42883",
+            )
         module = _module(path, span)
         found = getattr(module, name, None)
         if found is None:
             decorated = [key for key, value in vars(module).items() if isinstance(value, PythonFunction)]
             hint = did_you_mean(name, decorated) or _listed(decorated)
-            raise PenstockError("SQL-1333", f"module {path} has no {name}", span=span, hint=hint, sqlstate="42883")
+            raise PenstockError(
+                "SQL-1333", f"module {path} has no {name}", span=span, hint=hint, sqlstate="42883"
+            )
         if not isinstance(found, PythonFunction):
             hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, @penstock.udtf'
-            raise PenstockError("SQL-1334", f"{target} is no function of SQL", span=span, hint=hint, sqlstate="42883")
+            raise PenstockError(
+                "SQL-1334", f"{target} is no function of SQL", span=span, hint=hint, sqlstate="42883"
+            )
         return found
 
 
 def _module(path: str, span: Span | None) -> object:
-    """Import a module; the working directory is searched last, so that nothing in it hides an installed module."""
+    """Import a module; the working directory is searched last, so that nothing in it hides an installed
+    module.
+    """
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.append(here)
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
         hint = f"there is no module {error.name} on Python's path or in the working directory"
-        raise PenstockError("SQL-1333", f"Python module {path} cannot be imported", span=span, hint=hint, sqlstate="42883") from error
+        raise PenstockError(
+            "SQL-1333", f"Python module {path} cannot be imported", span=span, hint=hint, sqlstate="42883"
+        ) from error
     except Exception as error:  # a module's own code may raise anything
         message = f"Python module {path} cannot be imported: {type(error).__name__}: {error}"
-        raise PenstockError("SQL-1333", message, span=span, hint="importing it must not fail", sqlstate="42883") from error
+        raise PenstockError(
+            "SQL-1333", message, span=span, hint="importing it must not fail", sqlstate="42883"
+        ) from error
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,6 @@
-"""The jobs a state directory tells of, and running one on: its statements are said again in a fresh session."""
+"""The jobs a state directory tells of, and running one on: its statements are said again in a fresh
+session.
+"""
 
 from __future__ import annotations
 
@@ -41,42 +43,65 @@ class RecordedJob:
         """How it ended; RUNNING while its process lives, DIED when that is gone."""
         if self.finished:
             return "FINISHED"
-        return ("RUNNING" if self.alive else "DIED") if self.record.status == "RUNNING" else self.record.status
+        return (
+            ("RUNNING" if self.alive else "DIED") if self.record.status == "RUNNING" else self.record.status
+        )
 
 
 def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
-    """Return the jobs of a state directory, by id. CLI-6035 when there is no such directory; STA-3005 for a damaged record."""
+    """Return the jobs of a state directory, by id. CLI-6035 when there is no such directory; STA-3005 for
+    a damaged record.
+    """
     if not state_dir.is_dir():
         raise PenstockError(
-            "CLI-6035", f"there is no state directory {state_dir}", hint="--state takes what penstock run was given", sqlstate="58030"
+            "CLI-6035",
+            f"there is no state directory {state_dir}",
+            hint="--state takes what penstock run was given",
+            sqlstate="58030",
         )
     found = []
     for path in sorted(state_dir.iterdir()):
         if (path / JOB).is_file():
             storage = LocalStorage(path)
-            found.append(RecordedJob(path.name, decode_record(storage.read(JOB)), storage.in_use(), (path / "FINISHED").exists()))
+            found.append(
+                RecordedJob(
+                    path.name,
+                    decode_record(storage.read(JOB)),
+                    storage.in_use(),
+                    (path / "FINISHED").exists(),
+                )
+            )
     return found
 
 
 def job_id_of(state_dir: Path, name: str, number: int) -> str:
     """Return the id, and directory, of the so-manieth job of a name.
 
-    A directory that an early version named otherwise is known by the name it records. One that records none is the first job's that asks for it.
+    A directory that an early version named otherwise is known by the name it records. One that records none
+    is the first job's that asks for it.
     """
     job_id = f"{directory_name(name)}-{number}"
     early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
     if early == job_id or (state_dir / job_id).exists() or not (state_dir / early).is_dir():
         return job_id
-    return early if recorded_name(lambda file: (state_dir / early / file).read_bytes()) in ("", name) else job_id
+    return (
+        early if recorded_name(lambda file: (state_dir / early / file).read_bytes()) in ("", name) else job_id
+    )
 
 
 def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:
-    """Say to a job that has no state which others of its directory have written to its tables and did not finish: it does not go on from theirs."""
+    """Say to a job that has no state which others of its directory have written to its tables and did not
+    finish: it does not go on from theirs.
+    """
     if (state_dir / job_id / CURRENT).exists():
         return ()
     told = []
     for job in recorded_jobs(state_dir):
-        if job.job_id == job_id or job.status in ("RUNNING", "FINISHED", "CANCELED") or ".dropped-" in job.job_id:
+        if (
+            job.job_id == job_id
+            or job.status in ("RUNNING", "FINISHED", "CANCELED")
+            or ".dropped-" in job.job_id
+        ):
             continue
         try:
             operators = CheckpointReader(LocalStorage(state_dir / job.job_id)).manifest().operators
@@ -84,14 +109,23 @@ def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]
             continue
         shared = ", ".join(o.place for o in operators if o.role is Role.SINK and o.place in tables)
         if shared:
-            own = f"the statement goes on from its state as the {job.job_id.rpartition('-')[2]}. of that name in another session"
-            way = own if job.record.name == name else f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
+            own = (
+                f"the statement goes on from its state as the {job.job_id.rpartition('-')[2]}. of that "
+                "name in another session"
+            )
+            way = (
+                own
+                if job.record.name == name
+                else f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
+            )
             told.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
     return tuple(told)
 
 
 def run_on(session: Session, job: RecordedJob) -> Result:
-    """Say a job's statements again in a fresh session over its state directory; returns the result of its own. STA-3054 when they hold secrets."""
+    """Say a job's statements again in a fresh session over its state directory; returns the result of its
+    own. STA-3054 when they hold secrets.
+    """
     record = job.record
     if record.withheld:
         raise refuse_withheld(job.job_id)

@@ -1,4 +1,6 @@
-"""Results: the columns of what a statement gave, and its rows as they come, as changes, or folded to what is true at the end."""
+"""Results: the columns of what a statement gave, and its rows as they come, as changes, or folded to what
+is true at the end.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,13 @@ _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a result before its first row: does it end, can rows be taken back, what identifies a row, and its final order.
+    """What is known of a result before its first row: does it end, can rows be taken back, what identifies a
+    row, and its final order.
 
-    ``limit``: after how many rows a result that would not end by itself does. ``verbatim``: its one column holds lines of text that a person wants
-    to see as they are. ``update_key``: the upsert key, where the changes of one row come in the order they were made, so that a -U meets its +U.
-    ``subscribed``: the rows are changes themselves, their first column is ``op``.
+    ``limit``: after how many rows a result that would not end by itself does. ``verbatim``: its one column
+    holds lines of text that a person wants to see as they are. ``update_key``: the upsert key, where the
+    changes of one row come in the order they were made, so that a -U meets its +U. ``subscribed``: the rows
+    are changes themselves, their first column is ``op``.
     """
 
     schema: Schema
@@ -51,19 +55,23 @@ class Shape:
 
     @property
     def folds(self) -> bool:
-        """Whether final rows are known only at the end: rows may be taken back, or an order was asked of a stream."""
+        """Whether final rows are known only at the end: rows may be taken back, or an order was asked of a
+        stream.
+        """
         return not self.insert_only or (self.streamed and bool(self.order))
 
 
 @dataclass
 class Result:
-    """The result of one statement. ``note`` says in a sentence what a statement without rows did; ``job`` is the job it started.
+    """The result of one statement. ``note`` says in a sentence what a statement without rows did; ``job`` is
+    the job it started.
 
-    ``rowcount``: how many rows an INSERT that has ended has written, -1 where nobody knows. ``undo`` takes back what the statement did beside
-    starting its job, which failed.
+    ``rowcount``: how many rows an INSERT that has ended has written, -1 where nobody knows. ``undo`` takes
+    back what the statement did beside starting its job, which failed.
 
-    Rows can be read in one way only: ``batches`` (final rows), ``changes`` (with op) or ``next`` (weighted batches); all take from the same feed.
-    Every method may be called by one thread at a time, ``cancel`` by any.
+    Rows can be read in one way only: ``batches`` (final rows), ``changes`` (with op) or ``next`` (weighted
+    batches); all take from the same feed. Every method may be called by one thread at a time, ``cancel`` by
+    any.
     """
 
     shape: Shape
@@ -105,7 +113,8 @@ class Result:
         return self.feed.ended
 
     def next(self, timeout_s: float | None = None) -> Batch | None:
-        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is up or at the end.
+        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is
+        up or at the end.
 
         ``place`` puts an error where it belongs in the statement's text.
         """
@@ -117,7 +126,9 @@ class Result:
     def _next(self, timeout_s: float | None) -> Batch | None:
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
         while not self.feed.ended:
-            left_s = _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)
+            left_s = (
+                _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)
+            )
             batch = self.feed.next(max(0.0, left_s))
             if batch is not None and batch.num_rows:
                 return batch
@@ -126,7 +137,9 @@ class Result:
         return self.feed.next(0)  # nothing but the error it ended with
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow batches: final rows when the result ends; of an endless result that changes, new versions of rows."""
+        """Yield the rows as Arrow batches: final rows when the result ends; of an endless result that
+        changes, new versions of rows.
+        """
         if self.shape.folds and self.shape.finite:
             yield from self.final_rows().to_batches()
             return
@@ -134,7 +147,9 @@ class Result:
             yield new_rows(batch)
 
     def changes(self, timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield every change in order, first column ``op``: +I, -U, +U or -D. ``timeout_s`` ends it when so long nothing came."""
+        """Yield every change in order, first column ``op``: +I, -U, +U or -D. ``timeout_s`` ends it when
+        so long nothing came.
+        """
         while (batch := self.next(timeout_s)) is not None:
             yield batch.rows if self.shape.subscribed else op_rows(batch, self.shape.update_key)
 
@@ -144,14 +159,21 @@ class Result:
         return self.arrow_schema if self.shape.subscribed else change_schema(self.arrow_schema)
 
     def final_rows(self, timeout_s: float | None = None, limit: int | None = None) -> pa.Table:
-        """Return the folded rows in the asked order, reading to the end, to the timeout, or until there are ``limit`` rows (never changing ones).
+        """Return the folded rows in the asked order, reading to the end, to the timeout, or until there are
+        ``limit`` rows (never changing ones).
 
-        Raises CLI-6010 for an endless result without a timeout or limit. A later call returns rows that may still change again.
+        Raises CLI-6010 for an endless result without a timeout or limit. A later call returns rows that may
+        still change again.
         """
         ends = self.shape.finite or self.shape.limit is not None
         if not ends and timeout_s is None and (limit is None or self.shape.folds):
             hint = "pass timeout=, use fetchmany(n, timeout=), iterate over the cursor, or read changes()"
-            raise PenstockError("CLI-6010", "this result never ends, so its rows cannot be fetched all", hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "CLI-6010",
+                "this result never ends, so its rows cannot be fetched all",
+                hint=hint,
+                sqlstate="0A000",
+            )
         fold = self._fold or Fold(self.arrow_schema)
         self._fold = fold if self.shape.folds else None
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
@@ -167,15 +189,24 @@ class Result:
         return rows if limit is None else rows.slice(0, limit)
 
     def in_order(self, rows: pa.Table) -> pa.Table:
-        """Return folded rows in the order the statement asked for; without one, rows that replace each other stand by their key."""
+        """Return folded rows in the order the statement asked for; without one, rows that replace each
+        other stand by their key.
+        """
         if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
             return rows
-        from penstock.client.result_order import by_columns, ordered  # compiles expressions: only when there is an order
+        # compiles expressions: only when there is an order
+        from penstock.client.result_order import by_columns, ordered
 
-        return ordered(rows, self.shape.order) if self.shape.order else by_columns(rows, self.shape.upsert_key or ())
+        return (
+            ordered(rows, self.shape.order)
+            if self.shape.order
+            else by_columns(rows, self.shape.upsert_key or ())
+        )
 
     def progress(self) -> str | None:
-        """Return in a few words how far the bounded backend is, None where nothing is known; may be asked from any thread."""
+        """Return in a few words how far the bounded backend is, None where nothing is known; may be asked
+        from any thread.
+        """
         return self.feed.progress() if isinstance(self.feed, BackendFeed) else None
 
     def cancel(self) -> None:

@@ -15,7 +15,9 @@ from penstock.planner.expressions.nodes import Column, SortKey
 
 
 def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
-    """Return the rows by the keys; ties fall by all columns in order, so the order never depends on how the rows came."""
+    """Return the rows by the keys; ties fall by all columns in order, so the order never depends on how
+    the rows came.
+    """
     if rows.num_rows < 2:
         return rows
     rows = pa.Table.from_batches(batches_of(rows), rows.schema)
@@ -39,7 +41,9 @@ def by_columns(rows: pa.Table, positions: tuple[int, ...]) -> pa.Table:
 
 def _sorted(rows: pa.Table, columns: list[pa.Array], directions: list[str]) -> pa.Table:
     names = [str(position) for position in range(len(columns))]
-    order = pc.sort_indices(pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True)))
+    order = pc.sort_indices(
+        pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True))
+    )
     return taken(rows, numbers_of(order).astype(np.int64))
 
 
@@ -62,7 +66,9 @@ def _values(rows: pa.Table, key: SortKey) -> pa.Array:
     return pa.chunked_array([values(batch) for batch in batches_of(rows)])
 
 
-def _add_key(columns: list[pa.Array], directions: list[str], values: pa.Array, descending: bool, nulls_first: bool) -> None:
+def _add_key(
+    columns: list[pa.Array], directions: list[str], values: pa.Array, descending: bool, nulls_first: bool
+) -> None:
     """Add the sort columns of one key: where its NULLs go, where NaN goes (largest), then the values."""
     direction = "descending" if descending else "ascending"
     columns.append(pc.is_null(values))

@@ -1,4 +1,6 @@
-"""Where the batches of a result come from: a table at hand, the bounded backend, or the collect sink of a running job."""
+"""Where the batches of a result come from: a table at hand, the bounded backend, or the collect sink of a
+running job.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,18 @@ class Feed(Protocol):
     """Gives weighted batches until it has ended."""
 
     def next(self, timeout_s: float | None) -> Batch | None:
-        """Return the next batch; None when the time is up or at the end (``ended`` tells which). Raises the error that ended it."""
+        """Return the next batch; None when the time is up or at the end (``ended`` tells which). Raises
+        the error that ended it.
+        """
 
     @property
     def ended(self) -> bool:
         """Whether nothing more will come."""
 
     def close(self) -> None:
-        """Stop whatever computes the result and drop what is left; may be called from any thread, and twice."""
+        """Stop whatever computes the result and drop what is left; may be called from any thread, and
+        twice.
+        """
 
 
 class TableFeed:
@@ -70,7 +76,8 @@ class BackendFeed:
 
 
 class JobFeed:
-    """What the collect sink of a job gives; closing it cancels the job, and so does the last of ``rows`` rows where a LIMIT says that none follow.
+    """What the collect sink of a job gives; closing it cancels the job, and so does the last of ``rows`` rows
+    where a LIMIT says that none follow.
 
     A thread waits for the job's end, so that a reader learns of it at once.
     """

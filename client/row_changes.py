@@ -11,7 +11,9 @@ from penstock.engine.changelog.row_kinds import OP_FIELD, change_rows, with_op_c
 
 
 def op_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> pa.RecordBatch:
-    """Return the changes of a batch with a first column ``op``: a -1 and a +1 of one upsert key are ``-U`` and ``+U``, side by side."""
+    """Return the changes of a batch with a first column ``op``: a -1 and a +1 of one upsert key are ``-U``
+    and ``+U``, side by side.
+    """
     rows, ops = change_rows(batch, upsert_key)
     return with_op_column(rows, ops)
 

@@ -1,4 +1,6 @@
-"""Checking a script without running it: parse and bind every statement, and gather the errors, each cause once."""
+"""Checking a script without running it: parse and bind every statement, and gather the errors, each cause
+once.
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,21 @@ _HARMLESS = (
 _MAKES = {"TABLE", "VIEW", "FUNCTION", "DATABASE", "SCHEMA", "CATALOG"}
 _BEFORE_NAMES = {"IF", "NOT", "EXISTS"}
 _NOT_THERE = ("SQL-1041", "SQL-1101", "SQL-1351")
-"""Codes of a table, function, catalog or database that does not exist: where one could not be created, its uses are no causes."""
+"""Codes of a table, function, catalog or database that does not exist: where one could not be created, its
+uses are no causes.
+"""
 _ONCE = (*_NOT_THERE, "SQL-1204", "SQL-1401")
 
 
-def check_script(session: Session, text: str, file: str | None = None, missing: set[str] | None = None) -> list[PenstockError]:
+def check_script(
+    session: Session, text: str, file: str | None = None, missing: set[str] | None = None
+) -> list[PenstockError]:
     """Return the errors of a script (up to 20), in the order they stand.
 
-    DDL, USE and SET take effect in the session, whose later statements need them, and nowhere else: the session only checks from now on.
-    CREATE FUNCTION imports its module, which says the function's types. ``missing``: what scripts before this one could not create; added to.
+    DDL, USE and SET take effect in the session, whose later statements need them, and nowhere else: the
+    session only checks from now on.
+    CREATE FUNCTION imports its module, which says the function's types. ``missing``: what scripts before this
+      one could not create; added to.
     """
     session.checks_only = True
     check = _Check(session, text, set() if missing is None else missing)
@@ -96,7 +104,9 @@ class _Check:
             self._missing.update(_made_name(self._text[start:end])[-1:])
 
     def _follows(self, error: PenstockError, *, is_use: bool) -> bool:
-        """Whether an error is only that something is not there which could not be made, or that names are looked for in the wrong place."""
+        """Whether an error is only that something is not there which could not be made, or that names are
+        looked for in the wrong place.
+        """
         if error.code not in _NOT_THERE or error.span is None:
             return False
         named = set(_parts(self._text[error.span.start : error.span.end]))
@@ -104,7 +114,9 @@ class _Check:
 
 
 def _made_name(piece: str) -> list[str]:
-    """Return the parts of the name a statement creates, whether or not it can be parsed; none for other statements."""
+    """Return the parts of the name a statement creates, whether or not it can be parsed; none for other
+    statements.
+    """
     pieces = [piece[start:end] for _, start, end in scan(piece)]
     words = [word.upper() for word in pieces[:12]]
     if words[:1] != ["CREATE"]:

@@ -1,4 +1,6 @@
-"""A session: one catalog, one set of settings, the jobs it started. The road of a query is ``Session.run_query``."""
+"""A session: one catalog, one set of settings, the jobs it started. The road of a query is
+``Session.run_query``.
+"""
 
 from __future__ import annotations
 
@@ -71,20 +73,27 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Composes the floors. Statements are run one at a time, whichever thread asks; results and jobs then live on their own.
+    """Composes the floors. Statements are run one at a time, whichever thread asks; results and jobs then
+    live on their own.
 
     ``catalog_dir``: where permanent tables and views are kept; None keeps them for the life of the session.
     ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``.
-    ``wait_for``: how the job of an INSERT that ends is waited for, giving a sentence about its end. ``tell``: where is said what ``close`` stops.
-    ``take_over``: fence off another process that has a job's state. ``adopting``: the id the next job goes on under.
-    ``spoken``: what was said so far. ``drop_foreign_state``: start anew over a state that is of another query.
-    ``warms_backend``: start Spark before a query needs it.
-    ``started``: what the jobs of this session were made of, by id. ``heard``: the jobs of whose end somebody is told already.
-    ``checks_only``: statements change its names and settings and nothing else.
-    ``loading``: statements come out of a stored catalog, whose names of Python objects are not to be trusted.
+    ``wait_for``: how the job of an INSERT that ends is waited for, giving a sentence about its end. ``tell``:
+    where is said what ``close`` stops. ``take_over``: fence off another process that has a job's state.
+    ``adopting``: the id the next job goes on under. ``spoken``: what was said so far. ``drop_foreign_state``:
+    start anew over a state that is of another query. ``warms_backend``: start Spark before a query needs it.
+    ``started``: what the jobs of this session were made of, by id. ``heard``: the jobs of whose end somebody
+    is told already. ``checks_only``: statements change its names and settings and nothing else. ``loading``:
+    statements come out of a stored catalog, whose names of Python objects are not to be trusted.
     """
 
-    def __init__(self, settings: Mapping[str, str] | None = None, *, state_dir: Path | None = None, catalog_dir: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        state_dir: Path | None = None,
+        catalog_dir: Path | None = None,
+    ) -> None:
         self.settings = Settings(dict(settings or {}))
         self.modules = PythonModules(self.settings)
         self.catalog = Catalog(PythonFunctions(self.modules.import_stored))
@@ -122,11 +131,15 @@ class Session:
         """Take a parsed query or insert the whole road, from names to rows."""
         return self.start(self.plan(self.bind(statement, params)))
 
-    def bind(self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any] = ()) -> LogicalPlan:
+    def bind(
+        self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any] = ()
+    ) -> LogicalPlan:
         """Resolve names and types: a query's plan ends in the client, an insert's in its table."""
         return self.views.pinned(self._bound(statement, params))
 
-    def _bound(self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any]) -> LogicalPlan:
+    def _bound(
+        self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any]
+    ) -> LogicalPlan:
         binder = Binder(self.catalog, self.settings)
         match statement:
             case Query():
@@ -138,19 +151,31 @@ class Session:
             case StatementSet():
                 return binder.bind_statement_set(statement, params)
 
-    def plan(self, bound: LogicalPlan, observer: Observer | None = None, *, mode: str | None = None, backend: str | None = None) -> Road:
-        """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains. ``mode`` and ``backend`` overrule the settings."""
+    def plan(
+        self,
+        bound: LogicalPlan,
+        observer: Observer | None = None,
+        *,
+        mode: str | None = None,
+        backend: str | None = None,
+    ) -> Road:
+        """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains. ``mode`` and
+        ``backend`` overrule the settings.
+        """
         check_plan(bound, self.settings)
         switches = Switches.of(self.settings, mode, backend)
 
         def spoken(part: LogicalPlan) -> bool:
             return speaks(part, switches.backend)
 
-        optimized = optimize_sharing(bound, switches.mode, disabled=switches.disabled_rules, observer=observer, speaks=spoken)
+        optimized = optimize_sharing(
+            bound, switches.mode, disabled=switches.disabled_rules, observer=observer, speaks=spoken
+        )
         runtime, chosen = choose_runtime(optimized, switches.mode, speaks=spoken)
         wish = wish_of(bound)
         shape = max(2, switches.parallelism) if self.keeps_state or wish is not None else switches.parallelism
-        disabled = switches.disabled_rules if wish is None else (*switches.disabled_rules, "runtime_filters")  # history has no scans to prune
+        # history has no scans to prune
+        disabled = switches.disabled_rules if wish is None else (*switches.disabled_rules, "runtime_filters")
         plan = optimize(chosen, disabled=disabled, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":
             if wish is not None:
@@ -160,12 +185,27 @@ class Session:
         check_sinks(plan, facts)
         laid = lay_edges(plan, switches.parallelism, facts=facts)
         check_order(laid, facts)
-        graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
+        graph = plan_job(
+            laid,
+            facts,
+            parallelism=switches.parallelism,
+            max_parallelism=switches.max_parallelism,
+            settings=self.settings,
+        )
         if wish is None:
             return Road(bound, plan, switches, facts, laid, graph)
-        from penstock.client.history_planning import planned_history  # it lists files: only where a history is wanted
+        # it lists files: only where a history is wanted
+        from penstock.client.history_planning import planned_history
 
-        return Road(bound, plan, switches, facts, laid, graph, planned_history(wish, laid, graph, facts, self.settings))
+        return Road(
+            bound,
+            plan,
+            switches,
+            facts,
+            laid,
+            graph,
+            planned_history(wish, laid, graph, facts, self.settings),
+        )
 
     def start(self, road: Road) -> Result:
         """Run what was planned: on the bounded backend, or as a job of our own runtime."""
@@ -173,7 +213,9 @@ class Session:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether jobs outlive the process: then their plans have one shape at every parallelism, so that they can go on at another."""
+        """Whether jobs outlive the process: then their plans have one shape at every parallelism, so that
+        they can go on at another.
+        """
         return self.state_dir is not None or bool(self.settings.get("execution.checkpointing.dir"))
 
     # -- statements
@@ -183,15 +225,29 @@ class Session:
         return placed_statements(sql, file)
 
     def execute(self, sql: str, params: Sequence[Any] = (), hold: HoldJob = hold_no_job) -> Result:
-        """Execute the one statement of a text, ``params`` taking the places of its ``?``. Raises CLI-6005 for several statements or none."""
+        """Execute the one statement of a text, ``params`` taking the places of its ``?``. Raises CLI-6005
+        for several statements or none.
+        """
         statements = self.parse(sql)
         if len(statements) != 1:
-            message = "there is no statement to execute" if not statements else f"execute takes one statement, here are {len(statements)}"
-            raise PenstockError("CLI-6005", message, hint="executescript runs several" if statements else None, source=SourceText(sql))
+            message = (
+                "there is no statement to execute"
+                if not statements
+                else f"execute takes one statement, here are {len(statements)}"
+            )
+            raise PenstockError(
+                "CLI-6005",
+                message,
+                hint="executescript runs several" if statements else None,
+                source=SourceText(sql),
+            )
         return self.run(statements[0], params, hold)
 
-    def run(self, statement: PlacedStatement, params: Sequence[Any] = (), hold: HoldJob = hold_no_job) -> Result:
-        """Run one parsed statement; every error carries its place in the text. An INSERT whose sources all end is run to its end.
+    def run(
+        self, statement: PlacedStatement, params: Sequence[Any] = (), hold: HoldJob = hold_no_job
+    ) -> Result:
+        """Run one parsed statement; every error carries its place in the text. An INSERT whose sources all
+        end is run to its end.
 
         ``hold`` is given the job while it is waited for, then None, so that another thread can cancel it.
         """
@@ -201,7 +257,9 @@ class Session:
                 result = run_statement(self, statement.node, params)
                 self.spoken.done(statement.node, statement.text)
             result.place = statement.place
-            starts = isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
+            starts = (
+                isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
+            )
             return self._start_or_undo(result, hold) if starts else result
         except PenstockError as error:
             raise statement.place(error) from error
@@ -223,20 +281,40 @@ class Session:
 
     # -- tables of the program
 
-    def register(self, name: str, source: Any, *, time_column: str | None = None, delay: Any = None, stream: bool | None = None) -> None:
+    def register(
+        self,
+        name: str,
+        source: Any,
+        *,
+        time_column: str | None = None,
+        delay: Any = None,
+        stream: bool | None = None,
+    ) -> None:
         """Make a table of the program readable under a name; see ``penstock.client.table_registration``."""
         from penstock.client.table_registration import register
 
         with self._lock:
-            register(self.catalog, self.registered, name, source, time_column=time_column, delay=delay, stream=stream)
+            register(
+                self.catalog,
+                self.registered,
+                name,
+                source,
+                time_column=time_column,
+                delay=delay,
+                stream=stream,
+            )
 
     def create_function(self, function: PythonFunction, name: str | None = None) -> None:
-        """Make a decorated Python function callable from SQL; raises SQL-1330 for a name of the language and SQL-1334 for an undecorated function."""
+        """Make a decorated Python function callable from SQL; raises SQL-1330 for a name of the language
+        and SQL-1334 for an undecorated function.
+        """
         with self._lock:
             register_function(self, function, name)
 
     def table(self, name: str, run: Callable[[LogicalPlan], Any] | None = None) -> Table:
-        """Return a table or view as a Table API object; ``run`` takes its finished plans (by default ``run_plan``)."""
+        """Return a table or view as a Table API object; ``run`` takes its finished plans (by default
+        ``run_plan``).
+        """
         from penstock.planner.table_api.table import open_table  # the fluent way in: for programs that use it
 
         with self._lock:
@@ -251,9 +329,19 @@ class Session:
     # -- what runs
 
     def declared(self, table: TableNoun) -> None:
-        """Learn of a new table: where a user sits, Spark is started in the background as soon as there is a bounded table to read."""
-        wanted = self.warms_backend and self.settings.get("bounded.backend") == "spark" and self.settings.get("execution.runtime-mode") != "streaming"
-        if wanted and boundedness(table) is Boundedness.BOUNDED and Path(table.options.get("path", "")).exists():
+        """Learn of a new table: where a user sits, Spark is started in the background as soon as there is
+        a bounded table to read.
+        """
+        wanted = (
+            self.warms_backend
+            and self.settings.get("bounded.backend") == "spark"
+            and self.settings.get("execution.runtime-mode") != "streaming"
+        )
+        if (
+            wanted
+            and boundedness(table) is Boundedness.BOUNDED
+            and Path(table.options.get("path", "")).exists()
+        ):
             from penstock.engine.bounded.spark.backend import SparkBackend
 
             self.warms_backend = False
@@ -280,7 +368,8 @@ class Session:
     @cached_property
     def backends(self) -> BoundedBackends:
         """The bounded backends; each is started when a plan needs it."""
-        from penstock.engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
+        # numba, duckdb, pyspark: not before a plan needs them
+        from penstock.engine.bounded.backend import BoundedBackends
 
         return BoundedBackends(Services(*self._tables), settings=self.settings)
 
@@ -294,9 +383,12 @@ class Session:
         """The job manager of this process, started by the first job."""
         with self._lock:
             if self._job_manager is None:
-                from penstock.engine.job.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
+                # the runtime and its kernels: not before a job needs them
+                from penstock.engine.job.job_manager import JobManager
 
-                self._job_manager = JobManager(Services(self.channels, *self._tables, self.print_stream, self.backends))
+                self._job_manager = JobManager(
+                    Services(self.channels, *self._tables, self.print_stream, self.backends)
+                )
                 close_at_exit(self.close)
             return self._job_manager
 
@@ -305,8 +397,11 @@ class Session:
         return next(self._results)
 
     def job_id_for(self, name: str, state_dir: Path) -> str:
-        """Return the id under which a job of that name keeps its state: the same one in the next process that runs the same statements."""
-        from penstock.client.recorded_jobs import job_id_of  # it reads checkpoints: the engine is not loaded before a job starts
+        """Return the id under which a job of that name keeps its state: the same one in the next process
+        that runs the same statements.
+        """
+        # it reads checkpoints: the engine is not loaded before a job starts
+        from penstock.client.recorded_jobs import job_id_of
 
         if self.adopting is not None:
             job_id, self.adopting = self.adopting, None
@@ -315,7 +410,9 @@ class Session:
         return job_id_of(state_dir, name, self._names[name])
 
     def give_back_id(self, name: str, job_id: str) -> None:
-        """Let the next job of a name have the id that was made for one that was refused: only with it the state that is there is found."""
+        """Let the next job of a name have the id that was made for one that was refused: only with it the
+        state that is there is found.
+        """
         if job_id.endswith(f"-{self._names[name]}"):
             self._names[name] -= 1
 
@@ -326,17 +423,24 @@ class Session:
     def filling_jobs(self) -> list[Job]:
         """Return the jobs of INSERT and CREATE TABLE AS in the order they were started."""
         views = {filling.job.job_id for filling in self.views.fillings.values()}
-        started = {job_id for job_id, made in self.started.items() if made.sink_number is None and job_id not in views}
+        started = {
+            job_id
+            for job_id, made in self.started.items()
+            if made.sink_number is None and job_id not in views
+        }
         return [job for job in self.jobs() if job.job_id in started]
 
     def serve_metrics(self, settings: Settings) -> None:
-        """Answer on the port ``metrics.prometheus.port`` says, if it says one. CLI-6031 when that port is not to be had; then nothing has changed."""
+        """Answer on the port ``metrics.prometheus.port`` says, if it says one. CLI-6031 when that port is
+        not to be had; then nothing has changed.
+        """
         port, before = int(settings.get("metrics.prometheus.port")), self._metrics_server
         if self.checks_only or port == (0 if before is None else before.port):
             return
         serving = None
         if port:
-            from penstock.client.monitoring.http_server import MetricsServer  # a web server: only where one is asked for
+            # a web server: only where one is asked for
+            from penstock.client.monitoring.http_server import MetricsServer
 
             serving = MetricsServer(self.jobs, port)
         if before is not None:
@@ -344,7 +448,9 @@ class Session:
         self._metrics_server = serving
 
     def close(self) -> None:
-        """Stop what runs, in order: jobs of INSERT take a last checkpoint, and ``tell`` says which they were. Then release the engine."""
+        """Stop what runs, in order: jobs of INSERT take a last checkpoint, and ``tell`` says which they
+        were. Then release the engine.
+        """
         with self._lock:
             if self._metrics_server is not None:
                 self._metrics_server.close()

@@ -58,6 +58,10 @@ class Spoken:
             return None
         chosen = session.settings
         settings = tuple((key, text) for key, text in chosen.items() if chosen.is_set(key))
-        if self.holds_secrets or holds_secrets(self.current) or any(chosen.shown(key) != text for key, text in settings):
+        if (
+            self.holds_secrets
+            or holds_secrets(self.current)
+            or any(chosen.shown(key) != text for key, text in settings)
+        ):
             return JobRecord(name, (), "", (), withheld=True)
         return JobRecord(name, tuple(self.statements), self.current, settings)

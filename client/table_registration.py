@@ -1,4 +1,6 @@
-"""Tables of the program: Arrow, pandas and iterables under a name, with an event-time column where one is named."""
+"""Tables of the program: Arrow, pandas and iterables under a name, with an event-time column where one is
+named.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,12 @@ def register(
     delay: timedelta | str | float | None = None,
     stream: bool | None = None,
 ) -> None:
-    """Declare a temporary table over a source of the program, taking the place of a registered table of that name.
+    """Declare a temporary table over a source of the program, taking the place of a registered table of that
+    name.
 
-    ``delay``: how far the watermark stays behind (seconds when a number). ``stream`` None: a stream when the source is an iterator or a function,
-    or has a time column. Raises CLI-6040 for a bad name, CLI-6041 for a bad time column, CLI-6042 for a bad delay.
+    ``delay``: how far the watermark stays behind (seconds when a number). ``stream`` None: a stream when the
+    source is an iterator or a function, or has a time column. Raises CLI-6040 for a bad name, CLI-6041 for a
+    bad time column, CLI-6042 for a bad delay.
     """
     if not name or not isinstance(name, str):
         raise PenstockError("CLI-6040", "a registered table needs a name", sqlstate="42602")
@@ -40,7 +44,12 @@ def register(
     if isinstance(held, Table) and held.temporary and held.connector == "registered":
         catalog.drop_table(name)
     elif held is not None and held.temporary:
-        raise PenstockError("SQL-1302", f'"{held.name}" exists already', hint=f"DROP it first: {held.name} was not registered", sqlstate="42P07")
+        raise PenstockError(
+            "SQL-1302",
+            f'"{held.name}" exists already',
+            hint=f"DROP it first: {held.name} was not registered",
+            sqlstate="42P07",
+        )
     source_schema = registered.register(name, source)
     options = {"connector": "registered", "name": name}
     if stream if stream is not None else time_column is not None or _runs_dry(source):
@@ -51,14 +60,22 @@ def register(
 
 def _runs_dry(source: Any) -> bool:
     """Return whether a source gives its rows as it runs: an iterator or a function, not a collection."""
-    return callable(source) or (isinstance(source, Iterable) and not isinstance(source, list | tuple | Mapping) and not hasattr(source, "columns"))
+    return callable(source) or (
+        isinstance(source, Iterable)
+        and not isinstance(source, list | tuple | Mapping)
+        and not hasattr(source, "columns")
+    )
 
 
-def _with_time(schema: Schema, time_column: str | None, delay: timedelta | str | float | None) -> tuple[Schema, WatermarkRule | None]:
+def _with_time(
+    schema: Schema, time_column: str | None, delay: timedelta | str | float | None
+) -> tuple[Schema, WatermarkRule | None]:
     """Return the schema with its event-time role, and the watermark rule."""
     if time_column is None:
         if delay is not None:
-            raise PenstockError("CLI-6041", "a delay needs a time column", hint="pass time_column=", sqlstate="42601")
+            raise PenstockError(
+                "CLI-6041", "a delay needs a time column", hint="pass time_column=", sqlstate="42601"
+            )
         return schema, None
     position = schema.index_of(time_column)
     if position is None:
@@ -67,7 +84,12 @@ def _with_time(schema: Schema, time_column: str | None, delay: timedelta | str |
     column = schema[position]
     if not is_timestamp(column.type):
         hint = "an event time is a TIMESTAMP or TIMESTAMP_LTZ"
-        raise PenstockError("CLI-6041", f'column "{column.name}" is {column.type}, not a timestamp', hint=hint, sqlstate="42804")
+        raise PenstockError(
+            "CLI-6041",
+            f'column "{column.name}" is {column.type}, not a timestamp',
+            hint=hint,
+            sqlstate="42804",
+        )
     behind = _delay(delay)
     watermark: Expression = Column(column.type, column.nullable, index=position, name=column.name)
     text = column.name
@@ -84,7 +106,12 @@ def _delay(delay: timedelta | str | float | None) -> timedelta:
     if isinstance(delay, str):
         milliseconds = parse_duration_ms(delay)
         if milliseconds is None:
-            raise PenstockError("CLI-6042", f"'{delay}' is no delay", hint="write '5 s', '100 ms' or pass a timedelta", sqlstate="22007")
+            raise PenstockError(
+                "CLI-6042",
+                f"'{delay}' is no delay",
+                hint="write '5 s', '100 ms' or pass a timedelta",
+                sqlstate="22007",
+            )
         return timedelta(milliseconds=milliseconds)
     if isinstance(delay, timedelta):
         return delay

@@ -40,9 +40,11 @@ def optimize_sharing(
     observer: Observer | None = None,
     speaks: Callable[[LogicalPlan], bool] = lambda plan: True,
 ) -> LogicalPlan:
-    """Optimize a bound plan by the rules for all runtimes, bounded parts that several of its parts read being BoundedInput nodes of several readers.
+    """Optimize a bound plan by the rules for all runtimes, bounded parts that several of its parts read being
+    BoundedInput nodes of several readers.
 
-    What the backend computes whole is left to it. The rule ``share_bounded``, when ``disabled``, shares nothing.
+    What the backend computes whole is left to it. The rule ``share_bounded``, when ``disabled``, shares
+    nothing.
     """
     shared = SharedInputs(disabled)
     if RULE not in disabled and reads_a_table_twice(plan):
@@ -58,17 +60,20 @@ def choose_runtime(
     disabled: Collection[str] = frozenset(),
     speaks: Callable[[LogicalPlan], bool] = lambda plan: True,
 ) -> tuple[str, LogicalPlan]:
-    """Decide who runs an optimized plan: ``("batch", plan)`` goes to the bounded backend whole, ``("streaming", plan)`` to our own runtime.
+    """Decide who runs an optimized plan: ``("batch", plan)`` goes to the bounded backend whole,
+    ``("streaming", plan)`` to our own runtime.
 
-    ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded subplans as BoundedInput nodes. ``streaming``:
-    everything on our runtime, but a database is asked for its rows as a BoundedInput in every mode, for it gives them in no order.
-    ``batch``: the same with recordings as bounded tables; SQL-1311 for a source that never ends. Rows for a table are always written by our
-    runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
-    A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none;
-    so does one with expressions the backend has no words for, which is what ``speaks`` tells of a subplan.
-    Rows for a table of Spark are written by Spark: such an INSERT is a batch plan under its Sink, or SQL-1313.
-    What our runtime cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend without the ``disabled``
-    rules; the plan returned is to be optimized for its runtime by the caller.
+    ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded
+    subplans as BoundedInput nodes. ``streaming``: everything on our runtime, but a database is asked for its
+    rows as a BoundedInput in every mode, for it gives them in no order. ``batch``: the same with recordings
+    as bounded tables; SQL-1311 for a source that never ends. Rows for a table are always written by our
+    runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink.
+    Plans of literal rows only need no backend. A node no backend has a word for (``LogicalPlan.only_ours``)
+    runs on our runtime in every mode, over the largest subplans below it that have none; so does one with
+    expressions the backend has no words for, which is what ``speaks`` tells of a subplan. Rows for a table of
+    Spark are written by Spark: such an INSERT is a batch plan under its Sink, or SQL-1313. What our runtime
+    cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend
+    without the ``disabled`` rules; the plan returned is to be optimized for its runtime by the caller.
     """
     known = facts or PlanFacts()
     if mode == "streaming":
@@ -76,7 +81,11 @@ def choose_runtime(
     if mode == "batch":
         _refuse_endless(plan, known)
     frontier = _Frontier(known, mode, disabled, speaks)
-    written = [node for node in plan.walk() if isinstance(node, Sink) and node.table is not None and is_in_spark(node.table)]
+    written = [
+        node
+        for node in plan.walk()
+        if isinstance(node, Sink) and node.table is not None and is_in_spark(node.table)
+    ]
     if written:
         return "batch", settle_emission(_for_spark(plan, written[0], known, speaks), False, known)
     if frontier.runs_whole(plan):
@@ -88,21 +97,38 @@ def choose_runtime(
 
 
 def _joined_by_time(plan: LogicalPlan, facts: PlanFacts, timed: bool = False) -> LogicalPlan:
-    """Return the plan with joins of bounded tables, which are read as streams here, settled by time where their conditions bound it.
+    """Return the plan with joins of bounded tables, which are read as streams here, settled by time where
+    their conditions bound it.
 
     ``timed``: some node above goes by event time; then a join that would end a time attribute stays as it is.
     """
     inputs = tuple(_joined_by_time(child, facts, timed or plan.goes_by_time) for child in plan.inputs)
-    node = plan if all(new is old for new, old in zip(inputs, plan.inputs, strict=True)) else plan.with_inputs(inputs)
-    if type(node) is not Join or not any(map(facts.bounded, node.inputs)) or not all(map(facts.tells_time, node.inputs)):
+    node = (
+        plan
+        if all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
+        else plan.with_inputs(inputs)
+    )
+    if (
+        type(node) is not Join
+        or not any(map(facts.bounded, node.inputs))
+        or not all(map(facts.tells_time, node.inputs))
+    ):
         return node
     width = len(node.left.schema)
     equal = [
-        Call(BOOLEAN, True, function="equal", args=(_column(node.left, left, 0), _column(node.right, right, width)))
+        Call(
+            BOOLEAN,
+            True,
+            function="equal",
+            args=(_column(node.left, left, 0), _column(node.right, right, width)),
+        )
         for left, right in zip(node.left_keys, node.right_keys, strict=True)
     ]
     parts = [*equal, *(() if node.residual is None else conjuncts(node.residual))]
-    roles = [{i: field.role for i, field in enumerate(side.schema) if field.role in TIME_ROLES} for side in node.inputs]
+    roles = [
+        {i: field.role for i, field in enumerate(side.schema) if field.role in TIME_ROLES}
+        for side in node.inputs
+    ]
     time = join_time(parts, width, roles[0], roles[1], node.kind)
     if time is None:
         return node
@@ -125,15 +151,21 @@ def _refuse_endless(plan: LogicalPlan, facts: PlanFacts) -> None:
             )
 
 
-def _for_spark(plan: LogicalPlan, sink: Sink, facts: PlanFacts, speaks: Callable[[LogicalPlan], bool]) -> LogicalPlan:
-    """Return a plan that Spark runs whole, its table's rows included. SQL-1313 for any other that writes to a table of Spark."""
+def _for_spark(
+    plan: LogicalPlan, sink: Sink, facts: PlanFacts, speaks: Callable[[LogicalPlan], bool]
+) -> LogicalPlan:
+    """Return a plan that Spark runs whole, its table's rows included. SQL-1313 for any other that writes
+    to a table of Spark.
+    """
     assert sink.table is not None
     if plan is sink and facts.bounded(sink.input) and not _only_ours(sink.input) and speaks(sink):
         return plan
     raise PenstockError(
         "SQL-1313",
-        f"rows get into {sink.table.name}, a table of Spark, only by one INSERT of a bounded query that Spark computes whole",
-        hint="write the rows to files first ('connector' = 'filesystem', 'format' = 'parquet'), then INSERT what the files hold",
+        f"rows get into {sink.table.name}, a table of Spark, only by one INSERT of a bounded query "
+        "that Spark computes whole",
+        hint="write the rows to files first ('connector' = 'filesystem', 'format' = 'parquet'), then "
+        "INSERT what the files hold",
         span=sink.span,
         sqlstate="0A000",
     )
@@ -157,7 +189,9 @@ def _copied(plan: LogicalPlan) -> bool:
 class _Frontier:
     """Replaces the largest subplans the backend can compute. Literal rows alone are no reason to start it."""
 
-    def __init__(self, facts: PlanFacts, mode: str, disabled: Collection[str], speaks: Callable[[LogicalPlan], bool]) -> None:
+    def __init__(
+        self, facts: PlanFacts, mode: str, disabled: Collection[str], speaks: Callable[[LogicalPlan], bool]
+    ) -> None:
         self.facts = facts
         self.mode = mode
         self.disabled = disabled
@@ -166,19 +200,31 @@ class _Frontier:
     def cut(self, node: LogicalPlan, timed: bool = False) -> LogicalPlan:
         """Return the plan with BoundedInput nodes.
 
-        ``timed``: some node above goes by event time. Then a subplan that carries event time is cut below its watermark, so that time
-        still reaches that node; but only at the end of its rows, for a backend gives them in no order and none of them is late.
+        ``timed``: some node above goes by event time. Then a subplan that carries event time is cut below its
+        watermark, so that time still reaches that node; but only at the end of its rows, for a backend gives
+        them in no order and none of them is late.
         """
         if self._is_cut(node, timed):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
-        cut = tuple(self.cut(child, (timed and not isinstance(node, ProcessingTime)) or node.goes_by_time) for child in node.inputs)
+        cut = tuple(
+            self.cut(child, (timed and not isinstance(node, ProcessingTime)) or node.goes_by_time)
+            for child in node.inputs
+        )
         if isinstance(node, WatermarkAssign) and (isinstance(cut[0], BoundedInput) or _copied(cut[0])):
             return WatermarkAssign(cut[0], node.time_column, Literal(node.watermark.type, True, value=None))
-        return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
+        return (
+            node
+            if all(new is old for new, old in zip(cut, node.inputs, strict=True))
+            else node.with_inputs(cut)
+        )
 
     def largest(self, node: LogicalPlan, timed: bool = False) -> list[LogicalPlan]:
-        """Return the bounded subplans ``cut`` would replace: none of a plan the backend runs whole, none beneath a watermark with its own source."""
-        if isinstance(node, Sink) and (self.runs_whole(node) or (node.table is not None and is_in_spark(node.table))):
+        """Return the bounded subplans ``cut`` would replace: none of a plan the backend runs whole, none
+        beneath a watermark with its own source.
+        """
+        if isinstance(node, Sink) and (
+            self.runs_whole(node) or (node.table is not None and is_in_spark(node.table))
+        ):
             return []
         if self._is_cut(node, timed):
             return [node]
@@ -188,11 +234,20 @@ class _Frontier:
         return [part for child in node.inputs for part in self.largest(child, above or node.goes_by_time)]
 
     def _is_cut(self, node: LogicalPlan, timed: bool) -> bool:
-        return not isinstance(node, Sink | StatementSet) and self.is_bounded(node) and not (timed and self.facts.time_attributes(node))
+        return (
+            not isinstance(node, Sink | StatementSet)
+            and self.is_bounded(node)
+            and not (timed and self.facts.time_attributes(node))
+        )
 
     def runs_whole(self, plan: LogicalPlan) -> bool:
         """Return whether the backend gives the client its rows without us."""
-        return isinstance(plan, Sink) and plan.table is None and self.mode != "streaming" and self.is_bounded(plan)
+        return (
+            isinstance(plan, Sink)
+            and plan.table is None
+            and self.mode != "streaming"
+            and self.is_bounded(plan)
+        )
 
     def is_bounded(self, node: LogicalPlan) -> bool:
         """Return whether the backend can compute a node whole."""

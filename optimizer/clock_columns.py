@@ -1,4 +1,6 @@
-"""The current time in nodes that remember rows: read once of each row, in a projection beneath, so that what is computed of a row stays as it is."""
+"""The current time in nodes that remember rows: read once of each row, in a projection beneath, so that
+what is computed of a row stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from penstock.planner.logical.temporal_join import TemporalJoin
 
 
 def stamp_clock(plan: LogicalPlan) -> LogicalPlan:
-    """Return a streaming plan in which aggregates, OVER, first rows and joins read the clock as a column of their input.
+    """Return a streaming plan in which aggregates, OVER, first rows and joins read the clock as a column of
+    their input.
 
     Rows of a join that lie in wait for others meet at the later of their two times.
     """
@@ -37,7 +40,11 @@ def _stamped(node: LogicalPlan) -> LogicalPlan:
         case Over() | PartitionTop() | TopN():
             width, above = len(node.inputs[0].schema), _over_columns(node)
             more = len(above.inputs[0].schema) - width
-            return select_columns(above, [i for i in range(len(above.schema)) if not width <= i < width + more]) if more else node
+            return (
+                select_columns(above, [i for i in range(len(above.schema)) if not width <= i < width + more])
+                if more
+                else node
+            )
         case TemporalJoin(residual=residual) | LookupJoin(residual=residual) if residual is not None:
             return _joined(node, residual, (0,))
         case Join(residual=residual) if residual is not None:
@@ -48,7 +55,9 @@ def _stamped(node: LogicalPlan) -> LogicalPlan:
 def _clock_calls(expressions: Sequence[Expression]) -> list[Call]:
     """Return the calls that ask for the time, each once."""
     nodes = (node for expression in expressions for node in expression.walk())
-    return list(dict.fromkeys(node for node in nodes if isinstance(node, Call) and node.function in CLOCK_FUNCTIONS))
+    return list(
+        dict.fromkeys(node for node in nodes if isinstance(node, Call) and node.function in CLOCK_FUNCTIONS)
+    )
 
 
 def _with_columns(plan: LogicalPlan, calls: Sequence[Call]) -> LogicalPlan:
@@ -58,7 +67,9 @@ def _with_columns(plan: LogicalPlan, calls: Sequence[Call]) -> LogicalPlan:
 
 
 def _over_columns(node: LogicalPlan) -> LogicalPlan:
-    """Return a node of one input whose expressions read columns instead of the clock; the node itself when they do not read it."""
+    """Return a node of one input whose expressions read columns instead of the clock; the node itself when
+    they do not read it.
+    """
     found: list[Expression] = []
 
     def collect(expression: Expression) -> Expression:
@@ -70,23 +81,41 @@ def _over_columns(node: LogicalPlan) -> LogicalPlan:
     if not calls:
         return node
     below = _with_columns(node.inputs[0], calls)
-    places: dict[Expression, Expression] = {call: column_of(below, len(node.inputs[0].schema) + i) for i, call in enumerate(calls)}
-    return map_expressions(node.with_inputs((below,)), lambda whole: whole.transform(lambda part: places.get(part, part)))
+    places: dict[Expression, Expression] = {
+        call: column_of(below, len(node.inputs[0].schema) + i) for i, call in enumerate(calls)
+    }
+    return map_expressions(
+        node.with_inputs((below,)), lambda whole: whole.transform(lambda part: places.get(part, part))
+    )
 
 
-def _joined(node: Join | TemporalJoin | LookupJoin, residual: Expression, sides: Sequence[int]) -> LogicalPlan:
-    """Return a join whose condition reads the time as a column of its sides, the later one where both have it."""
+def _joined(
+    node: Join | TemporalJoin | LookupJoin, residual: Expression, sides: Sequence[int]
+) -> LogicalPlan:
+    """Return a join whose condition reads the time as a column of its sides, the later one where both have
+    it.
+    """
     calls = _clock_calls([residual])
     if not calls:
         return node
-    inputs = tuple(_with_columns(plan, calls) if side in sides else plan for side, plan in enumerate(node.inputs))
+    inputs = tuple(
+        _with_columns(plan, calls) if side in sides else plan for side, plan in enumerate(node.inputs)
+    )
     left, shift = len(node.inputs[0].schema), len(calls)
     other = left + shift + (len(node.inputs[1].schema) if len(sides) == 2 else 0)
 
     def moved(part: Expression) -> Expression:
         if isinstance(part, Call) and part in calls:
-            return _later([_stamp(part, left + calls.index(part)), _stamp(part, other + calls.index(part))][: len(sides)])
-        return replace(part, index=part.index + shift) if isinstance(part, Column) and part.index >= left else part
+            return _later(
+                [_stamp(part, left + calls.index(part)), _stamp(part, other + calls.index(part))][
+                    : len(sides)
+                ]
+            )
+        return (
+            replace(part, index=part.index + shift)
+            if isinstance(part, Column) and part.index >= left
+            else part
+        )
 
     above = node.with_inputs(inputs)
     assert isinstance(above, Join | TemporalJoin | LookupJoin)
@@ -103,4 +132,9 @@ def _later(stamps: Sequence[Column]) -> Expression:
     if len(stamps) == 1:
         return stamps[0]
     left, right = stamps
-    return Case(left.type, False, whens=((Call(BOOLEAN, False, function="greater", args=(left, right)), left),), default=right)
+    return Case(
+        left.type,
+        False,
+        whens=((Call(BOOLEAN, False, function="greater", args=(left, right)), left),),
+        default=right,
+    )

@@ -13,14 +13,19 @@ from penstock.planner.logical.plan import LogicalPlan
 def settle_emission(plan: LogicalPlan, streaming: bool, facts: PlanFacts) -> LogicalPlan:
     """Return a plan with the EMIT clauses that an operator of ours obeys; a backend gives final rows only.
 
-    Raises SQL-1711 for ON WINDOW CLOSE, or FINAL over rows that never end, of a query whose rows no window or time makes final.
+    Raises SQL-1711 for ON WINDOW CLOSE, or FINAL over rows that never end, of a query whose rows no window or
+    time makes final.
     """
     return plan.transform(lambda node: _settled(node, streaming, facts) if isinstance(node, Emit) else node)
 
 
 def _settled(node: Emit, streaming: bool, facts: PlanFacts) -> LogicalPlan:
     if node.kind is EmitKind.CLOSE:
-        _check_final(node, "EMIT ON WINDOW CLOSE", "leave EMIT out to get updates as they come, or EMIT FINAL for the last ones of finite input")
+        _check_final(
+            node,
+            "EMIT ON WINDOW CLOSE",
+            "leave EMIT out to get updates as they come, or EMIT FINAL for the last ones of finite input",
+        )
         return node.input
     if not streaming:
         return node.input
@@ -42,4 +47,6 @@ def _check_final(node: Emit, words: str, way_out: str) -> None:
         raise PenstockError("SQL-1711", message, detail=culprit(plain, facts), hint=hint, sqlstate="0A000")
     if not any(part.goes_by_time for part in plain.walk()):
         message = f"{words} waits for windows to close, and this query has none"
-        raise PenstockError("SQL-1711", message, hint="leave EMIT out: rows are given as they come, once", sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1711", message, hint="leave EMIT out: rows are given as they come, once", sqlstate="0A000"
+        )

@@ -39,9 +39,11 @@ from penstock.planner.physical.parallelism import subtasks
 
 
 def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None) -> LogicalPlan:
-    """Return the plan with an Exchange wherever rows must leave their subtask; where there is none, the edge is forward.
+    """Return the plan with an Exchange wherever rows must leave their subtask; where there is none, the edge
+    is forward.
 
-    With one subtask nothing moves. The side of a join that a hint wants copied goes to every subtask, so that the other side stays where it is.
+    With one subtask nothing moves. The side of a join that a hint wants copied goes to every subtask, so that
+    the other side stays where it is.
     """
     if parallelism <= 1:
         return plan
@@ -81,11 +83,15 @@ def _of_join(node: Join, facts: PlanFacts) -> tuple[Requirement, ...]:
 
 
 def _of_sink(node: Sink, facts: PlanFacts) -> Requirement:
-    """Changes of one row must arrive in the order they were made, so they must meet; the client folds weights and needs no order."""
+    """Changes of one row must arrive in the order they were made, so they must meet; the client folds
+    weights and needs no order.
+    """
     if node.table is None or facts.insert_only(node.input) or not node.table.primary_key:
         return ANY
     names = {name.lower() for name in node.table.primary_key}
-    return by_keys(tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in names))
+    return by_keys(
+        tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in names)
+    )
 
 
 def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
@@ -98,7 +104,9 @@ def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
     return node if edge is None else node.with_inputs((Exchange(node.inputs[0], edge), *node.inputs[1:]))
 
 
-def _edge(child: LogicalPlan, want: Requirement, parallelism: int, meeting_is_enough: bool = False) -> Edge | None:
+def _edge(
+    child: LogicalPlan, want: Requirement, parallelism: int, meeting_is_enough: bool = False
+) -> Edge | None:
     """Return the edge that gives one input what it wants; None when rows may stay where they are."""
     alone = subtasks(child, parallelism) == 1
     if want == ANY or alone:
@@ -109,20 +117,33 @@ def _edge(child: LogicalPlan, want: Requirement, parallelism: int, meeting_is_en
     return None if satisfied else Partition(want.keys)
 
 
-def _lay_ports(node: LogicalPlan, wants: tuple[Requirement, ...], parallelism: int, facts: PlanFacts) -> tuple[LogicalPlan, ...]:
+def _lay_ports(
+    node: LogicalPlan, wants: tuple[Requirement, ...], parallelism: int, facts: PlanFacts
+) -> tuple[LogicalPlan, ...]:
     """Lay the edges of a node with several inputs, which all end in the same number of subtasks."""
     alone = [subtasks(child, parallelism) == 1 for child in node.inputs]
     if all(alone):
         return node.inputs
     if SINGLE in wants:
-        return tuple(child if one else Exchange(child, Partition(())) for child, one in zip(node.inputs, alone, strict=True))
-    return tuple(_port(child, want, one, facts) for child, want, one in zip(node.inputs, wants, alone, strict=True))
+        return tuple(
+            child if one else Exchange(child, Partition(()))
+            for child, one in zip(node.inputs, alone, strict=True)
+        )
+    return tuple(
+        _port(child, want, one, facts) for child, want, one in zip(node.inputs, wants, alone, strict=True)
+    )
 
 
 def _port(child: LogicalPlan, want: Requirement, alone: bool, facts: PlanFacts) -> LogicalPlan:
-    """Lay the edge of one port. Changes of one task stay in one, for their order counts; new rows may be spread."""
+    """Lay the edge of one port. Changes of one task stay in one, for their order counts; new rows may be
+    spread.
+    """
     if want == ALL:
         return Exchange(child, Broadcast())
     if want == ANY:
-        return child if not alone else Exchange(child, Shuffle() if facts.insert_only(child) else Partition(()))
-    return child if not alone and is_partitioned_by(child, want.keys) else Exchange(child, Partition(want.keys))
+        return (
+            child if not alone else Exchange(child, Shuffle() if facts.insert_only(child) else Partition(()))
+        )
+    return (
+        child if not alone and is_partitioned_by(child, want.keys) else Exchange(child, Partition(want.keys))
+    )

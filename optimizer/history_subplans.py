@@ -1,4 +1,6 @@
-"""The history of a plan: which parts of it, over one table each, a bounded backend computes up to a position, and which plans have none."""
+"""The history of a plan: which parts of it, over one table each, a bounded backend computes up to a
+position, and which plans have none.
+"""
 
 from __future__ import annotations
 
@@ -82,10 +84,11 @@ _WORDS: dict[type[LogicalPlan], str] = {
 
 @dataclass(frozen=True)
 class HistoryPart:
-    """A part of a plan whose rows up to a position a backend computes: ``live`` gives them row by row, and over one table.
+    """A part of a plan whose rows up to a position a backend computes: ``live`` gives them row by row, and
+    over one table.
 
-    ``top``: the node right above that keeps the first rows only, if there is one: then no more of them are needed. ``timing``: event time alone,
-    through a watermark assigner; None where nobody goes by time.
+    ``top``: the node right above that keeps the first rows only, if there is one: then no more of them are
+    needed. ``timing``: event time alone, through a watermark assigner; None where nobody goes by time.
     """
 
     live: LogicalPlan
@@ -109,13 +112,18 @@ def wish_of(plan: LogicalPlan) -> HistoryWish | None:
     return next((sink.history for sink in sinks if isinstance(sink, Sink) and sink.history is not None), None)
 
 
-def history_parts(plan: LogicalPlan, facts: PlanFacts, wish: HistoryWish, speaks: Callable[[LogicalPlan], bool]) -> tuple[HistoryPart, ...]:
+def history_parts(
+    plan: LogicalPlan, facts: PlanFacts, wish: HistoryWish, speaks: Callable[[LogicalPlan], bool]
+) -> tuple[HistoryPart, ...]:
     """Return the parts of a laid plan that are loaded as history, as large as the backend has words for.
 
     Raises SQL-1715 for plans whose answer could be another than that of a replay.
     """
     _refuse(plan, wish)
-    timed = any(not isinstance(node, _TIMELESS) or (isinstance(node, PartitionTop) and node.window is not None) for node in plan.walk())
+    timed = any(
+        not isinstance(node, _TIMELESS) or (isinstance(node, PartitionTop) and node.window is not None)
+        for node in plan.walk()
+    )
     parts = tuple(_parts(plan, None, facts, speaks, wish, timed))
     if not parts:
         raise no_stream(wish)
@@ -123,7 +131,12 @@ def history_parts(plan: LogicalPlan, facts: PlanFacts, wish: HistoryWish, speaks
 
 
 def _parts(
-    node: LogicalPlan, above: LogicalPlan | None, facts: PlanFacts, speaks: Callable[[LogicalPlan], bool], wish: HistoryWish, timed: bool
+    node: LogicalPlan,
+    above: LogicalPlan | None,
+    facts: PlanFacts,
+    speaks: Callable[[LogicalPlan], bool],
+    wish: HistoryWish,
+    timed: bool,
 ) -> Iterator[HistoryPart]:
     if _is_linear(node):
         part = HistoryPart(node, _keeps_first(above, facts), _timing(node) if timed else None)
@@ -131,7 +144,11 @@ def _parts(
             yield part
             return
         if isinstance(node, WatermarkAssign | Scan):
-            raise _refusal(wish, "the backend has no words for the columns its time is made of", "leave WITH HISTORY out, or take the other backend")
+            raise _refusal(
+                wish,
+                "the backend has no words for the columns its time is made of",
+                "leave WITH HISTORY out, or take the other backend",
+            )
     for child in node.inputs:
         yield from _parts(child, above if isinstance(node, Exchange) else node, facts, speaks, wish, timed)
 
@@ -169,8 +186,14 @@ def _timing(node: LogicalPlan) -> LogicalPlan | None:
 def _refuse(plan: LogicalPlan, wish: HistoryWish) -> None:
     for node in plan.walk():
         if not isinstance(node, _TIMED) or isinstance(node, TimedJoin):
-            word = next((text for kind, text in _WORDS.items() if isinstance(node, kind)), type(node).__name__)
-            raise _refusal(wish, f"{word} has no history that a backend computes", "leave WITH HISTORY out: the query reads everything as a stream")
+            word = next(
+                (text for kind, text in _WORDS.items() if isinstance(node, kind)), type(node).__name__
+            )
+            raise _refusal(
+                wish,
+                f"{word} has no history that a backend computes",
+                "leave WITH HISTORY out: the query reads everything as a stream",
+            )
         if isinstance(node, Scan):
             _refuse_table(node, wish)
         for expression in _expressions(node):
@@ -182,11 +205,15 @@ def _refuse(plan: LogicalPlan, wish: HistoryWish) -> None:
 def _refuse_table(scan: Scan, wish: HistoryWish) -> None:
     table = scan.table
     if table.connector != "filesystem":
-        message = f"{table.name} has no positions up to which a backend can read it (connector {table.connector})"
+        message = (
+            f"{table.name} has no positions up to which a backend can read it (connector {table.connector})"
+        )
         raise _refusal(wish, message, "tables of files have a history")
     if file_format(table) in CHANGELOG_FORMATS:
         raise _refusal(
-            wish, f"{table.name} holds changes, which a backend would have to read in their order", "tables of csv, json, parquet or arrow files"
+            wish,
+            f"{table.name} holds changes, which a backend would have to read in their order",
+            "tables of csv, json, parquet or arrow files",
         )
     if option(table, "on-error") != "fail":
         message = f"{table.name} goes on after bad records, and a backend counts none"
@@ -209,7 +236,11 @@ def _expressions(value: object) -> Iterator[Expression]:
 
 def no_stream(wish: HistoryWish) -> PenstockError:
     """Return the error for a plan over bounded tables only."""
-    return _refusal(wish, "the query reads no stream", "bounded tables are computed by the backend anyway: leave WITH HISTORY out")
+    return _refusal(
+        wish,
+        "the query reads no stream",
+        "bounded tables are computed by the backend anyway: leave WITH HISTORY out",
+    )
 
 
 def _refusal(wish: HistoryWish, message: str, hint: str) -> PenstockError:

@@ -1,7 +1,8 @@
 """The rules, in order, and the loop that applies them.
 
-The road past the binder is: ``optimize`` (general rules), ``bounded.choose_runtime`` (who runs what), ``optimize`` again for the chosen runtime,
-``sinks.check_sinks``, ``edges.lay_edges``, and ``penstock.planner.physical.physical_planner.plan_job`` for what our own runtime runs.
+The road past the binder is: ``optimize`` (general rules), ``bounded.choose_runtime`` (who runs what),
+``optimize`` again for the chosen runtime, ``sinks.check_sinks``, ``edges.lay_edges``, and
+``penstock.planner.physical.physical_planner.plan_job`` for what our own runtime runs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from penstock.planner.logical.plan import LogicalPlan, StatementSet
 
 @dataclass(frozen=True)
 class Rule:
-    """A rewrite that keeps a plan's meaning. ``only`` names the purpose it serves: ``batch``, ``streaming`` or ``parallel`` streaming plans."""
+    """A rewrite that keeps a plan's meaning. ``only`` names the purpose it serves: ``batch``,
+    ``streaming`` or ``parallel`` streaming plans.
+    """
 
     rewrite: Callable[[LogicalPlan], LogicalPlan]
     only: str | None = None
@@ -75,10 +78,11 @@ def optimize(
 ) -> LogicalPlan:
     """Return an equivalent plan that does less.
 
-    ``runtime`` is None before it is chosen, then ``batch`` or ``streaming``; ``parallelism`` > 1 on a streaming plan also runs the rules that pay
-    before an exchange. ``observer(rule_name, before, after)`` is called for each rule that ran; with a clock (milliseconds), ``timings_ms`` collects
-    what each took.
-    Raises SQL-1401 for a disabled rule that does not exist, and INT-9002 for a rule that changed what the plan gives.
+    ``runtime`` is None before it is chosen, then ``batch`` or ``streaming``; ``parallelism`` > 1 on a
+    streaming plan also runs the rules that pay before an exchange. ``observer(rule_name, before, after)`` is
+    called for each rule that ran; with a clock (milliseconds), ``timings_ms`` collects what each took. Raises
+    SQL-1401 for a disabled rule that does not exist, and INT-9002 for a rule that changed what the plan
+    gives.
     """
     _check_names(disabled)
     purposes = {None, runtime, "parallel" if runtime == "streaming" and parallelism > 1 else None}
@@ -97,21 +101,36 @@ def optimize(
 
 
 def rule_names() -> list[str]:
-    """Return the names of all rules in the order they run, then of what ``penstock.optimizer.bounded_subplans`` does between them."""
+    """Return the names of all rules in the order they run, then of what
+    ``penstock.optimizer.bounded_subplans`` does between them.
+    """
     return [*(rule.name for rule in RULES), *BETWEEN]
 
 
 def _check_names(disabled: Collection[str]) -> None:
     for name in disabled:
         if name not in rule_names():
-            raise PenstockError("SQL-1401", f'there is no optimizer rule "{name}"', hint=did_you_mean(name, rule_names(), others=True))
+            raise PenstockError(
+                "SQL-1401",
+                f'there is no optimizer rule "{name}"',
+                hint=did_you_mean(name, rule_names(), others=True),
+            )
 
 
 def _check_layout(rule: str, before: LogicalPlan, after: LogicalPlan) -> None:
     for old, new in zip(_layouts(before), _layouts(after), strict=True):
         if not old.same_layout(new):
-            detail = f"before: {', '.join(f'{f.name} {f.type}' for f in old)}\nafter: {', '.join(f'{f.name} {f.type}' for f in new)}"
-            raise PenstockError("INT-9002", f"optimizer rule {rule} changed what the plan gives", detail=detail, kind=Kind.INTERNAL, sqlstate="XX000")
+            detail = (
+                f"before: {', '.join(f'{f.name} {f.type}' for f in old)}\nafter: "
+                f"{', '.join(f'{f.name} {f.type}' for f in new)}"
+            )
+            raise PenstockError(
+                "INT-9002",
+                f"optimizer rule {rule} changed what the plan gives",
+                detail=detail,
+                kind=Kind.INTERNAL,
+                sqlstate="XX000",
+            )
 
 
 def _layouts(plan: LogicalPlan) -> list[Schema]:

@@ -33,7 +33,9 @@ def reads_a_table_twice(plan: LogicalPlan) -> bool:
 
 
 def core_of(plan: LogicalPlan) -> LogicalPlan:
-    """Return a subplan without the filters and projections at its top, which each reader may have its own of."""
+    """Return a subplan without the filters and projections at its top, which each reader may have its own
+    of.
+    """
     while isinstance(plan, Project | Filter):
         plan = plan.input
     return plan
@@ -47,16 +49,20 @@ def _only_reads(core: LogicalPlan) -> bool:
 
 @dataclass
 class SharedInputs:
-    """The parts that are shared, by the name of the table each stands as in the plan while its readers are optimized.
+    """The parts that are shared, by the name of the table each stands as in the plan while its readers are
+    optimized.
 
-    As a table it has the columns its readers want pruned and their filters pushed into it, and is known as one part again afterwards.
+    As a table it has the columns its readers want pruned and their filters pushed into it, and is known as
+    one part again afterwards.
     """
 
     disabled: Collection[str] = ()
     _parts: dict[str, LogicalPlan] = field(default_factory=dict)
 
     def marked(self, plan: LogicalPlan, largest: Sequence[LogicalPlan]) -> LogicalPlan:
-        """Return a plan with a table in place of each core that is that of several of its ``largest`` bounded subplans."""
+        """Return a plan with a table in place of each core that is that of several of its ``largest``
+        bounded subplans.
+        """
         meanings, cores = Meanings(), {id(part): core_of(part) for part in largest}
         names = {key: meanings.of(core).identity(type(core).__name__) for key, core in cores.items()}
         often = {name for name, count in Counter(names.values()).items() if count > 1}
@@ -74,24 +80,41 @@ class SharedInputs:
             if isinstance(node, Scan) and node.table.name in self._parts:
                 readers.setdefault(node.table.name, []).append(node)
         inputs = {name: self._input(self._parts[name], scans) for name, scans in readers.items()}
-        return plan.transform(lambda node: inputs[node.table.name].read_by(node) if isinstance(node, Scan) and node.table.name in inputs else node)
+        return plan.transform(
+            lambda node: (
+                inputs[node.table.name].read_by(node)
+                if isinstance(node, Scan) and node.table.name in inputs
+                else node
+            )
+        )
 
     def _input(self, core: LogicalPlan, readers: Sequence[Scan]) -> _Input:
-        """A table read with other filters by each is read by each: what a reader leaves out need not be read."""
-        asked = [None if scan.predicate is None else inline(scan.predicate, _columns_of(core, scan)) for scan in readers]
+        """A table read with other filters by each is read by each: what a reader leaves out need not be
+        read.
+        """
+        asked = [
+            None if scan.predicate is None else inline(scan.predicate, _columns_of(core, scan))
+            for scan in readers
+        ]
         same = all(predicate == asked[0] for predicate in asked)
         if len(readers) < 2 or (_only_reads(core) and not same):
             return _Input(core, None)
         columns = tuple(sorted({column for scan in readers for column in scan.columns}))
         kept = [predicate for predicate in asked if predicate is not None]
-        rows = Filter(core, asked[0] if same else reduce(_either, kept)) if len(kept) == len(asked) and asked[0] is not None else core
+        rows = (
+            Filter(core, asked[0] if same else reduce(_either, kept))
+            if len(kept) == len(asked) and asked[0] is not None
+            else core
+        )
         body = optimize(select_columns(rows, columns), runtime="batch", disabled=self.disabled)
         return _Input(BoundedInput(body, len(readers)), columns, same)
 
 
 @dataclass(frozen=True)
 class _Input:
-    """What stands in place of a table: a part with those ``columns`` of it, or, where there are none, all of it."""
+    """What stands in place of a table: a part with those ``columns`` of it, or, where there are none, all
+    of it.
+    """
 
     part: LogicalPlan
     columns: tuple[int, ...] | None
@@ -101,7 +124,11 @@ class _Input:
         rows = self.part
         if isinstance(rows, Scan) and connector_of(rows.table).pushes_filters:
             return Scan(rows.table, tuple(rows.columns[i] for i in scan.columns), scan.predicate)
-        places = scan.columns if self.columns is None else tuple(self.columns.index(column) for column in scan.columns)
+        places = (
+            scan.columns
+            if self.columns is None
+            else tuple(self.columns.index(column) for column in scan.columns)
+        )
         if scan.predicate is not None and not self.filtered:
             rows = Filter(rows, scan.predicate.remap(dict(enumerate(places))))
         return select_columns(rows, places, scan.schema.names)
@@ -109,7 +136,9 @@ class _Input:
 
 def _columns_of(core: LogicalPlan, scan: Scan) -> tuple[Expression, ...]:
     fields = [core.schema[i] for i in scan.columns]
-    return tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(scan.columns, fields, strict=True))
+    return tuple(
+        Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(scan.columns, fields, strict=True)
+    )
 
 
 def _either(a: Expression, b: Expression) -> Expression:

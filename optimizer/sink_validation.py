@@ -22,15 +22,17 @@ from penstock.planner.logical.plan import (
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
-    """Raise SQL-1310 for a sink that only takes inserts over a plan that updates its results, naming who updates and the ways out, and SQL-1312 for
-    one that replaces rows by a key over a plan whose rows that key does not identify.
+    """Raise SQL-1310 for a sink that only takes inserts over a plan that updates its results, naming who
+    updates and the ways out, and SQL-1312 for one that replaces rows by a key over a plan whose rows that key
+    does not identify.
     """
     for node in plan.walk():
         if isinstance(node, Sink) and node.table is not None and not facts.insert_only(node.input):
             if not takes_changes(node.table):
                 raise PenstockError(
                     "SQL-1310",
-                    f"table {node.table.name} ({node.table.connector}) takes inserts only, but the query updates its results",
+                    f"table {node.table.name} ({node.table.connector}) takes inserts only, but the "
+                    "query updates its results",
                     detail=culprit(node.input, facts),
                     hint=_ways_out(node.input, facts, node.table),
                     span=node.span,
@@ -47,7 +49,11 @@ def _check_key(sink: Sink, table: Table, facts: PlanFacts) -> None:
         return
     names = ", ".join(table.primary_key)
     found = facts.upsert_key(sink.input)
-    detail = "no columns identify its rows" if found is None else f"its rows are identified by {', '.join(sink.schema.names[i] for i in found)}"
+    detail = (
+        "no columns identify its rows"
+        if found is None
+        else f"its rows are identified by {', '.join(sink.schema.names[i] for i in found)}"
+    )
     raise PenstockError(
         "SQL-1312",
         f"table {table.name} replaces rows by ({names}), which does not identify the rows of the query",
@@ -58,15 +64,27 @@ def _check_key(sink: Sink, table: Table, facts: PlanFacts) -> None:
 
 
 def check_order(laid: LogicalPlan, facts: PlanFacts) -> None:
-    """Raise SQL-1319 for a plan with edges that sends an upsert table the changes of one key from several subtasks, in no order among them."""
+    """Raise SQL-1319 for a plan with edges that sends an upsert table the changes of one key from several
+    subtasks, in no order among them.
+    """
     for node in laid.walk():
-        if not isinstance(node, Sink) or node.table is None or written_changes(node.table) != "upsert" or facts.insert_only(node.input):
+        if (
+            not isinstance(node, Sink)
+            or node.table is None
+            or written_changes(node.table) != "upsert"
+            or facts.insert_only(node.input)
+        ):
             continue
-        if isinstance(node.input, Exchange) and isinstance(node.input.edge, Partition) and not is_gathered_by(node.input.input, node.input.edge.keys):
+        if (
+            isinstance(node.input, Exchange)
+            and isinstance(node.input.edge, Partition)
+            and not is_gathered_by(node.input.input, node.input.edge.keys)
+        ):
             names = ", ".join(node.table.primary_key)
             raise PenstockError(
                 "SQL-1319",
-                f"the changes of one {names} come from several subtasks, and an upsert table needs them in order",
+                f"the changes of one {names} come from several subtasks, and an upsert table needs "
+                "them in order",
                 hint=f"SET 'parallelism.default' = '1'; or GROUP BY {names} last; or {_CHANGELOG}",
                 span=node.span,
             )
@@ -86,7 +104,11 @@ def culprit(plan: LogicalPlan, facts: PlanFacts) -> str:
     match node:
         case Aggregate(keys=keys):
             names = ", ".join(node.input.schema[key].name for key in keys)
-            return f"GROUP BY {names} replaces a row whenever its group changes" if keys else "the aggregate of all rows changes with every row"
+            return (
+                f"GROUP BY {names} replaces a row whenever its group changes"
+                if keys
+                else "the aggregate of all rows changes with every row"
+            )
         case Join(kind=kind):
             return f"the {kind.value.upper()} JOIN takes back a row that stood alone when its match comes"
         case WindowAggregate(emission=emission) if emission.corrects:
@@ -103,6 +125,12 @@ _CHANGELOG = "write to a changelog: 'format' = 'debezium-json', or connector 'pr
 
 
 def _ways_out(plan: LogicalPlan, facts: PlanFacts, table: Table) -> str:
-    joined = "join a bounded table, or use an inner JOIN" if isinstance(_updating(plan, facts), Join) else None
-    keyed = "give the table a PRIMARY KEY" if table.connector in DATABASES else "give the table a PRIMARY KEY and 'changelog.mode' = 'upsert'"
+    joined = (
+        "join a bounded table, or use an inner JOIN" if isinstance(_updating(plan, facts), Join) else None
+    )
+    keyed = (
+        "give the table a PRIMARY KEY"
+        if table.connector in DATABASES
+        else "give the table a PRIMARY KEY and 'changelog.mode' = 'upsert'"
+    )
     return "; or ".join(way for way in (joined or _FINAL, keyed, _CHANGELOG) if way)

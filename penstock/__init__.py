@@ -1,4 +1,6 @@
-"""penstock: declarative continuous SQL. ``connect()`` gives a DB-API connection; the rest of the engine is imported when it is first needed."""
+"""penstock: declarative continuous SQL. ``connect()`` gives a DB-API connection; the rest of the engine is
+imported when it is first needed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     )
 
 _HERE = Path(__file__).parent
-if not (_HERE / "engine").is_dir():  # a checkout, where the packages lie beside this one's folder and not in it
+# a checkout, where the packages lie beside this one's folder and not in it
+if not (_HERE / "engine").is_dir():
     __path__.append(str(_HERE.parent))
 
 __version__ = "0.1.0"
@@ -32,19 +35,26 @@ threadsafety = 2
 paramstyle = "qmark"
 
 
-def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None) -> Connection:
-    """Return a connection to an engine in this process; ``settings`` are SET at once, ``catalog`` is a directory that keeps permanent tables.
+def connect(
+    url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None
+) -> Connection:
+    """Return a connection to an engine in this process; ``settings`` are SET at once, ``catalog`` is a
+    directory that keeps permanent tables.
 
     Raises NotSupportedError for a URL: this release has no server yet.
     """
-    from penstock.client.connection import connect as open_connection  # the engine's libraries are loaded by the first connection, not by the import
+    # the engine's libraries are loaded by the first connection, not by the import
+    from penstock.client.connection import connect as open_connection
 
     return open_connection(url, settings=settings, catalog=catalog)
 
 
 def register_spark(spark: Any, *, ship: bool | None = None) -> None:
-    """Let a Spark session read ``format("penstock")``: files that jobs committed, and materialized views. See docs/SPARK.md."""
-    from penstock.client.spark_source.registration import register_spark as register  # needs pyspark, which is an extra
+    """Let a Spark session read ``format("penstock")``: files that jobs committed, and materialized views.
+    See docs/SPARK.md.
+    """
+    # needs pyspark, which is an extra
+    from penstock.client.spark_source.registration import register_spark as register
 
     register(spark, ship=ship)
 
@@ -68,7 +78,8 @@ _TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "sessi
 
 
 def __getattr__(name: str) -> Any:
-    """Return an error, a constructor of the Table API or a decorator of Python functions, loading it on first use.
+    """Return an error, a constructor of the Table API or a decorator of Python functions, loading it on first
+    use.
 
     Every module below imports this package first, also in workers, so that it loads nothing itself.
     """

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
-if Path(sys.path[0]) == _HERE:  # run by its path: a program's own ``client.py`` would be hidden by the folder beside this file
+# run by its path: a program's own ``client.py`` would be hidden by the folder beside this file
+if Path(sys.path[0]) == _HERE:
     sys.path[0] = str(_HERE.parent)
 
 from penstock.repl.cli import main  # noqa: E402 - behind the line above

@@ -1,4 +1,6 @@
-"""The command line: ``penstock``, ``penstock run``. Each way in is imported when it is taken, so ``--help`` costs next to nothing."""
+"""The command line: ``penstock``, ``penstock run``. Each way in is imported when it is taken, so
+``--help`` costs next to nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from penstock.repl.launch.arguments import (
     spark_parser,
 )
 
-_COMPILING = "compiling kernels for this machine: once each, then they are kept (penstock doctor --compile: all at once)"
+_COMPILING = (
+    "compiling kernels for this machine: once each, then they are kept (penstock doctor --compile: all "
+    "at once)"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(words: list[str], *, own_process: bool) -> int:
     words = command_first(words)
     if words[:1] == ["serve"]:
-        sys.stderr.write("error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine inside your program\n")
+        sys.stderr.write(
+            "error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine "
+            "inside your program\n"
+        )
         return EXIT_USAGE
     if words[:1] == ["run"]:
         parser = run_parser()
@@ -107,7 +115,9 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
 
 
 def _prepare(own_process: bool) -> None:
-    """Set up a process that is ours alone: garbage is looked for less often, as what is imported stays, and pandas is left out."""
+    """Set up a process that is ours alone: garbage is looked for less often, as what is imported stays,
+    and pandas is left out.
+    """
     if own_process:
         import gc
 

@@ -1,4 +1,6 @@
-"""How tests are dealt to the processes that run them: a file's tests stay together, and all that need Java share one virtual machine."""
+"""How tests are dealt to the processes that run them: a file's tests stay together, and all that need Java
+share one virtual machine.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _turn(item: pytest.Item) -> float:
     if item.get_closest_marker("spark"):
         return -1 + (item.nodeid.startswith(OWN_SPARK) / 2)
-    return next((place for place, begins in enumerate(LONGEST_FIRST) if item.nodeid.startswith(begins)), len(LONGEST_FIRST))
+    return next(
+        (place for place, begins in enumerate(LONGEST_FIRST) if item.nodeid.startswith(begins)),
+        len(LONGEST_FIRST),
+    )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -46,7 +51,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _compile_a_share(config: pytest.Config) -> None:
-    """Compile kernels that no run before has: each process some of them, instead of all when tests meet them."""
+    """Compile kernels that no run before has: each process some of them, instead of all when tests meet
+    them.
+    """
     dealt: dict[str, Any] | None = getattr(config, "workerinput", None)
     if dealt is not None:
         from penstock.engine.kernels.precompile import every_kernel

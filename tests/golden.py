@@ -1,7 +1,8 @@
 """Golden scripts: cases of input and expected text in one file, compared or (with ACCEPT=1) rewritten.
 
-A file holds cases separated by a line of at least four ``=``. In a case, everything above a line ``---`` is the input, everything below is
-expected. Leading lines that start with ``#`` say why the case exists and are not part of the input::
+A file holds cases separated by a line of at least four ``=``. In a case, everything above a line ``---`` is
+the input, everything below is expected. Leading lines that start with ``#`` say why the case exists and are
+not part of the input::
 
     # a filter that reads nothing stays
     SELECT 1 WHERE TRUE
@@ -58,7 +59,9 @@ def _read_case(block: str, line: int) -> GoldenCase:
 
 
 def check_golden(path: Path, run: Callable[[str], str]) -> None:
-    """Run every case of a file and compare; a PenstockError is its rendered text. With ACCEPT=1 in the environment the file is rewritten."""
+    """Run every case of a file and compare; a PenstockError is its rendered text. With ACCEPT=1 in the
+    environment the file is rewritten.
+    """
     cases = read_cases(path)
     actual = [replace(case, expected=_outcome(run, case.input)) for case in cases]
     if os.environ.get("ACCEPT") == "1":
@@ -76,5 +79,7 @@ def _outcome(run: Callable[[str], str], text: str) -> str:
 
 
 def _difference(path: Path, old: GoldenCase, new: GoldenCase) -> str:
-    diff = difflib.unified_diff(old.expected.split("\n"), new.expected.split("\n"), "expected", "actual", lineterm="")
+    diff = difflib.unified_diff(
+        old.expected.split("\n"), new.expected.split("\n"), "expected", "actual", lineterm=""
+    )
     return f"{path.name}:{old.line}\n{old.input}\n" + "\n".join(diff)

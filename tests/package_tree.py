@@ -1,4 +1,5 @@
-"""The packages under one folder ``penstock``, as they are installed, for tools that resolve no mapping of folders.
+"""The packages under one folder ``penstock``, as they are installed, for tools that resolve no mapping of
+folders.
 
 ``python -m tests.package_tree`` lays them.
 """
@@ -16,12 +17,16 @@ PACKAGES = ("catalog", "planner", "optimizer", "engine", "client", "repl")
 
 
 def lay_package_tree() -> Path:
-    """Lay the tree anew and return the folder to put on the path. Files are hard links, so that mypy finds what it knows of them."""
+    """Lay the tree anew and return the folder to put on the path. Files are hard links, so that mypy finds
+    what it knows of them.
+    """
     TREE.parent.mkdir(exist_ok=True)
     building = Path(tempfile.mkdtemp(dir=TREE.parent))
     shutil.copytree(ROOT / "penstock", building / "penstock", ignore=_byte_code, copy_function=_link)
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, building / "penstock" / package, ignore=_byte_code, copy_function=_link)
+        shutil.copytree(
+            ROOT / package, building / "penstock" / package, ignore=_byte_code, copy_function=_link
+        )
     shutil.rmtree(TREE, ignore_errors=True)
     building.rename(TREE)
     return TREE

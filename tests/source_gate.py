@@ -1,4 +1,6 @@
-"""A gate behind sources: a job that is to be stopped in mid-run cannot reach its end before, however slow the test is."""
+"""A gate behind sources: a job that is to be stopped in mid-run cannot reach its end before, however slow
+the test is.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _LOOK_MS = 2
 
 
 class SourceGate:
-    """Sources of this process's jobs emit at most ``rows`` rows of each table, in each deployment, until the gate is opened."""
+    """Sources of this process's jobs emit at most ``rows`` rows of each table, in each deployment, until
+    the gate is opened.
+    """
 
     def __init__(self, rows: int) -> None:
         self.rows = rows

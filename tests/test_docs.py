@@ -1,4 +1,6 @@
-"""The pages of docs/ and README.md: every statement in them is planned or run, every program runs, and the state of the language is what they say."""
+"""The pages of docs/ and README.md: every statement in them is planned or run, every program runs, and the
+state of the language is what they say.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def twice(x):
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A directory with the checkout's queries in it, as pages expect them, and with room for what statements write."""
+    """A directory with the checkout's queries in it, as pages expect them, and with room for what
+    statements write.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "queries").symlink_to(ROOT / "queries")
@@ -59,9 +63,15 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def blocks(page: Path, fence: str) -> list[str]:
-    """The blocks of a page with a fence; those of sql with as many empty lines before them as there are lines above them in the page."""
+    """The blocks of a page with a fence; those of sql with as many empty lines before them as there are
+    lines above them in the page.
+    """
     text = page.read_text(encoding="utf-8")
-    return ["\n" * text.count("\n", 0, found.start(2)) + found[2] for found in _BLOCK.finditer(text) if found[1] == fence]
+    return [
+        "\n" * text.count("\n", 0, found.start(2)) + found[2]
+        for found in _BLOCK.finditer(text)
+        if found[1] == fence
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -74,16 +84,24 @@ def test_fences_say_what_is_in_them(page: Path) -> None:
         assert _MADE_UP.search(text), f"can be planned, so it is no fragment: {text}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
+)
 def test_programs_run(page: Path, workplace: Path) -> None:
     (workplace / f"{MODULE}.py").write_text("\n".join(blocks(page, "python")), encoding="utf-8")
     runpy.run_path(f"{MODULE}.py")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sql") or _TYPED.search(page.read_text())], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if blocks(page, "sql") or _TYPED.search(page.read_text())],
+    ids=lambda page: page.stem,
+)
 def test_statements_are_planned(page: Path, workplace: Path) -> None:
     """Tables, views and settings of a page are made in one session; its queries and inserts are planned."""
-    (workplace / f"{MODULE}.py").write_text(ROW_FUNCTIONS + "\n".join(blocks(page, "python")), encoding="utf-8")
+    (workplace / f"{MODULE}.py").write_text(
+        ROW_FUNCTIONS + "\n".join(blocks(page, "python")), encoding="utf-8"
+    )
     session = Session({"bounded.backend": "duckdb", "table.dml-sync": "true"})
     typed = [found[1] for found in _TYPED.finditer(page.read_text(encoding="utf-8"))]
     try:
@@ -107,11 +125,15 @@ def status_rows() -> list[tuple[str, str | None, str]]:
 
 
 def test_the_state_of_the_language(workplace: Path) -> None:
-    """Statements of one session, in the order of the page: what works is run to its end, what is refused is refused with the code the page says."""
+    """Statements of one session, in the order of the page: what works is run to its end, what is refused
+    is refused with the code the page says.
+    """
     (workplace / f"{MODULE}.py").write_text(ROW_FUNCTIONS, encoding="utf-8")
     session, wrong, last = Session(), [], ""
     try:
-        for statement in [statement for text in blocks(STATUS, "sql") for statement in session.parse(text, STATUS.name)]:
+        for statement in [
+            statement for text in blocks(STATUS, "sql") for statement in session.parse(text, STATUS.name)
+        ]:
             session.run(statement)
         for about, code, text in status_rows():
             given = None
@@ -145,16 +167,30 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_words_of_statements_are_known_to_the_shell() -> None:
-    """Every word of the statements' grammar is completed and highlighted, and HELP tells of every word a statement may begin with."""
-    words = set(re.findall(r'"([A-Z_]+)"', (ROOT / "planner" / "statements.lark").read_text(encoding="utf-8")))
+    """Every word of the statements' grammar is completed and highlighted, and HELP tells of every word a
+    statement may begin with.
+    """
+    words = set(
+        re.findall(r'"([A-Z_]+)"', (ROOT / "planner" / "statements.lark").read_text(encoding="utf-8"))
+    )
     assert words <= KEYWORDS
     told = {row for batch in help_on(None).batches() for row in batch.column(0).to_pylist()}
-    silent = {word for word in STATEMENTS if not any(re.search(rf"\b{word}\b", row) for row in told)} - {"DESC", "BEGIN", "HELP", "QUIT", "EXIT"}
+    silent = {word for word in STATEMENTS if not any(re.search(rf"\b{word}\b", row) for row in told)} - {
+        "DESC",
+        "BEGIN",
+        "HELP",
+        "QUIT",
+        "EXIT",
+    }
     assert not silent
 
 
 def test_every_function_is_shown() -> None:
-    shown = {row["function"]: row["kind"] for batch in Session().execute("SHOW FUNCTIONS").batches() for row in batch.to_pylist()}
+    shown = {
+        row["function"]: row["kind"]
+        for batch in Session().execute("SHOW FUNCTIONS").batches()
+        for row in batch.to_pylist()
+    }
     assert {name for name, kind in shown.items() if kind == "window"} == OVER_ONLY - AGGREGATE_NAMES
     assert {name for name, kind in shown.items() if kind == "table"} == set(table_function_names())
     assert {function.name for function in WINDOW_FUNCTIONS} == OVER_ONLY

@@ -1,4 +1,6 @@
-"""The house rules, held by tests: sizes, floors, banned words, no clock or chance in the core, faces without logic, clean linters."""
+"""The house rules, held by tests: sizes, floors, banned words, no clock or chance in the core, faces
+without logic, clean linters.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ WORD_EXEMPT = {
     "client/python_modules.py": "CREATE FUNCTION names a Python object, and what it may name is checked there",
     "engine/deploy/worker/python_modules.py": "a worker finds Python functions by name, in the modules of the allow-list only",
 }
-CORE = [path for path in SOURCES if path.parts[len(ROOT.parts)] in ("engine", "planner", "optimizer", "catalog")]
+CORE = [
+    path for path in SOURCES if path.parts[len(ROOT.parts)] in ("engine", "planner", "optimizer", "catalog")
+]
 CLOCK_WORDS = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)(_ns)?\(|\bdatetime\.now\(|\brandom\.|(?<![.\w])hash\(|\buuid\.uuid|\burandom\("
 )
@@ -100,7 +104,11 @@ def parsed(path: Path) -> ast.Module:
 
 
 def test_files_are_small() -> None:
-    long = {relative(p): n for p in SOURCES if (n := len(p.read_text(encoding="utf-8").splitlines())) > MAX_FILE_LINES}
+    long = {
+        relative(p): n
+        for p in SOURCES
+        if (n := len(p.read_text(encoding="utf-8").splitlines())) > MAX_FILE_LINES
+    }
     assert not long, f"files over {MAX_FILE_LINES} lines: {long}"
 
 
@@ -147,11 +155,16 @@ def test_threads_live_in_named_rooms() -> None:
     for path in CORE:
         for node in ast.walk(parsed(path)):
             names = (
-                [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) else []
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module]
+                if isinstance(node, ast.ImportFrom)
+                else []
             )
-            if any(name in ("threading", "concurrent.futures", "multiprocessing", "socket", "subprocess") for name in names) and (
-                relative(path) not in THREAD_EXEMPT
-            ):
+            if any(
+                name in ("threading", "concurrent.futures", "multiprocessing", "socket", "subprocess")
+                for name in names
+            ) and (relative(path) not in THREAD_EXEMPT):
                 found.append(relative(path))
     assert not found, found
 
@@ -168,7 +181,9 @@ def test_no_swallowed_errors() -> None:
     for path in SOURCES:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ExceptHandler):
-                broad = node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+                broad = node.type is None or (
+                    isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+                )
                 silent = all(isinstance(child, ast.Pass) for child in node.body)
                 if broad and silent:
                     found.append(f"{relative(path)}:{node.lineno}")
@@ -204,14 +219,25 @@ def test_types() -> None:
 
 
 def test_floors(package_tree: Path) -> None:
-    tool(str(Path(sys.executable).with_name("lint-imports")), "--config", str(ROOT / "pyproject.toml"), directory=package_tree)
+    tool(
+        str(Path(sys.executable).with_name("lint-imports")),
+        "--config",
+        str(ROOT / "pyproject.toml"),
+        directory=package_tree,
+    )
 
 
 def test_modules_have_one_name() -> None:
-    """In a checkout ``engine`` can be imported beside ``penstock.engine``: every class would be there twice."""
+    """In a checkout ``engine`` can be imported beside ``penstock.engine``: every class would be there
+    twice.
+    """
     places = [*SOURCES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
     pattern = re.compile(rf"^\s*(from|import) ({'|'.join(PACKAGES)})\b", re.MULTILINE)
-    found = [f"{relative(path)}: {each[0].strip()}" for path in places for each in pattern.finditer(path.read_text(encoding="utf-8"))]
+    found = [
+        f"{relative(path)}: {each[0].strip()}"
+        for path in places
+        for each in pattern.finditer(path.read_text(encoding="utf-8"))
+    ]
     assert not found, found
 
 

@@ -1,4 +1,6 @@
-"""What the connectors of databases may be told: where the database is, how rows are looked up in it, how they are written to it."""
+"""What the connectors of databases may be told: where the database is, how rows are looked up in it, how
+they are written to it.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +25,118 @@ from penstock.catalog.types import (
 DATABASES = ("postgres", "sqlite", "duckdb")
 
 LOOKUP_OPTIONS = (
-    Option("lookup.cache", OptionKind.ENUM, "none", "what is remembered of rows looked up: nothing, some, or all", ("none", "partial", "full")),
-    Option("lookup.partial-cache.max-rows", OptionKind.INT, 10_000, "how many rows a partial cache holds in each subtask", minimum=1),
-    Option("lookup.partial-cache.expire-after-write", OptionKind.DURATION, None, "how long what was looked up is good", minimum=1),
-    Option("lookup.partial-cache.expire-after-access", OptionKind.DURATION, None, "how long what nobody asks for stays", minimum=1),
-    Option("lookup.partial-cache.cache-missing-key", OptionKind.BOOL, True, "whether it is remembered that a key has no row"),
-    Option("lookup.full-cache.reload-interval", OptionKind.DURATION, None, "how often a full cache is read again (without it once)", minimum=1),
-    Option("lookup.max-retries", OptionKind.INT, 3, "how often a request that failed is sent again", minimum=0),
+    Option(
+        "lookup.cache",
+        OptionKind.ENUM,
+        "none",
+        "what is remembered of rows looked up: nothing, some, or all",
+        ("none", "partial", "full"),
+    ),
+    Option(
+        "lookup.partial-cache.max-rows",
+        OptionKind.INT,
+        10_000,
+        "how many rows a partial cache holds in each subtask",
+        minimum=1,
+    ),
+    Option(
+        "lookup.partial-cache.expire-after-write",
+        OptionKind.DURATION,
+        None,
+        "how long what was looked up is good",
+        minimum=1,
+    ),
+    Option(
+        "lookup.partial-cache.expire-after-access",
+        OptionKind.DURATION,
+        None,
+        "how long what nobody asks for stays",
+        minimum=1,
+    ),
+    Option(
+        "lookup.partial-cache.cache-missing-key",
+        OptionKind.BOOL,
+        True,
+        "whether it is remembered that a key has no row",
+    ),
+    Option(
+        "lookup.full-cache.reload-interval",
+        OptionKind.DURATION,
+        None,
+        "how often a full cache is read again (without it once)",
+        minimum=1,
+    ),
+    Option(
+        "lookup.max-retries", OptionKind.INT, 3, "how often a request that failed is sent again", minimum=0
+    ),
     Option("lookup.async", OptionKind.BOOL, True, "whether rows go on while requests are under way"),
-    Option("lookup.output-mode", OptionKind.ENUM, "ordered", "whether rows go out as they came, or as answers come", ("ordered", "allow_unordered")),
-    Option("lookup.capacity", OptionKind.INT, 100, "how many batches of a subtask may wait for their answers", minimum=1),
-    Option("lookup.connections", OptionKind.INT, 4, "how many requests of a subtask are under way at a time", minimum=1),
-    Option("lookup.timeout", OptionKind.DURATION, 180_000, "how long an answer is waited for before the job fails", minimum=1),
-    Option("lookup.retry-predicate", OptionKind.ENUM, None, "whether a key without a row is asked for again", ("lookup_miss",)),
-    Option("lookup.retry-strategy", OptionKind.ENUM, "fixed_delay", "how it is asked for again", ("fixed_delay",)),
-    Option("lookup.fixed-delay", OptionKind.DURATION, 1_000, "how long after a miss it is asked for again", minimum=1),
+    Option(
+        "lookup.output-mode",
+        OptionKind.ENUM,
+        "ordered",
+        "whether rows go out as they came, or as answers come",
+        ("ordered", "allow_unordered"),
+    ),
+    Option(
+        "lookup.capacity",
+        OptionKind.INT,
+        100,
+        "how many batches of a subtask may wait for their answers",
+        minimum=1,
+    ),
+    Option(
+        "lookup.connections",
+        OptionKind.INT,
+        4,
+        "how many requests of a subtask are under way at a time",
+        minimum=1,
+    ),
+    Option(
+        "lookup.timeout",
+        OptionKind.DURATION,
+        180_000,
+        "how long an answer is waited for before the job fails",
+        minimum=1,
+    ),
+    Option(
+        "lookup.retry-predicate",
+        OptionKind.ENUM,
+        None,
+        "whether a key without a row is asked for again",
+        ("lookup_miss",),
+    ),
+    Option(
+        "lookup.retry-strategy", OptionKind.ENUM, "fixed_delay", "how it is asked for again", ("fixed_delay",)
+    ),
+    Option(
+        "lookup.fixed-delay",
+        OptionKind.DURATION,
+        1_000,
+        "how long after a miss it is asked for again",
+        minimum=1,
+    ),
     Option("lookup.max-attempts", OptionKind.INT, 3, "how often it is asked for again", minimum=1),
 )
-DATABASE_SINK_OPTIONS = (Option("sink.max-retries", OptionKind.INT, 3, "how often what the database refused in passing is tried again", minimum=0),)
-_TABLE = Option("table-name", required=True, help="the table's name in the database, after its schema's and a dot if need be")
-FILE_DATABASE_OPTIONS = (Option("path", required=True, help="the database's file, relative to the directory penstock was started in"), _TABLE)
+DATABASE_SINK_OPTIONS = (
+    Option(
+        "sink.max-retries",
+        OptionKind.INT,
+        3,
+        "how often what the database refused in passing is tried again",
+        minimum=0,
+    ),
+)
+_TABLE = Option(
+    "table-name",
+    required=True,
+    help="the table's name in the database, after its schema's and a dot if need be",
+)
+FILE_DATABASE_OPTIONS = (
+    Option(
+        "path", required=True, help="the database's file, relative to the directory penstock was started in"
+    ),
+    _TABLE,
+)
 POSTGRES_OPTIONS = (
     Option("url", required=True, help="postgresql://host:port/database"),
     _TABLE,
@@ -52,31 +146,60 @@ POSTGRES_OPTIONS = (
 # The hint's words for the options of a lookup.
 LOOKUP_HINT_OPTIONS = {
     name: f"lookup.{name}"
-    for name in ("async", "output-mode", "capacity", "timeout", "retry-predicate", "retry-strategy", "fixed-delay", "max-attempts")
+    for name in (
+        "async",
+        "output-mode",
+        "capacity",
+        "timeout",
+        "retry-predicate",
+        "retry-strategy",
+        "fixed-delay",
+        "max-attempts",
+    )
 }
 
 
 def check_database(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
-    """Refuse what a database's options cannot mean: SQL-1505 for a url of something else, SQL-1507 for options of another kind of cache."""
+    """Refuse what a database's options cannot mean: SQL-1505 for a url of something else, SQL-1507 for
+    options of another kind of cache.
+    """
     url = options.get("url")
     if url is not None and not re.match(r"postgres(ql)?://", url):
         scheme = url.partition("://")[0] if "://" in url else "this"
         hint = "write postgresql://host:port/database"
-        raise PenstockError("SQL-1505", f"option 'url' cannot begin with '{scheme[:20]}'", hint=hint, span=values.get("url"))
+        raise PenstockError(
+            "SQL-1505", f"option 'url' cannot begin with '{scheme[:20]}'", hint=hint, span=values.get("url")
+        )
     cache = options.get("lookup.cache", "none").strip().lower()
     if RELOAD in options and cache not in ("none", "full"):
         hint = "leave one of the two out"
-        raise PenstockError("SQL-1507", f"option '{RELOAD}' remembers the table whole, not a part of it", hint=hint, span=spans.get(RELOAD))
+        raise PenstockError(
+            "SQL-1507",
+            f"option '{RELOAD}' remembers the table whole, not a part of it",
+            hint=hint,
+            span=spans.get(RELOAD),
+        )
     for key in options:
         kind = key.removeprefix("lookup.").partition("-cache.")[0] if "-cache." in key else None
         if kind is not None and kind != cache:
             hint = f"add 'lookup.cache' = '{kind.upper()}', or leave it out"
-            raise PenstockError("SQL-1507", f"option '{key}' is of a {kind} cache", hint=hint, span=spans.get(key))
+            raise PenstockError(
+                "SQL-1507", f"option '{key}' is of a {kind} cache", hint=hint, span=spans.get(key)
+            )
 
 
 def check_database_column(field: Field, span: Span | None) -> None:
     """Refuse a column of a type that no database has a word for. SQL-1509."""
     kind = field.type
-    if not (is_integer(kind) or is_timestamp(kind) or isinstance(kind, Boolean | Float | Double | Decimal | String | Binary | Date)):
+    if not (
+        is_integer(kind)
+        or is_timestamp(kind)
+        or isinstance(kind, Boolean | Float | Double | Decimal | String | Binary | Date)
+    ):
         message = f"column {field.name} of a table in a database cannot be {kind}"
-        raise PenstockError("SQL-1509", message, hint="declare it as STRING and read it with CAST or a function of JSON", span=span)
+        raise PenstockError(
+            "SQL-1509",
+            message,
+            hint="declare it as STRING and read it with CAST or a function of JSON",
+            span=span,
+        )

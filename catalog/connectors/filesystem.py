@@ -1,11 +1,14 @@
-"""What the filesystem connector may be told: where the files are, how they are written, how they are watched, rolled and staged."""
+"""What the filesystem connector may be told: where the files are, how they are written, how they are
+watched, rolled and staged.
+"""
 
 from __future__ import annotations
 
 from penstock.catalog.connectors.option import Option, OptionKind
 
 FORMATS = ("csv", "json", "parquet", "arrow", "debezium-json")
-CHANGELOG_FORMATS = frozenset({"debezium-json"})  # each record is a change: rows are added, replaced and taken back
+# each record is a change: rows are added, replaced and taken back
+CHANGELOG_FORMATS = frozenset({"debezium-json"})
 FILE_KINDS = {"debezium-json": "json"}  # formats that say what stands in files of another kind
 FORMAT_SUFFIXES = {
     ".csv": "csv",
@@ -22,43 +25,118 @@ COMPRESSION_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 CHANGELOG_MODES = ("append", "upsert", "retract")
 RELOAD = "scan.reload.interval"
 RELOAD_OPTION = Option(
-    RELOAD, OptionKind.DURATION, None, "read the table again this often where it is joined FOR SYSTEM_TIME AS OF a processing time", minimum=1
+    RELOAD,
+    OptionKind.DURATION,
+    None,
+    "read the table again this often where it is joined FOR SYSTEM_TIME AS OF a processing time",
+    minimum=1,
 )
 BAD_RECORD_POLICIES = ("fail", "skip", "table")
 
 FILESYSTEM_OPTIONS = (
-    Option("path", required=True, help="a file, a directory, a glob or a URL; relative to the directory penstock was started in"),
-    Option("format", OptionKind.ENUM, None, "how the files are written; by default what the path's suffix says", FORMATS),
-    Option("compression", OptionKind.ENUM, "auto", "of csv and json files; auto goes by the suffix .gz or .zst", ("auto", "none", "gzip", "zstd")),
+    Option(
+        "path",
+        required=True,
+        help="a file, a directory, a glob or a URL; relative to the directory penstock was started in",
+    ),
+    Option(
+        "format",
+        OptionKind.ENUM,
+        None,
+        "how the files are written; by default what the path's suffix says",
+        FORMATS,
+    ),
+    Option(
+        "compression",
+        OptionKind.ENUM,
+        "auto",
+        "of csv and json files; auto goes by the suffix .gz or .zst",
+        ("auto", "none", "gzip", "zstd"),
+    ),
     Option("csv.delimiter", OptionKind.CHARACTER, ",", "what stands between two values (\\t for a tab)"),
     Option("csv.header", OptionKind.BOOL, True, "whether the first line names the columns"),
     Option("csv.quote", OptionKind.CHARACTER, '"', "what encloses a value that holds a delimiter"),
-    Option("csv.null-literal", OptionKind.STRING, "", "what NULL is written as, besides nothing at all (e.g. NA)"),
-    Option("csv.multiline", OptionKind.BOOL, False, "whether a quoted value may hold line ends"),
-    Option("debezium-json.schema-include", OptionKind.BOOL, False, "whether each change stands in a payload beside its schema"),
-    Option("source.replay", OptionKind.BOOL, False, "read the files as a stream that ends, instead of a bounded table"),
-    Option("source.monitor-interval", OptionKind.DURATION, None, "look for new files this often; the table then never ends", minimum=1),
-    RELOAD_OPTION,
-    Option("source.missing-columns", OptionKind.ENUM, "fail", "what a column is that a file has not", ("fail", "null")),
-    Option("source.rows-per-second", OptionKind.INT, 0, "replay no faster than this, bursts of a second apart (0: as fast as it goes)", minimum=0),
     Option(
-        "on-error", OptionKind.ENUM, "fail", "what happens to a record that cannot be read: table keeps it in `<name>$errors`", BAD_RECORD_POLICIES
+        "csv.null-literal", OptionKind.STRING, "", "what NULL is written as, besides nothing at all (e.g. NA)"
+    ),
+    Option("csv.multiline", OptionKind.BOOL, False, "whether a quoted value may hold line ends"),
+    Option(
+        "debezium-json.schema-include",
+        OptionKind.BOOL,
+        False,
+        "whether each change stands in a payload beside its schema",
+    ),
+    Option(
+        "source.replay",
+        OptionKind.BOOL,
+        False,
+        "read the files as a stream that ends, instead of a bounded table",
+    ),
+    Option(
+        "source.monitor-interval",
+        OptionKind.DURATION,
+        None,
+        "look for new files this often; the table then never ends",
+        minimum=1,
+    ),
+    RELOAD_OPTION,
+    Option(
+        "source.missing-columns",
+        OptionKind.ENUM,
+        "fail",
+        "what a column is that a file has not",
+        ("fail", "null"),
+    ),
+    Option(
+        "source.rows-per-second",
+        OptionKind.INT,
+        0,
+        "replay no faster than this, bursts of a second apart (0: as fast as it goes)",
+        minimum=0,
+    ),
+    Option(
+        "on-error",
+        OptionKind.ENUM,
+        "fail",
+        "what happens to a record that cannot be read: table keeps it in `<name>$errors`",
+        BAD_RECORD_POLICIES,
     ),
     Option(
         "changelog.mode",
         OptionKind.ENUM,
         "append",
-        "what is written of changes: nothing but new rows; new rows and deletes by PRIMARY KEY; all; the latter two with a first column op",
+        "what is written of changes: nothing but new rows; new rows and deletes by PRIMARY KEY; "
+        "all; the latter two with a first column op",
         CHANGELOG_MODES,
     ),
-    Option("sink.rolling.rows", OptionKind.INT, 0, "begin a new file after so many rows (0: only at checkpoints)", minimum=0),
-    Option("sink.rolling.bytes", OptionKind.MEMORY, 128 << 20, "begin a new file after about so many bytes", minimum=1),
-    Option("sink.parquet.compression", OptionKind.ENUM, "zstd", "codec of parquet pages", ("zstd", "snappy", "lz4", "gzip", "none")),
+    Option(
+        "sink.rolling.rows",
+        OptionKind.INT,
+        0,
+        "begin a new file after so many rows (0: only at checkpoints)",
+        minimum=0,
+    ),
+    Option(
+        "sink.rolling.bytes",
+        OptionKind.MEMORY,
+        128 << 20,
+        "begin a new file after about so many bytes",
+        minimum=1,
+    ),
+    Option(
+        "sink.parquet.compression",
+        OptionKind.ENUM,
+        "zstd",
+        "codec of parquet pages",
+        ("zstd", "snappy", "lz4", "gzip", "none"),
+    ),
 )
 
 
 def split_suffixes(path: str) -> tuple[str | None, str | None]:
-    """Return the format and the compression a file name's suffixes stand for; each is ``None`` when there is no such suffix."""
+    """Return the format and the compression a file name's suffixes stand for; each is ``None`` when there
+    is no such suffix.
+    """
     name = path.rstrip("/").rsplit("/", 1)[-1].lower()
     compression = None
     for suffix, codec in COMPRESSION_SUFFIXES.items():

@@ -1,4 +1,6 @@
-"""What the nexmark connector may be told, and the columns its tables have: the public model of an auction site's people, auctions and bids."""
+"""What the nexmark connector may be told, and the columns its tables have: the public model of an auction
+site's people, auctions and bids.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,53 @@ from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, DataType, Row, to_arrow
 
 NEXMARK_OPTIONS = (
-    Option("table", OptionKind.ENUM, "events", "one kind of event by itself, or all of them", ("events", "person", "auction", "bid")),
-    Option("events.num", OptionKind.INT, None, "how many events there are, of all kinds together; without it they never end", minimum=0),
+    Option(
+        "table",
+        OptionKind.ENUM,
+        "events",
+        "one kind of event by itself, or all of them",
+        ("events", "person", "auction", "bid"),
+    ),
+    Option(
+        "events.num",
+        OptionKind.INT,
+        None,
+        "how many events there are, of all kinds together; without it they never end",
+        minimum=0,
+    ),
     Option("rows-per-second", OptionKind.INT, 0, "how fast rows come (0: as fast as it goes)", minimum=0),
-    Option("event-rate", OptionKind.INT, 10_000, "how many events there are in a second of event time", minimum=1),
+    Option(
+        "event-rate", OptionKind.INT, 10_000, "how many events there are in a second of event time", minimum=1
+    ),
     Option("base-time", OptionKind.STRING, "2020-01-01 00:00:00", "the time of the first event"),
     Option("seed", OptionKind.INT, 0, "another seed, other random values"),
-    Option("splits", OptionKind.INT, 1, "how many parts events are dealt into, so that as many subtasks can generate", minimum=1),
-    Option("out-of-order", OptionKind.DURATION, 0, "how far events of a split may stand behind later ones, in event time", minimum=0),
+    Option(
+        "splits",
+        OptionKind.INT,
+        1,
+        "how many parts events are dealt into, so that as many subtasks can generate",
+        minimum=1,
+    ),
+    Option(
+        "out-of-order",
+        OptionKind.DURATION,
+        0,
+        "how far events of a split may stand behind later ones, in event time",
+        minimum=0,
+    ),
     Option("person.proportion", OptionKind.INT, 1, "people among person + auction + bid events", minimum=1),
     Option("auction.proportion", OptionKind.INT, 3, "auctions among them", minimum=1),
     Option("bid.proportion", OptionKind.INT, 46, "bids among them", minimum=0),
-    Option("person.hot-ratio", OptionKind.INT, 4, "one auction of so many is not by the hot seller, one bid not by the hot bidder", minimum=1),
-    Option("auction.hot-ratio", OptionKind.INT, 2, "one bid of so many is not for the hot auction", minimum=1),
+    Option(
+        "person.hot-ratio",
+        OptionKind.INT,
+        4,
+        "one auction of so many is not by the hot seller, one bid not by the hot bidder",
+        minimum=1,
+    ),
+    Option(
+        "auction.hot-ratio", OptionKind.INT, 2, "one bid of so many is not for the hot auction", minimum=1
+    ),
     Option("person.active-num", OptionKind.INT, 1000, "how many people sell and bid at a time", minimum=1),
     Option("auction.in-flight-num", OptionKind.INT, 100, "how many auctions are open at a time", minimum=1),
 )
@@ -71,7 +107,9 @@ NEXMARK_TABLES: dict[str, dict[str, DataType]] = {
 
 
 def check_nexmark_column(table: str, field: Field, span: Span | None) -> None:
-    """Refuse a column that a nexmark table does not have, or not of this type; ROWs may leave fields out. SQL-1510, SQL-1509."""
+    """Refuse a column that a nexmark table does not have, or not of this type; ROWs may leave fields out.
+    SQL-1510, SQL-1509.
+    """
     _check(f"nexmark table '{table}'", NEXMARK_TABLES[table], field.name, field.type, span)
 
 
@@ -79,9 +117,16 @@ def _check(owner: str, known: dict[str, DataType], name: str, kind: DataType, sp
     folded = {column.lower(): declared for column, declared in known.items()}
     declared = folded.get(name.lower())
     if declared is None:
-        raise PenstockError("SQL-1510", f"{owner} has no column {name}", hint=did_you_mean(name, list(known), others=True), span=span)
+        raise PenstockError(
+            "SQL-1510",
+            f"{owner} has no column {name}",
+            hint=did_you_mean(name, list(known), others=True),
+            span=span,
+        )
     if isinstance(declared, Row) and isinstance(kind, Row):
         for part, inner in kind.fields:
             _check(f"column {name} of {owner}", dict(declared.fields), part, inner, span)
     elif to_arrow(declared) != to_arrow(kind):
-        raise PenstockError("SQL-1509", f"column {name} of {owner} is not {kind}", hint=f"declare it as {declared}", span=span)
+        raise PenstockError(
+            "SQL-1509", f"column {name} of {owner} is not {kind}", hint=f"declare it as {declared}", span=span
+        )

@@ -1,4 +1,6 @@
-"""Declared options of connectors: key, kind, default, help; how a text becomes a value, and what is said when it does not."""
+"""Declared options of connectors: key, kind, default, help; how a text becomes a value, and what is said
+when it does not.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ OptionValue = None | bool | int | str
 
 
 class OptionKind(StrEnum):
-    """What an option's text is read as: DURATION gives milliseconds, MEMORY bytes, CHARACTER one character (``\\t`` is a tab)."""
+    """What an option's text is read as: DURATION gives milliseconds, MEMORY bytes, CHARACTER one character
+    (``\\t`` is a tab).
+    """
 
     BOOL = "bool"
     INT = "int"
@@ -27,7 +31,9 @@ class OptionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Option:
-    """One option. ``*`` in the key stands for one column name; ``default`` is the typed value used when the option is absent."""
+    """One option. ``*`` in the key stands for one column name; ``default`` is the typed value used when
+    the option is absent.
+    """
 
     key: str
     kind: OptionKind = OptionKind.STRING
@@ -54,11 +60,21 @@ class Option:
             raise PenstockError("SQL-1506", f"option '{key}' {what}", hint=bad.hint, span=span) from None
         except ValueError:
             shown = "******" if self.secret else f"'{text[:60]}'"
-            raise PenstockError("SQL-1505", f"option '{key}' cannot be {shown}", hint=f"write {_EXAMPLES[self.kind]}", span=span) from None
+            raise PenstockError(
+                "SQL-1505",
+                f"option '{key}' cannot be {shown}",
+                hint=f"write {_EXAMPLES[self.kind]}",
+                span=span,
+            ) from None
         if self.kind is OptionKind.ENUM:
             value = self._choice(key, str(value), span)
         if self.minimum is not None and isinstance(value, int) and value < self.minimum:
-            raise PenstockError("SQL-1505", f"option '{key}' cannot be '{text.strip()}'", hint=f"the least is {self.minimum}", span=span)
+            raise PenstockError(
+                "SQL-1505",
+                f"option '{key}' cannot be '{text.strip()}'",
+                hint=f"the least is {self.minimum}",
+                span=span,
+            )
         return value
 
     def _choice(self, key: str, text: str, span: Span | None) -> str:
@@ -76,9 +92,26 @@ class _BadUnit(ValueError):
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "sec": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_MILLISECONDS |= {f"{word}{end}": factor for word, factor in (("milli", 1), ("millisecond", 1)) for end in ("", "s")}
-_MILLISECONDS |= {f"{word}{end}": _MILLISECONDS[word[0]] for word in ("second", "minute", "hour", "day") for end in ("", "s")}
-_BYTES = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_MILLISECONDS |= {
+    f"{word}{end}": factor for word, factor in (("milli", 1), ("millisecond", 1)) for end in ("", "s")
+}
+_MILLISECONDS |= {
+    f"{word}{end}": _MILLISECONDS[word[0]]
+    for word in ("second", "minute", "hour", "day")
+    for end in ("", "s")
+}
+_BYTES = {
+    "": 1,
+    "b": 1,
+    "kb": 1 << 10,
+    "mb": 1 << 20,
+    "gb": 1 << 30,
+    "tb": 1 << 40,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
+    "tib": 1 << 40,
+}
 
 
 def _quantity(text: str, units: dict[str, int], example: str) -> int:

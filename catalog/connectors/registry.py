@@ -32,7 +32,9 @@ from penstock.catalog.types import BIGINT, STRING, DataType, TimestampLtz
 
 
 class Boundedness(StrEnum):
-    """Whether a table's rows end: BOUNDED is a table, REPLAY a finite recording read as a stream, UNBOUNDED a stream."""
+    """Whether a table's rows end: BOUNDED is a table, REPLAY a finite recording read as a stream,
+    UNBOUNDED a stream.
+    """
 
     BOUNDED = "bounded"
     REPLAY = "replay"
@@ -41,7 +43,9 @@ class Boundedness(StrEnum):
 
 @dataclass(frozen=True)
 class Connector:
-    """What a connector is and promises. ``internal`` ones are made by the engine and cannot be written in CREATE TABLE."""
+    """What a connector is and promises. ``internal`` ones are made by the engine and cannot be written in
+    CREATE TABLE.
+    """
 
     name: str
     help: str
@@ -73,14 +77,43 @@ _ALL = (
         replayable=True,
         exactly_once=True,
     ),
-    Connector("datagen", "generated rows, the same ones for the same seed", DATAGEN_OPTIONS, source=True, pushes_filters=True, replayable=True),
     Connector(
-        "nexmark", "generated events of an auction site: people, auctions, bids", NEXMARK_OPTIONS, source=True, pushes_filters=True, replayable=True
+        "datagen",
+        "generated rows, the same ones for the same seed",
+        DATAGEN_OPTIONS,
+        source=True,
+        pushes_filters=True,
+        replayable=True,
     ),
-    Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
-    Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
-    Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
-    Connector(SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True),
+    Connector(
+        "nexmark",
+        "generated events of an auction site: people, auctions, bids",
+        NEXMARK_OPTIONS,
+        source=True,
+        pushes_filters=True,
+        replayable=True,
+    ),
+    Connector(
+        "postgres",
+        "a table of a PostgreSQL database",
+        (*POSTGRES_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS),
+        **_DATABASE,
+    ),
+    Connector(
+        "sqlite",
+        "a table of a SQLite file",
+        (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS),
+        **_DATABASE,
+    ),
+    Connector(
+        "duckdb",
+        "a table of a DuckDB file",
+        (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS),
+        **_DATABASE,
+    ),
+    Connector(
+        SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True
+    ),
     Connector(
         "print",
         "prints each change",
@@ -95,7 +128,12 @@ _ALL = (
         "Arrow tables, pandas frames and Python iterables registered by name",
         (
             Option("name", required=True, help="the name it was registered under"),
-            Option("source.replay", OptionKind.BOOL, False, "read it as a stream that ends, instead of a bounded table"),
+            Option(
+                "source.replay",
+                OptionKind.BOOL,
+                False,
+                "read it as a stream that ends, instead of a bounded table",
+            ),
             Option("source.unbounded", OptionKind.BOOL, False, "the iterable never ends"),
         ),
         source=True,
@@ -118,10 +156,26 @@ _ALL = (
         accepts_changelog=True,
         internal=True,
     ),
-    Connector(SHARED, "a bounded part of a plan that several others read", source=True, pushes_filters=True, internal=True),
-    Connector("errors", "records of another table that could not be read", (Option("table", required=True),), source=True, internal=True),
     Connector(
-        "late", "rows of a job that came too late", (Option("job", help="the job whose rows they are", required=True),), source=True, internal=True
+        SHARED,
+        "a bounded part of a plan that several others read",
+        source=True,
+        pushes_filters=True,
+        internal=True,
+    ),
+    Connector(
+        "errors",
+        "records of another table that could not be read",
+        (Option("table", required=True),),
+        source=True,
+        internal=True,
+    ),
+    Connector(
+        "late",
+        "rows of a job that came too late",
+        (Option("job", help="the job whose rows they are", required=True),),
+        source=True,
+        internal=True,
     ),
 )
 CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _ALL}
@@ -154,7 +208,12 @@ def connector_named(name: str, span: Span | None = None) -> Connector:
     connector = CONNECTORS.get(name.lower())
     if connector is None:
         known = [c.name for c in _ALL if not c.internal]
-        raise PenstockError("SQL-1502", f"there is no connector '{name}'", hint=did_you_mean(name, known, others=True), span=span)
+        raise PenstockError(
+            "SQL-1502",
+            f"there is no connector '{name}'",
+            hint=did_you_mean(name, known, others=True),
+            span=span,
+        )
     return connector
 
 
@@ -164,7 +223,9 @@ def connector_of(table: Table) -> Connector:
 
 
 def option(table: Table, key: str) -> OptionValue:
-    """Return the typed value of one of a table's options, its default when absent; KeyError for a key the connector does not declare."""
+    """Return the typed value of one of a table's options, its default when absent; KeyError for a key the
+    connector does not declare.
+    """
     declared = connector_of(table).option(key)
     if declared is None:
         raise KeyError(key)
@@ -192,7 +253,9 @@ def boundedness(table: Table) -> Boundedness:
 
 def datagen_is_finite(options: dict[str, str]) -> bool:
     """Return whether generated rows end: a number of rows is given, or some sequence has an end."""
-    return "number-of-rows" in options or any(key.startswith("fields.") and key.endswith(".end") for key in options)
+    return "number-of-rows" in options or any(
+        key.startswith("fields.") and key.endswith(".end") for key in options
+    )
 
 
 def is_in_database(table: Table) -> bool:
@@ -205,19 +268,29 @@ def metadata_keys(connector: str) -> dict[str, DataType]:
     return dict(_METADATA.get(connector.lower(), {}))
 
 
-def check_options(options: dict[str, str], spans: dict[str, Span], value_spans: dict[str, Span] | None = None) -> None:
-    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: where each key stands; ``value_spans``: where each value does.
+def check_options(
+    options: dict[str, str], spans: dict[str, Span], value_spans: dict[str, Span] | None = None
+) -> None:
+    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: where each key stands;
+    ``value_spans``: where each value does.
 
-    SQL-1501 no connector, 1502 unknown connector, 1503 unknown option, 1504 missing option, 1505 bad value, 1506 bad unit, 1507 options that
-    exclude each other.
+    SQL-1501 no connector, 1502 unknown connector, 1503 unknown option, 1504 missing option, 1505 bad value,
+    1506 bad unit, 1507 options that exclude each other.
     """
     if "connector" not in options:
-        raise PenstockError("SQL-1501", "the WITH clause names no connector", hint=f"write 'connector' = 'filesystem'; there is {_public_names()}")
+        raise PenstockError(
+            "SQL-1501",
+            "the WITH clause names no connector",
+            hint=f"write 'connector' = 'filesystem'; there is {_public_names()}",
+        )
     values = spans | (value_spans or {})
     connector = connector_named(options["connector"], values.get("connector"))
     if connector.internal:
         raise PenstockError(
-            "SQL-1502", f"connector '{connector.name}' is the engine's own", hint=f"there is {_public_names()}", span=values.get("connector")
+            "SQL-1502",
+            f"connector '{connector.name}' is the engine's own",
+            hint=f"there is {_public_names()}",
+            span=values.get("connector"),
         )
     for key, text in options.items():
         if key != "connector":
@@ -225,7 +298,12 @@ def check_options(options: dict[str, str], spans: dict[str, Span], value_spans: 
     for declared in connector.options:
         if declared.required and declared.key not in options:
             hint = f"add '{declared.key}' = '..': {declared.help}"
-            raise PenstockError("SQL-1504", f"connector '{connector.name}' needs option '{declared.key}'", hint=hint, span=spans.get("connector"))
+            raise PenstockError(
+                "SQL-1504",
+                f"connector '{connector.name}' needs option '{declared.key}'",
+                hint=hint,
+                span=spans.get("connector"),
+            )
     if connector.name == "filesystem":
         _check_filesystem(options, spans, values)
     if connector.name in DATABASES:
@@ -242,7 +320,9 @@ def _declared(connector: Connector, key: str, span: Span | None) -> Option:
         column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
         known = [o.key.replace("*", column) for o in connector.options]
         hint = did_you_mean(key, known, others=True) or f"connector '{connector.name}' takes no options"
-        raise PenstockError("SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span)
+        raise PenstockError(
+            "SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span
+        )
     return declared
 
 
@@ -251,21 +331,45 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
     kind = options.get("format", kind)
     if kind is None:
         message = f"the path '{redact_url(options['path'])}' does not say its format"
-        raise PenstockError("SQL-1504", message, hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'", span=values.get("path"))
+        raise PenstockError(
+            "SQL-1504",
+            message,
+            hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'",
+            span=values.get("path"),
+        )
     for key in options:
         owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
         if owner is not None and kind.strip().lower() != owner:
-            raise PenstockError("SQL-1507", f"option '{key}' is of format {owner}, the format is {kind}", hint="leave it out", span=spans.get(key))
+            raise PenstockError(
+                "SQL-1507",
+                f"option '{key}' is of format {owner}, the format is {kind}",
+                hint="leave it out",
+                span=spans.get(key),
+            )
     if options.get("changelog.mode", "append") != "append" and kind.strip().lower() == "debezium-json":
         hint = "leave it out: debezium-json writes what a row was before and after"
-        raise PenstockError("SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode"))
+        raise PenstockError(
+            "SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode")
+        )
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
     if quote is not None and quote == delimiter:
         hint = "a quoted value begins and ends with the one, values are apart by the other"
-        raise PenstockError("SQL-1507", "csv.quote and csv.delimiter are the same character", hint=hint, span=values.get("csv.quote"))
+        raise PenstockError(
+            "SQL-1507",
+            "csv.quote and csv.delimiter are the same character",
+            hint=hint,
+            span=values.get("csv.quote"),
+        )
     if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
-        hint = "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
-        raise PenstockError("SQL-1507", "a table cannot be both replayed and watched", hint=hint, span=spans.get("source.monitor-interval"))
+        hint = (
+            "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
+        )
+        raise PenstockError(
+            "SQL-1507",
+            "a table cannot be both replayed and watched",
+            hint=hint,
+            span=spans.get("source.monitor-interval"),
+        )
 
 
 def file_format(table: Table) -> str:
@@ -287,7 +391,8 @@ def takes_changes(table: Table) -> bool:
 
 
 def written_changes(table: Table) -> str:
-    """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all but old rows, ``retract`` everything.
+    """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all
+    but old rows, ``retract`` everything.
 
     A table of a database with a PRIMARY KEY has its rows replaced and deleted: ``upsert``.
     """
@@ -309,8 +414,16 @@ def redacted(options: dict[str, str]) -> dict[str, str]:
 
 
 def errors_table(table: Table) -> Table:
-    """Return the table `<name>$errors` over the bad records of a table; SQL-1508 when the table does not keep them."""
+    """Return the table `<name>$errors` over the bad records of a table; SQL-1508 when the table does not
+    keep them.
+    """
     if connector_of(table).option("on-error") is None or option(table, "on-error") != "table":
         hint = "create it with 'on-error' = 'table'"
         raise PenstockError("SQL-1508", f"table {table.name} keeps no bad records", hint=hint)
-    return Table(table.name + ERRORS_SUFFIX, ERRORS_SCHEMA, ERRORS_SCHEMA, {"connector": "errors", "table": table.name}, temporary=True)
+    return Table(
+        table.name + ERRORS_SUFFIX,
+        ERRORS_SCHEMA,
+        ERRORS_SCHEMA,
+        {"connector": "errors", "table": table.name},
+        temporary=True,
+    )

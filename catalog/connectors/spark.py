@@ -9,9 +9,16 @@ from penstock.catalog.tables import Table
 SPARK = "spark"
 SETTING_PREFIX = "spark."
 SPARK_OPTIONS = (
-    Option("table-name", required=True, help="the table's name in Spark: catalog.database.table, or the end of it"),
+    Option(
+        "table-name",
+        required=True,
+        help="the table's name in Spark: catalog.database.table, or the end of it",
+    ),
     RELOAD_OPTION,
-    Option(f"{SETTING_PREFIX}*", help="a setting of Spark, e.g. spark.sql.catalog.<name>; names of settings keep their case"),
+    Option(
+        f"{SETTING_PREFIX}*",
+        help="a setting of Spark, e.g. spark.sql.catalog.<name>; names of settings keep their case",
+    ),
 )
 CATALOG_KEYS = ("type", "catalog", "default-database")
 

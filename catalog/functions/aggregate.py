@@ -1,6 +1,7 @@
 """Aggregate functions, declared. ``distinct`` says that DISTINCT is allowed.
 
-Aggregates that keep values, declared: lists, the row that is first or greatest by another column, how often each value is there.
+Aggregates that keep values, declared: lists, the row that is first or greatest by another column, how often
+each value is there.
 
 Aggregates of statistics, declared: spreads, what two columns have in common, percentiles.
 """
@@ -43,7 +44,10 @@ from penstock.catalog.types import (
 
 def _told_apart(operand: Operand, position: int) -> DataType:
     if not is_orderable(operand.type):
-        raise Mismatch(f"argument {position} is {operand.type}, and a MAP has no order", "use map_entries(m), an array of rows, or one of its values")
+        raise Mismatch(
+            f"argument {position} is {operand.type}, and a MAP has no order",
+            "use map_entries(m), an array of rows, or one of its values",
+        )
     return operand.type
 
 
@@ -85,7 +89,8 @@ COLLECTING: tuple[Function, ...] = (
     Function(
         "first_value",
         "first_value(x [ORDER BY k]) [IGNORE NULLS]",
-        "The value of the first row: by event time where no order is given; of rows of one time the smallest.",
+        "The value of the first row: by event time where no order is given; of rows of one time the "
+        "smallest.",
         positioned,
         (1, 2),
         ("first",),
@@ -104,8 +109,24 @@ COLLECTING: tuple[Function, ...] = (
         ordered=True,
         distinct=True,
     ),
-    Function("max_by", "max_by(x, y)", "x of the row with the largest y, among several the largest x.", kept, (2, 2), nullable=True, distinct=True),
-    Function("min_by", "min_by(x, y)", "x of the row with the smallest y, among several the smallest x.", kept, (2, 2), nullable=True, distinct=True),
+    Function(
+        "max_by",
+        "max_by(x, y)",
+        "x of the row with the largest y, among several the largest x.",
+        kept,
+        (2, 2),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "min_by",
+        "min_by(x, y)",
+        "x of the row with the smallest y, among several the smallest x.",
+        kept,
+        (2, 2),
+        nullable=True,
+        distinct=True,
+    ),
     Function(
         "collect_list",
         "collect_list(x [ORDER BY k])",
@@ -117,7 +138,15 @@ COLLECTING: tuple[Function, ...] = (
         ordered=True,
         distinct=True,
     ),
-    Function("collect_set", "collect_set(x)", "The different values but NULL as an array, sorted.", collected, (1, 1), nullable=False, distinct=True),
+    Function(
+        "collect_set",
+        "collect_set(x)",
+        "The different values but NULL as an array, sorted.",
+        collected,
+        (1, 1),
+        nullable=False,
+        distinct=True,
+    ),
     Function(
         "listagg",
         "listagg(x[, separator]) [WITHIN GROUP (ORDER BY k)]",
@@ -129,9 +158,22 @@ COLLECTING: tuple[Function, ...] = (
         ordered=True,
         distinct=True,
     ),
-    Function("mode", "mode(x)", "The most frequent value, among several the smallest.", kept, (1, 1), nullable=True, distinct=True),
     Function(
-        "histogram", "histogram(x)", "How often each value is there: a map sorted by value; NULL without values.", counted, (1, 1), nullable=True
+        "mode",
+        "mode(x)",
+        "The most frequent value, among several the smallest.",
+        kept,
+        (1, 1),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "histogram",
+        "histogram(x)",
+        "How often each value is there: a map sorted by value; NULL without values.",
+        counted,
+        (1, 1),
+        nullable=True,
     ),
 )
 
@@ -189,7 +231,14 @@ STATISTICS: tuple[Function, ...] = (
     _pair("corr", "Correlation of pairs without NULL; NULL where a side does not vary."),
     _pair("covar_pop", "Covariance of a population of pairs without NULL."),
     _pair("covar_samp", "Covariance of a sample of pairs without NULL; NULL for one pair."),
-    Function("regr_count", "regr_count(y, x)", "The number of pairs without NULL.", fixed(DOUBLE, result=BIGINT), (2, 2), nullable=False),
+    Function(
+        "regr_count",
+        "regr_count(y, x)",
+        "The number of pairs without NULL.",
+        fixed(DOUBLE, result=BIGINT),
+        (2, 2),
+        nullable=False,
+    ),
     _pair("regr_avgx", "Mean of x over pairs without NULL."),
     _pair("regr_avgy", "Mean of y over pairs without NULL."),
     _pair("regr_sxx", "Sum of squared distances of x from its mean."),
@@ -256,16 +305,81 @@ AGGREGATES: tuple[Function, ...] = (
         distinct=True,
     ),
     Function(
-        "sum", "sum(x)", "The sum; integers give BIGINT, DECIMAL gains ten digits.", summed, (1, 1), nullable=True, distinct=True, fallible=True
+        "sum",
+        "sum(x)",
+        "The sum; integers give BIGINT, DECIMAL gains ten digits.",
+        summed,
+        (1, 1),
+        nullable=True,
+        distinct=True,
+        fallible=True,
     ),
-    Function("sum0", "sum0(x)", "The sum, 0 when there are no values (merges partial counts).", summed, (1, 1), nullable=False),
-    Function("avg", "avg(x)", "The mean; DOUBLE, or DECIMAL of a DECIMAL.", averaged, (1, 1), ("mean",), nullable=True, distinct=True),
+    Function(
+        "sum0",
+        "sum0(x)",
+        "The sum, 0 when there are no values (merges partial counts).",
+        summed,
+        (1, 1),
+        nullable=False,
+    ),
+    Function(
+        "avg",
+        "avg(x)",
+        "The mean; DOUBLE, or DECIMAL of a DECIMAL.",
+        averaged,
+        (1, 1),
+        ("mean",),
+        nullable=True,
+        distinct=True,
+    ),
     Function("min", "min(x)", "The smallest value.", ordered, (1, 1), nullable=True, distinct=True),
-    Function("max", "max(x)", "The largest value; NaN is the largest number.", ordered, (1, 1), nullable=True, distinct=True),
-    Function("bool_and", "bool_and(x)", "Whether all values are TRUE.", logic, (1, 1), ("every",), nullable=True, distinct=True),
-    Function("bool_or", "bool_or(x)", "Whether some value is TRUE.", logic, (1, 1), ("some", "any"), nullable=True, distinct=True),
-    Function("any_value", "any_value(x)", "One of the values: the smallest.", ordered, (1, 1), nullable=True, distinct=True),
-    Function("count_if", "count_if(x)", "The number of rows where x is TRUE.", logic_count, (1, 1), ("countif",), nullable=False),
+    Function(
+        "max",
+        "max(x)",
+        "The largest value; NaN is the largest number.",
+        ordered,
+        (1, 1),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "bool_and",
+        "bool_and(x)",
+        "Whether all values are TRUE.",
+        logic,
+        (1, 1),
+        ("every",),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "bool_or",
+        "bool_or(x)",
+        "Whether some value is TRUE.",
+        logic,
+        (1, 1),
+        ("some", "any"),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "any_value",
+        "any_value(x)",
+        "One of the values: the smallest.",
+        ordered,
+        (1, 1),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "count_if",
+        "count_if(x)",
+        "The number of rows where x is TRUE.",
+        logic_count,
+        (1, 1),
+        ("countif",),
+        nullable=False,
+    ),
     Function(
         "approx_count_distinct",
         "approx_count_distinct(x[, error])",
@@ -274,9 +388,33 @@ AGGREGATES: tuple[Function, ...] = (
         (1, 2),
         nullable=False,
     ),
-    Function("bit_and", "bit_and(x)", "The bits that all integers have.", integral, (1, 1), nullable=True, distinct=True),
-    Function("bit_or", "bit_or(x)", "The bits that some integer has.", integral, (1, 1), nullable=True, distinct=True),
-    Function("bit_xor", "bit_xor(x)", "The bits that an odd number of integers has.", integral, (1, 1), nullable=True, distinct=True),
+    Function(
+        "bit_and",
+        "bit_and(x)",
+        "The bits that all integers have.",
+        integral,
+        (1, 1),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "bit_or",
+        "bit_or(x)",
+        "The bits that some integer has.",
+        integral,
+        (1, 1),
+        nullable=True,
+        distinct=True,
+    ),
+    Function(
+        "bit_xor",
+        "bit_xor(x)",
+        "The bits that an odd number of integers has.",
+        integral,
+        (1, 1),
+        nullable=True,
+        distinct=True,
+    ),
     *STATISTICS,
     *COLLECTING,
 )

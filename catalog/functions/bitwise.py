@@ -60,7 +60,9 @@ def _bits(result: DataType) -> Rule:
 def hexadecimal(operands: Sequence[Operand]) -> Typing:
     """Numbers as BIGINT, STRING or BINARY, as hexadecimal text."""
     kind = operands[0].type
-    return (kind if isinstance(kind, Binary) else BIGINT if is_numeric(kind) else wanted(operands[0], STRING, 1),), STRING
+    return (
+        kind if isinstance(kind, Binary) else BIGINT if is_numeric(kind) else wanted(operands[0], STRING, 1),
+    ), STRING
 
 
 def text_or_bytes(result: DataType) -> Rule:
@@ -80,18 +82,32 @@ def hashed(result: DataType) -> Rule:
     def rule(operands: Sequence[Operand]) -> Typing:
         for position, operand in enumerate(operands, 1):
             kind = operand.type
-            if isinstance(kind, Array | Map | Row | Time) or (isinstance(kind, Decimal) and kind.precision > 18):
-                raise Mismatch(f"argument {position} is {kind}, which is not hashed", "hash its text or its parts")
+            if isinstance(kind, Array | Map | Row | Time) or (
+                isinstance(kind, Decimal) and kind.precision > 18
+            ):
+                raise Mismatch(
+                    f"argument {position} is {kind}, which is not hashed", "hash its text or its parts"
+                )
         return tuple(operand.type for operand in operands), result
 
     return rule
 
 
-def function_of(name: str, usage: str, text: str, rule: Rule, *aliases: str, fallible: bool = False, nullable: bool | None = None) -> Function:
+def function_of(
+    name: str,
+    usage: str,
+    text: str,
+    rule: Rule,
+    *aliases: str,
+    fallible: bool = False,
+    nullable: bool | None = None,
+) -> Function:
     """A function whose arguments are all those of its usage; those in brackets may be left out."""
     inside = usage[usage.index("(") + 1 : usage.rindex(")")]
     least = inside.split("[")[0].count(",") + 1 if inside.split("[")[0].strip() else 0
-    return Function(name, usage, text, rule, (least, inside.count(",") + 1), aliases, nullable, fallible=fallible)
+    return Function(
+        name, usage, text, rule, (least, inside.count(",") + 1), aliases, nullable, fallible=fallible
+    )
 
 
 BIT_FUNCTIONS: tuple[Function, ...] = (
@@ -101,12 +117,18 @@ BIT_FUNCTIONS: tuple[Function, ...] = (
     Function("bitwise_not", "~a", "The bits the integer has not.", integers, (1, 1)),
     function_of("shiftleft", "shiftleft(a, n)", "The bits n places up.", shifted),
     function_of("shiftright", "shiftright(a, n)", "The bits n places down, the sign kept.", shifted),
-    function_of("shiftrightunsigned", "shiftrightunsigned(a, n)", "The bits n places down, zeros from above.", shifted),
+    function_of(
+        "shiftrightunsigned", "shiftrightunsigned(a, n)", "The bits n places down, zeros from above.", shifted
+    ),
     function_of("bit_count", "bit_count(a)", "How many bits are set, of 64.", _bits(INT)),
-    function_of("getbit", "getbit(a, n)", "The bit of number n, from 0.", _bits(TINYINT), "bit_get", fallible=True),
+    function_of(
+        "getbit", "getbit(a, n)", "The bit of number n, from 0.", _bits(TINYINT), "bit_get", fallible=True
+    ),
     function_of("bin", "bin(n)", "The integer in base 2.", fixed(BIGINT, result=STRING)),
     function_of("hex", "hex(x)", "An integer, or the bytes of a text, in base 16.", hexadecimal),
-    function_of("unhex", "unhex(s)", "The bytes of a text in base 16.", fixed(STRING, result=BINARY), fallible=True),
+    function_of(
+        "unhex", "unhex(s)", "The bytes of a text in base 16.", fixed(STRING, result=BINARY), fallible=True
+    ),
     function_of(
         "conv",
         "conv(s, a, b)",
@@ -116,18 +138,57 @@ BIT_FUNCTIONS: tuple[Function, ...] = (
         nullable=True,
     ),
     function_of("crc32", "crc32(s)", "Checksum of the bytes.", text_or_bytes(BIGINT)),
-    Function("hash", "HASH(a, ..)", "Murmur3 hash as Spark has it; NULLs are skipped.", hashed(INT), (1, None), nullable=False),
-    Function("xxhash64", "xxhash64(a, ..)", "64-bit xxHash as Spark has it; NULLs are skipped.", hashed(BIGINT), (1, None), nullable=False),
+    Function(
+        "hash",
+        "HASH(a, ..)",
+        "Murmur3 hash as Spark has it; NULLs are skipped.",
+        hashed(INT),
+        (1, None),
+        nullable=False,
+    ),
+    Function(
+        "xxhash64",
+        "xxhash64(a, ..)",
+        "64-bit xxHash as Spark has it; NULLs are skipped.",
+        hashed(BIGINT),
+        (1, None),
+        nullable=False,
+    ),
     function_of("base64", "base64(s)", "The bytes in base 64.", text_or_bytes(STRING)),
-    function_of("unbase64", "unbase64(s)", "The bytes of a text in base 64.", fixed(STRING, result=BINARY), fallible=True),
-    function_of("encode", "encode(s, charset)", "The bytes of a text in a character set.", fixed(STRING, STRING, result=BINARY), fallible=True),
-    function_of("decode", "decode(bytes, charset)", "The text bytes are in a character set.", fixed(BINARY, STRING, result=STRING), fallible=True),
+    function_of(
+        "unbase64",
+        "unbase64(s)",
+        "The bytes of a text in base 64.",
+        fixed(STRING, result=BINARY),
+        fallible=True,
+    ),
+    function_of(
+        "encode",
+        "encode(s, charset)",
+        "The bytes of a text in a character set.",
+        fixed(STRING, STRING, result=BINARY),
+        fallible=True,
+    ),
+    function_of(
+        "decode",
+        "decode(bytes, charset)",
+        "The text bytes are in a character set.",
+        fixed(BINARY, STRING, result=STRING),
+        fallible=True,
+    ),
     function_of("url_encode", "url_encode(s)", "The text as part of a URL.", fixed(STRING, result=STRING)),
-    function_of("url_decode", "url_decode(s)", "The text of a part of a URL.", fixed(STRING, result=STRING), fallible=True),
+    function_of(
+        "url_decode",
+        "url_decode(s)",
+        "The text of a part of a URL.",
+        fixed(STRING, result=STRING),
+        fallible=True,
+    ),
     function_of(
         "parse_url",
         "parse_url(url, part[, key])",
-        "PROTOCOL, HOST, PATH, QUERY (or the value of a key in it), REF, FILE, AUTHORITY or USERINFO of a URL.",
+        "PROTOCOL, HOST, PATH, QUERY (or the value of a key in it), REF, FILE, AUTHORITY or "
+        "USERINFO of a URL.",
         fixed(STRING, result=STRING),
         fallible=True,
         nullable=True,

@@ -23,6 +23,7 @@ from penstock.catalog.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_LTZ,
+    DataType,
     Date,
     Decimal,
     String,
@@ -32,8 +33,30 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 
-TRUNCATION_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
-DIFFERENCE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
+TRUNCATION_UNITS = (
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "microsecond",
+)
+DIFFERENCE_UNITS = (
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "microsecond",
+)
 _SECONDS = Decimal(8, 6)
 
 
@@ -41,14 +64,19 @@ def _unit(operand: Operand, units: tuple[str, ...]) -> None:
     if not operand.constant or not isinstance(operand.value, str):
         raise Mismatch("the unit must be a constant text", f"units are {', '.join(units)}")
     if canonical_unit(operand.value) not in units:
-        raise Mismatch(f"{operand.value!r} is no unit", did_you_mean(operand.value, units) or f"units are {', '.join(units)}")
+        raise Mismatch(
+            f"{operand.value!r} is no unit",
+            did_you_mean(operand.value, units) or f"units are {', '.join(units)}",
+        )
 
 
 _UNIT_ALIASES = {"yyyy": "year", "yy": "year", "mon": "month", "mm": "month", "dd": "day"}
 
 
 def canonical_unit(text: str) -> str:
-    """Return the name of a unit of time: lower case, singular, ``MM`` as ``month``, ``DD`` as ``day``, ``YYYY`` as ``year``."""
+    """Return the name of a unit of time: lower case, singular, ``MM`` as ``month``, ``DD`` as ``day``,
+    ``YYYY`` as ``year``.
+    """
     word = text.strip().lower().removeprefix("sql_tsi_")
     word = _UNIT_ALIASES.get(word, word)
     singular = word.removesuffix("s")
@@ -103,7 +131,9 @@ def _read_date(operands: Sequence[Operand]) -> Typing:
 def _read_instant(operands: Sequence[Operand]) -> Typing:
     """Flink's ``TO_TIMESTAMP_LTZ(number, precision)``: seconds (0) or milliseconds (3)."""
     if len(operands) == 1 and not is_numeric(operands[0].type):
-        return (STRING if isinstance(operands[0].type, String) else wanted(operands[0], TIMESTAMP_LTZ, 1),), TIMESTAMP_LTZ
+        return (
+            STRING if isinstance(operands[0].type, String) else wanted(operands[0], TIMESTAMP_LTZ, 1),
+        ), TIMESTAMP_LTZ
     if len(operands) == 2 and not is_integer(operands[0].type):
         return (wanted(operands[0], STRING, 1), wanted(operands[1], STRING, 2)), TIMESTAMP_LTZ
     if len(operands) == 2 and operands[1].value not in (0, 3):
@@ -133,8 +163,9 @@ def _part(name: str, text: str, *aliases: str) -> Function:
     return Function(name, f"{name}(t)", text, of_moment(INT), (1, 1), aliases)
 
 
-def _now(name: str, text: str, kind: object, *aliases: str) -> Function:
-    return Function(name, f"{name}()", text, fixed(STRING, result=kind), (0, 0), aliases, nullable=False, deterministic=False)  # type: ignore[arg-type]
+def _now(name: str, text: str, kind: DataType, *aliases: str) -> Function:
+    typing = fixed(STRING, result=kind)
+    return Function(name, f"{name}()", text, typing, (0, 0), aliases, nullable=False, deterministic=False)
 
 
 _MAKE_TIMESTAMP = fixed(INT, INT, INT, INT, INT, _SECONDS, result=TIMESTAMP)
@@ -153,9 +184,28 @@ TIMES: tuple[Function, ...] = (
     _day_part("weekday", "The day of the week: 0 is Monday, 6 Sunday."),
     _day_part("dayofyear", "The day of the year, from 1."),
     _day_part("weekofyear", "The ISO week, 1 to 53.", "week"),
-    Function("date_trunc", "date_trunc(unit, t)", "The beginning of the year, month, week, day, hour .. of t.", _truncated, (2, 2)),
-    Function("trunc", "trunc(d, unit)", "The first day of the year, quarter, month or week of d.", _truncated_date, (2, 2)),
-    Function("date_format", "date_format(t, pattern)", "t as text by a pattern such as 'yyyy-MM-dd HH:mm:ss'.", _formatted, (2, 2), fallible=True),
+    Function(
+        "date_trunc",
+        "date_trunc(unit, t)",
+        "The beginning of the year, month, week, day, hour .. of t.",
+        _truncated,
+        (2, 2),
+    ),
+    Function(
+        "trunc",
+        "trunc(d, unit)",
+        "The first day of the year, quarter, month or week of d.",
+        _truncated_date,
+        (2, 2),
+    ),
+    Function(
+        "date_format",
+        "date_format(t, pattern)",
+        "t as text by a pattern such as 'yyyy-MM-dd HH:mm:ss'.",
+        _formatted,
+        (2, 2),
+        fallible=True,
+    ),
     Function(
         "to_timestamp",
         "to_timestamp(s[, pattern])",
@@ -173,7 +223,14 @@ TIMES: tuple[Function, ...] = (
         (1, 2),
         fallible=True,
     ),
-    Function("to_date", "to_date(s[, pattern])", "Text as DATE, in ISO form or by a pattern.", _read_date, (1, 2), fallible=True),
+    Function(
+        "to_date",
+        "to_date(s[, pattern])",
+        "Text as DATE, in ISO form or by a pattern.",
+        _read_date,
+        (1, 2),
+        fallible=True,
+    ),
     Function(
         "make_timestamp",
         "make_timestamp(y, mo, d, h, mi, s)",
@@ -183,13 +240,38 @@ TIMES: tuple[Function, ...] = (
         ("make_timestamp_ntz",),
         fallible=True,
     ),
-    Function("make_date", "make_date(y, m, d)", "The DATE of these parts.", fixed(INT, result=DATE), (3, 3), fallible=True),
-    Function("timestampdiff", "timestampdiff(unit, a, b)", "Whole units from a to b.", _difference, (3, 3), ("date_diff",)),
-    Function("timestampadd", "timestampadd(unit, n, t)", "t moved by n units.", _moved, (3, 3), fallible=True),
+    Function(
+        "make_date",
+        "make_date(y, m, d)",
+        "The DATE of these parts.",
+        fixed(INT, result=DATE),
+        (3, 3),
+        fallible=True,
+    ),
+    Function(
+        "timestampdiff",
+        "timestampdiff(unit, a, b)",
+        "Whole units from a to b.",
+        _difference,
+        (3, 3),
+        ("date_diff",),
+    ),
+    Function(
+        "timestampadd", "timestampadd(unit, n, t)", "t moved by n units.", _moved, (3, 3), fallible=True
+    ),
     Function("datediff", "datediff(end, start)", "Days from start to end.", fixed(DATE, result=INT), (2, 2)),
-    Function("date_add", "date_add(d, n)", "d moved n days on.", _days_moved, (2, 2), ("dateadd",), fallible=True),
+    Function(
+        "date_add", "date_add(d, n)", "d moved n days on.", _days_moved, (2, 2), ("dateadd",), fallible=True
+    ),
     Function("date_sub", "date_sub(d, n)", "d moved n days back.", _days_moved, (2, 2), fallible=True),
-    Function("add_months", "add_months(d, n)", "d moved n months on, kept within the month.", _days_moved, (2, 2), fallible=True),
+    Function(
+        "add_months",
+        "add_months(d, n)",
+        "d moved n months on, kept within the month.",
+        _days_moved,
+        (2, 2),
+        fallible=True,
+    ),
     Function("last_day", "last_day(d)", "The last day of the month.", fixed(DATE, result=DATE), (1, 1)),
     Function(
         "unix_timestamp",
@@ -208,16 +290,46 @@ TIMES: tuple[Function, ...] = (
         (1, 2),
         fallible=True,
     ),
-    Function("timestamp_seconds", "timestamp_seconds(n)", "Seconds since 1970 as TIMESTAMP_LTZ.", _of_seconds, (1, 1), fallible=True),
-    Function("timestamp_millis", "timestamp_millis(n)", "Milliseconds since 1970 as TIMESTAMP_LTZ.", _INSTANT, (1, 1), fallible=True),
-    Function("timestamp_micros", "timestamp_micros(n)", "Microseconds since 1970 as TIMESTAMP_LTZ.", _INSTANT, (1, 1)),
+    Function(
+        "timestamp_seconds",
+        "timestamp_seconds(n)",
+        "Seconds since 1970 as TIMESTAMP_LTZ.",
+        _of_seconds,
+        (1, 1),
+        fallible=True,
+    ),
+    Function(
+        "timestamp_millis",
+        "timestamp_millis(n)",
+        "Milliseconds since 1970 as TIMESTAMP_LTZ.",
+        _INSTANT,
+        (1, 1),
+        fallible=True,
+    ),
+    Function(
+        "timestamp_micros",
+        "timestamp_micros(n)",
+        "Microseconds since 1970 as TIMESTAMP_LTZ.",
+        _INSTANT,
+        (1, 1),
+    ),
     Function("unix_seconds", "unix_seconds(t)", "Whole seconds since 1970.", _COUNTED, (1, 1)),
     Function("unix_millis", "unix_millis(t)", "Whole milliseconds since 1970.", _COUNTED, (1, 1)),
     Function("unix_micros", "unix_micros(t)", "Microseconds since 1970.", _COUNTED, (1, 1)),
     Function("unix_date", "unix_date(d)", "Days since 1970-01-01.", fixed(DATE, result=INT), (1, 1)),
-    Function("date_from_unix_date", "date_from_unix_date(n)", "The DATE n days after 1970-01-01.", fixed(INT, result=DATE), (1, 1)),
+    Function(
+        "date_from_unix_date",
+        "date_from_unix_date(n)",
+        "The DATE n days after 1970-01-01.",
+        fixed(INT, result=DATE),
+        (1, 1),
+    ),
     _now("current_timestamp", "The time now, TIMESTAMP_LTZ.", TIMESTAMP_LTZ, "now"),
-    _now("proctime", "The time a row is processed, TIMESTAMP_LTZ(3); alone in a column a time attribute.", TimestampLtz(3)),
+    _now(
+        "proctime",
+        "The time a row is processed, TIMESTAMP_LTZ(3); alone in a column a time attribute.",
+        TimestampLtz(3),
+    ),
     _now("localtimestamp", "The time now in the session zone, TIMESTAMP.", TIMESTAMP),
     _now("current_date", "The date now in the session zone.", DATE, "curdate"),
 )

@@ -34,7 +34,9 @@ def _constant_text(operand: Operand, what: str, example: str) -> None:
 def _tested(operands: Sequence[Operand]) -> Typing:
     for operand in operands[1:]:
         if operand.value not in _KINDS:
-            raise Mismatch(f"{operand.value} is no kind of JSON", "write x IS JSON VALUE, OBJECT, ARRAY or SCALAR")
+            raise Mismatch(
+                f"{operand.value} is no kind of JSON", "write x IS JSON VALUE, OBJECT, ARRAY or SCALAR"
+            )
     return (wanted(operands[0], STRING, 1), *(STRING for _ in operands[1:])), BOOLEAN
 
 
@@ -43,7 +45,10 @@ def _read(operands: Sequence[Operand]) -> Typing:
     _constant_text(operands[1], "the schema", "from_json(text, 'a INT, b ARRAY<STRING>')")
     for mode in operands[2:]:
         if mode.value not in ("PERMISSIVE", "FAILFAST"):
-            raise Mismatch("the only option is mode", "write map('mode', 'FAILFAST'), or leave it out: PERMISSIVE gives NULL")
+            raise Mismatch(
+                "the only option is mode",
+                "write map('mode', 'FAILFAST'), or leave it out: PERMISSIVE gives NULL",
+            )
     return (wanted(operands[0], STRING, 1), *(STRING for _ in operands[1:])), NULL
 
 
@@ -55,7 +60,9 @@ def _schema(operands: Sequence[Operand]) -> Typing:
 def _written(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
     if not isinstance(kind, Row | Array | Map):
-        raise Mismatch(f"argument 1 is {kind}, wanted a ROW, an ARRAY or a MAP", "write to_json(struct(a, b))")
+        raise Mismatch(
+            f"argument 1 is {kind}, wanted a ROW, an ARRAY or a MAP", "write to_json(struct(a, b))"
+        )
     writable(kind)
     return (kind,), STRING
 
@@ -84,7 +91,9 @@ def readable(kind: DataType) -> None:
             readable(element)
         case Map(key, value):
             if not isinstance(key, String):
-                raise Mismatch(f"the keys of a JSON object are texts, not {key}", "write MAP<STRING, ..> and CAST it")
+                raise Mismatch(
+                    f"the keys of a JSON object are texts, not {key}", "write MAP<STRING, ..> and CAST it"
+                )
             readable(value)
         case Row(fields):
             for _, part in fields:
@@ -110,25 +119,90 @@ def _array(operands: Sequence[Operand]) -> Typing:
 
 
 JSON: tuple[Function, ...] = (
-    of("get_json_object", "get_json_object(s, path)", "The value at a path as text.", _TEXT, nullable=True, fallible=True),
-    of("json_value", "json_value(s, path)", "The value at a path, if it is no object and no array.", _TEXT, nullable=True, fallible=True),
-    of("json_query", "json_query(s, path)", "The object or array at a path.", _TEXT, nullable=True, fallible=True),
-    of("json_exists", "json_exists(s, path)", "Whether there is something at a path.", fixed(STRING, result=BOOLEAN), fallible=True),
-    of("json_array_length", "json_array_length(s)", "The number of elements; NULL for what is no array.", _COUNT, nullable=True),
-    of("json_length", "json_length(s)", "The number of elements of an array, of fields of an object; 1 of another value.", _COUNT, nullable=True),
-    of("json_object_keys", "json_object_keys(s)", "The names of an object's fields.", fixed(STRING, result=Array(STRING)), nullable=True),
-    Function("is_json", "is_json(s)", "Whether the text is JSON; also s IS JSON [VALUE | OBJECT | ARRAY | SCALAR].", _tested, (1, 2)),
+    of(
+        "get_json_object",
+        "get_json_object(s, path)",
+        "The value at a path as text.",
+        _TEXT,
+        nullable=True,
+        fallible=True,
+    ),
+    of(
+        "json_value",
+        "json_value(s, path)",
+        "The value at a path, if it is no object and no array.",
+        _TEXT,
+        nullable=True,
+        fallible=True,
+    ),
+    of(
+        "json_query",
+        "json_query(s, path)",
+        "The object or array at a path.",
+        _TEXT,
+        nullable=True,
+        fallible=True,
+    ),
+    of(
+        "json_exists",
+        "json_exists(s, path)",
+        "Whether there is something at a path.",
+        fixed(STRING, result=BOOLEAN),
+        fallible=True,
+    ),
+    of(
+        "json_array_length",
+        "json_array_length(s)",
+        "The number of elements; NULL for what is no array.",
+        _COUNT,
+        nullable=True,
+    ),
+    of(
+        "json_length",
+        "json_length(s)",
+        "The number of elements of an array, of fields of an object; 1 of another value.",
+        _COUNT,
+        nullable=True,
+    ),
+    of(
+        "json_object_keys",
+        "json_object_keys(s)",
+        "The names of an object's fields.",
+        fixed(STRING, result=Array(STRING)),
+        nullable=True,
+    ),
+    Function(
+        "is_json",
+        "is_json(s)",
+        "Whether the text is JSON; also s IS JSON [VALUE | OBJECT | ARRAY | SCALAR].",
+        _tested,
+        (1, 2),
+    ),
     Function(
         "from_json",
         "from_json(s, 'a INT, b ARRAY<STRING>'[, map('mode', 'FAILFAST')])",
-        "The text as a ROW, or as the ARRAY<..> or MAP<..> that is named; NULL for what cannot be read, FAILFAST raises.",
+        "The text as a ROW, or as the ARRAY<..> or MAP<..> that is named; NULL for what cannot be "
+        "read, FAILFAST raises.",
         _read,
         (2, 3),
         nullable=True,
         fallible=True,
     ),
-    Function("to_json", "to_json(x)", "A ROW, ARRAY or MAP as JSON; fields that are NULL are left out.", _written, (1, 1)),
-    Function("schema_of_json", "schema_of_json('json')", "The type of a constant as from_json takes it.", _schema, (1, 1), fallible=True),
+    Function(
+        "to_json",
+        "to_json(x)",
+        "A ROW, ARRAY or MAP as JSON; fields that are NULL are left out.",
+        _written,
+        (1, 1),
+    ),
+    Function(
+        "schema_of_json",
+        "schema_of_json('json')",
+        "The type of a constant as from_json takes it.",
+        _schema,
+        (1, 1),
+        fallible=True,
+    ),
     Function(
         "json_object",
         "json_object(KEY k VALUE v, .. [NULL | ABSENT ON NULL])",
@@ -139,6 +213,11 @@ JSON: tuple[Function, ...] = (
         fallible=True,
     ),
     Function(
-        "json_array", "json_array(a, b, .. [NULL | ABSENT ON NULL])", "An array; NULLs are left out unless said.", _array, (1, None), nullable=False
+        "json_array",
+        "json_array(a, b, .. [NULL | ABSENT ON NULL])",
+        "An array; NULLs are left out unless said.",
+        _array,
+        (1, None),
+        nullable=False,
     ),
 )

@@ -30,32 +30,74 @@ from penstock.catalog.functions.type_rules import Function, fixed
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, Array, Map
 
 CONSTRUCTORS: tuple[Function, ...] = (
-    Function("array", "array(a, b, ..)", "An array; also ARRAY[a, b, ..].", array_of, (0, None), nullable=False),
     Function(
-        "map", "map(k, v, ..)", "A map; also MAP[k, v, ..]. A NULL key, or one key twice, raises.", map_of, (2, None), nullable=False, fallible=True
+        "array", "array(a, b, ..)", "An array; also ARRAY[a, b, ..].", array_of, (0, None), nullable=False
     ),
     Function(
-        "struct", "struct(a, b, ..)", "A row; its fields are called as the columns, else col1, col2, ..", row_of, (1, None), ("row",), nullable=False
+        "map",
+        "map(k, v, ..)",
+        "A map; also MAP[k, v, ..]. A NULL key, or one key twice, raises.",
+        map_of,
+        (2, None),
+        nullable=False,
+        fallible=True,
     ),
-    Function("named_struct", "named_struct('x', a, ..)", "A row with these fields.", named_row, (2, None), nullable=False),
+    Function(
+        "struct",
+        "struct(a, b, ..)",
+        "A row; its fields are called as the columns, else col1, col2, ..",
+        row_of,
+        (1, None),
+        ("row",),
+        nullable=False,
+    ),
+    Function(
+        "named_struct",
+        "named_struct('x', a, ..)",
+        "A row with these fields.",
+        named_row,
+        (2, None),
+        nullable=False,
+    ),
 )
 
 ACCESS: tuple[Function, ...] = (
     Function("field", "row.name", "A field of a row.", field, (2, 2), nullable=True),
     Function(
-        "element", "a[i], m[key]", "The element at a position from 1, the value of a key; NULL where there is none.", element, (2, 2), nullable=True
+        "element",
+        "a[i], m[key]",
+        "The element at a position from 1, the value of a key; NULL where there is none.",
+        element,
+        (2, 2),
+        nullable=True,
     ),
     Function(
         "element_at",
         "element_at(a, i)",
-        "The element at a position from 1 (from the end below zero; none there raises), or the value of a map's key (NULL).",
+        "The element at a position from 1 (from the end below zero; none there raises), or the "
+        "value of a map's key (NULL).",
         element,
         (2, 2),
         nullable=True,
         fallible=True,
     ),
-    Function("try_element_at", "try_element_at(a, i)", "element_at; NULL where there is none.", element, (2, 2), nullable=True, fallible=True),
-    Function("get", "get(a, i)", "The element at a position from 0; NULL where there is none.", array_element, (2, 2), nullable=True),
+    Function(
+        "try_element_at",
+        "try_element_at(a, i)",
+        "element_at; NULL where there is none.",
+        element,
+        (2, 2),
+        nullable=True,
+        fallible=True,
+    ),
+    Function(
+        "get",
+        "get(a, i)",
+        "The element at a position from 0; NULL where there is none.",
+        array_element,
+        (2, 2),
+        nullable=True,
+    ),
     Function(
         "at_time_zone",
         "t AT TIME ZONE 'zone'",
@@ -66,7 +108,14 @@ ACCESS: tuple[Function, ...] = (
 )
 
 ARRAYS: tuple[Function, ...] = (
-    Function("size", "size(x)", "The number of elements of an array, of entries of a map.", sized, (1, 1), ("cardinality", "array_size")),
+    Function(
+        "size",
+        "size(x)",
+        "The number of elements of an array, of entries of a map.",
+        sized,
+        (1, 1),
+        ("cardinality", "array_size"),
+    ),
     Function(
         "array_contains",
         "array_contains(a, x)",
@@ -75,11 +124,37 @@ ARRAYS: tuple[Function, ...] = (
         (2, 2),
         nullable=True,
     ),
-    Function("array_position", "array_position(a, x)", "The position of the first x from 1; 0 when there is none.", with_element(BIGINT), (2, 2)),
+    Function(
+        "array_position",
+        "array_position(a, x)",
+        "The position of the first x from 1; 0 when there is none.",
+        with_element(BIGINT),
+        (2, 2),
+    ),
     Function("array_remove", "array_remove(a, x)", "The elements that are not x.", with_element(), (2, 2)),
-    Function("array_append", "array_append(a, x)", "The array with x at its end.", with_element(), (2, 2), nullable=True),
-    Function("array_prepend", "array_prepend(a, x)", "The array with x before it.", with_element(), (2, 2), nullable=True),
-    Function("array_distinct", "array_distinct(a)", "Each element once, where it first stands.", of_array(Array, compares=True), (1, 1)),
+    Function(
+        "array_append",
+        "array_append(a, x)",
+        "The array with x at its end.",
+        with_element(),
+        (2, 2),
+        nullable=True,
+    ),
+    Function(
+        "array_prepend",
+        "array_prepend(a, x)",
+        "The array with x before it.",
+        with_element(),
+        (2, 2),
+        nullable=True,
+    ),
+    Function(
+        "array_distinct",
+        "array_distinct(a)",
+        "Each element once, where it first stands.",
+        of_array(Array, compares=True),
+        (1, 1),
+    ),
     Function("array_compact", "array_compact(a)", "The elements that are not NULL.", of_array(Array), (1, 1)),
     Function(
         "sort_array",
@@ -88,11 +163,29 @@ ARRAYS: tuple[Function, ...] = (
         of_array(Array, BOOLEAN, compares=True),
         (1, 2),
     ),
-    Function("array_sort", "array_sort(a)", "The elements in ascending order, NULLs last.", of_array(Array, compares=True), (1, 1)),
     Function(
-        "array_join", "array_join(a, sep[, null])", "The elements joined; NULLs are skipped, or written so.", joined_texts, (2, 3), nullable=True
+        "array_sort",
+        "array_sort(a)",
+        "The elements in ascending order, NULLs last.",
+        of_array(Array, compares=True),
+        (1, 1),
     ),
-    Function("array_min", "array_min(a)", "The least element; NULLs are skipped.", of_array(lambda kind: kind, compares=True), (1, 1), nullable=True),
+    Function(
+        "array_join",
+        "array_join(a, sep[, null])",
+        "The elements joined; NULLs are skipped, or written so.",
+        joined_texts,
+        (2, 3),
+        nullable=True,
+    ),
+    Function(
+        "array_min",
+        "array_min(a)",
+        "The least element; NULLs are skipped.",
+        of_array(lambda kind: kind, compares=True),
+        (1, 1),
+        nullable=True,
+    ),
     Function(
         "array_max",
         "array_max(a)",
@@ -102,8 +195,20 @@ ARRAYS: tuple[Function, ...] = (
         nullable=True,
     ),
     Function("array_union", "array_union(a, b)", "The elements of both, each once.", of_arrays(), (2, 2)),
-    Function("array_intersect", "array_intersect(a, b)", "The elements of a that are in b, each once.", of_arrays(), (2, 2)),
-    Function("array_except", "array_except(a, b)", "The elements of a that are not in b, each once.", of_arrays(), (2, 2)),
+    Function(
+        "array_intersect",
+        "array_intersect(a, b)",
+        "The elements of a that are in b, each once.",
+        of_arrays(),
+        (2, 2),
+    ),
+    Function(
+        "array_except",
+        "array_except(a, b)",
+        "The elements of a that are not in b, each once.",
+        of_arrays(),
+        (2, 2),
+    ),
     Function(
         "arrays_overlap",
         "arrays_overlap(a, b)",
@@ -121,7 +226,14 @@ ARRAYS: tuple[Function, ...] = (
         (3, 3),
         fallible=True,
     ),
-    Function("flatten", "flatten(a)", "The elements of the arrays in an array; NULL when one of these is NULL.", flattened, (1, 1), nullable=True),
+    Function(
+        "flatten",
+        "flatten(a)",
+        "The elements of the arrays in an array; NULL when one of these is NULL.",
+        flattened,
+        (1, 1),
+        nullable=True,
+    ),
     Function(
         "sequence",
         "sequence(first, last[, step])",
@@ -143,11 +255,39 @@ ARRAYS: tuple[Function, ...] = (
 MAPS: tuple[Function, ...] = (
     Function("map_keys", "map_keys(m)", "The keys.", of_map(lambda m: Array(m.key)), (1, 1)),
     Function("map_values", "map_values(m)", "The values.", of_map(lambda m: Array(m.value)), (1, 1)),
-    Function("map_entries", "map_entries(m)", "The entries as rows (key, value).", of_map(lambda m: Array(entry(m))), (1, 1)),
+    Function(
+        "map_entries",
+        "map_entries(m)",
+        "The entries as rows (key, value).",
+        of_map(lambda m: Array(entry(m))),
+        (1, 1),
+    ),
     Function("map_contains_key", "map_contains_key(m, key)", "Whether the key is there.", has_key, (2, 2)),
-    Function("map_from_arrays", "map_from_arrays(keys, values)", "A map of two arrays of one length.", map_of_arrays, (2, 2), fallible=True),
-    Function("map_from_entries", "map_from_entries(a)", "A map of rows of two fields.", map_of_entries, (1, 1), nullable=True, fallible=True),
-    Function("map_concat", "map_concat(a, b, ..)", "The entries of all maps; one key twice raises.", maps_joined, (1, None), fallible=True),
+    Function(
+        "map_from_arrays",
+        "map_from_arrays(keys, values)",
+        "A map of two arrays of one length.",
+        map_of_arrays,
+        (2, 2),
+        fallible=True,
+    ),
+    Function(
+        "map_from_entries",
+        "map_from_entries(a)",
+        "A map of rows of two fields.",
+        map_of_entries,
+        (1, 1),
+        nullable=True,
+        fallible=True,
+    ),
+    Function(
+        "map_concat",
+        "map_concat(a, b, ..)",
+        "The entries of all maps; one key twice raises.",
+        maps_joined,
+        (1, None),
+        fallible=True,
+    ),
     Function(
         "str_to_map",
         "str_to_map(s[, pairs[, keys]])",

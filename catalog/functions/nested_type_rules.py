@@ -48,7 +48,10 @@ def map_type(operand: Operand, position: int) -> Map:
 def _common(kinds: Sequence[DataType], what: str) -> DataType:
     kind = common_type_of(list(kinds))
     if kind is None:
-        raise Mismatch(f"the {what} have no common type: {', '.join(dict.fromkeys(map(str, kinds)))}", "CAST them to one type")
+        raise Mismatch(
+            f"the {what} have no common type: {', '.join(dict.fromkeys(map(str, kinds)))}",
+            "CAST them to one type",
+        )
     return kind
 
 
@@ -62,7 +65,10 @@ def _key(kind: DataType) -> DataType:
     if isinstance(kind, Map):
         raise Mismatch("a MAP cannot be a key of a map")
     if isinstance(kind, Null):
-        raise Mismatch("NULL cannot be the key of a MAP", "a key is never NULL; CAST keys that have no type: CAST(array() AS ARRAY<INT>)")
+        raise Mismatch(
+            "NULL cannot be the key of a MAP",
+            "a key is never NULL; CAST keys that have no type: CAST(array() AS ARRAY<INT>)",
+        )
     return kind
 
 
@@ -94,7 +100,10 @@ def named_row(operands: Sequence[Operand]) -> Typing:
     names = [o.value for o in operands[::2]]
     for position, name in enumerate(names):
         if not isinstance(name, str):
-            raise Mismatch(f"argument {2 * position + 1} is no constant text", "name a field in quotes, as in named_struct('x', 1)")
+            raise Mismatch(
+                f"argument {2 * position + 1} is no constant text",
+                "name a field in quotes, as in named_struct('x', 1)",
+            )
     if len({str(name).lower() for name in names}) < len(names):
         raise Mismatch("a field is named twice")
     kinds = tuple(o.type for o in operands)
@@ -114,7 +123,10 @@ def element(operands: Sequence[Operand]) -> Typing:
     if isinstance(container.type, Map):
         kind = common_type(container.type.key, place.type)
         if kind != container.type.key:
-            raise Mismatch(f"the keys are {container.type.key}, this is {place.type}", f"write CAST(.. AS {container.type.key})")
+            raise Mismatch(
+                f"the keys are {container.type.key}, this is {place.type}",
+                f"write CAST(.. AS {container.type.key})",
+            )
         return (container.type, container.type.key), container.type.value
     if not isinstance(container.type, Array):
         raise Mismatch(f"{container.type} has no elements", "elements are read of an ARRAY or a MAP")
@@ -133,23 +145,33 @@ def _index(operand: Operand, position: int) -> DataType:
 
 
 def with_element(result: DataType | None = None) -> Rule:
-    """Return the rule of a function of an array and a value beside its elements; ``None``: it gives such an array."""
+    """Return the rule of a function of an array and a value beside its elements; ``None``: it gives such
+    an array.
+    """
 
     def rule(operands: Sequence[Operand]) -> Typing:
-        kind = _order_of(_common([array_type(operands[0], 1).element, operands[1].type], "elements and the value"))
+        kind = _order_of(
+            _common([array_type(operands[0], 1).element, operands[1].type], "elements and the value")
+        )
         return (Array(kind), kind), Array(kind) if result is None else result
 
     return rule
 
 
-def of_array(result: Callable[[DataType], DataType], *more: DataType, compares: bool = False, orders: bool = False) -> Rule:
-    """Return the rule of a function of one array and arguments of fixed types; ``result`` makes its type of the elements'."""
+def of_array(
+    result: Callable[[DataType], DataType], *more: DataType, compares: bool = False, orders: bool = False
+) -> Rule:
+    """Return the rule of a function of one array and arguments of fixed types; ``result`` makes its type
+    of the elements'.
+    """
 
     def rule(operands: Sequence[Operand]) -> Typing:
         kind = array_type(operands[0], 1)
         if compares or orders:
             _order_of(kind.element)
-        rest = tuple(wanted(o, want, i) for i, (o, want) in enumerate(zip(operands[1:], more, strict=False), 2))
+        rest = tuple(
+            wanted(o, want, i) for i, (o, want) in enumerate(zip(operands[1:], more, strict=False), 2)
+        )
         return (kind, *rest), result(kind.element)
 
     return rule
@@ -216,7 +238,9 @@ def has_key(operands: Sequence[Operand]) -> Typing:
     """``map_contains_key``."""
     kind = map_type(operands[0], 1)
     if common_type(kind.key, operands[1].type) != kind.key:
-        raise Mismatch(f"the keys are {kind.key}, argument 2 is {operands[1].type}", f"write CAST(.. AS {kind.key})")
+        raise Mismatch(
+            f"the keys are {kind.key}, argument 2 is {operands[1].type}", f"write CAST(.. AS {kind.key})"
+        )
     return (kind, _order_of(kind.key)), BOOLEAN
 
 
@@ -272,7 +296,10 @@ def at_zone(operands: Sequence[Operand]) -> Typing:
     if not (operands[1].constant and isinstance(operands[1].value, str)):
         raise Mismatch("the zone is no constant text", "write AT TIME ZONE 'Europe/Berlin'")
     if operands[1].value not in available_timezones():
-        raise Mismatch(f'there is no time zone "{operands[1].value}"', did_you_mean(operands[1].value, sorted(available_timezones())))
+        raise Mismatch(
+            f'there is no time zone "{operands[1].value}"',
+            did_you_mean(operands[1].value, sorted(available_timezones())),
+        )
     if isinstance(kind, TimestampLtz):
         return (kind, STRING), Timestamp(kind.precision)
     if isinstance(kind, Timestamp):

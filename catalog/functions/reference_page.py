@@ -1,4 +1,6 @@
-"""The page of functions, written from the registry: ``python -m penstock.catalog.functions.reference_page > docs/FUNCTIONS.md``."""
+"""The page of functions, written from the registry: ``python -m penstock.catalog.functions.reference_page
+> docs/FUNCTIONS.md``.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +26,33 @@ says otherwise.
 def page() -> str:
     """Return the page as Markdown."""
     families = {**SCALAR_FAMILIES, "Aggregates": AGGREGATES}
-    return _HEAD + "\n".join([*(_family(title, functions) for title, functions in families.items()), _windows(), _tables()])
+    return _HEAD + "\n".join(
+        [*(_family(title, functions) for title, functions in families.items()), _windows(), _tables()]
+    )
 
 
 def _windows() -> str:
-    lines = ["## Window functions", "", "With OVER, as every aggregate: see [OVER.md](OVER.md).", "", "| call | meaning |", "|---|---|"]
+    lines = [
+        "## Window functions",
+        "",
+        "With OVER, as every aggregate: see [OVER.md](OVER.md).",
+        "",
+        "| call | meaning |",
+        "|---|---|",
+    ]
     lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in WINDOW_FUNCTIONS]
     return "\n".join(lines) + "\n"
 
 
 def _tables() -> str:
-    lines = ["## Table functions", "", "In FROM: see [NESTED.md](NESTED.md).", "", "| call | rows |", "|---|---|"]
+    lines = [
+        "## Table functions",
+        "",
+        "In FROM: see [NESTED.md](NESTED.md).",
+        "",
+        "| call | rows |",
+        "|---|---|",
+    ]
     lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in TABLE_FUNCTIONS]
     return "\n".join(lines) + "\n"
 
@@ -42,7 +60,10 @@ def _tables() -> str:
 def _family(title: str, functions: tuple[Function, ...]) -> str:
     shown = [f for f in functions if f.name not in _UNSPOKEN]
     lines = [f"## {title}", "", "| call | meaning | also called |", "|---|---|---|"]
-    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} | {', '.join(f'`{alias}`' for alias in f.aliases)} |" for f in shown]
+    lines += [
+        f"| `{_cell(f.usage)}` | {_cell(f.help)} | {', '.join(f'`{alias}`' for alias in f.aliases)} |"
+        for f in shown
+    ]
     return "\n".join(lines) + "\n"
 
 

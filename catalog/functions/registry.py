@@ -49,7 +49,9 @@ SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Functions of elements": LAMBDAS,
 }
 
-_OF_CHANCE = frozenset(("rand", "random", "randn", "uuid", "shuffle", "rand_integer", "monotonically_increasing_id"))
+_OF_CHANCE = frozenset(
+    ("rand", "random", "randn", "uuid", "shuffle", "rand_integer", "monotonically_increasing_id")
+)
 
 INTERNAL_NAMES = frozenset(
     {
@@ -72,7 +74,9 @@ INTERNAL_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class Signature:
-    """A resolved call: its canonical name, the types its arguments must be cast to, its type; ``nullable`` None: NULL when an argument is."""
+    """A resolved call: its canonical name, the types its arguments must be cast to, its type; ``nullable``
+    None: NULL when an argument is.
+    """
 
     canonical: str
     arg_types: tuple[DataType, ...]
@@ -95,8 +99,12 @@ def function_names() -> list[str]:
 
 
 def function_kinds() -> list[tuple[str, str]]:
-    """Return every name of the language with what it is: scalar, aggregate, window (with OVER alone) or table (in FROM)."""
-    kinds = dict.fromkeys(table_function_names(), "table") | {function.name: "window" for function in WINDOW_FUNCTIONS}
+    """Return every name of the language with what it is: scalar, aggregate, window (with OVER alone) or
+    table (in FROM).
+    """
+    kinds = dict.fromkeys(table_function_names(), "table") | {
+        function.name: "window" for function in WINDOW_FUNCTIONS
+    }
     kinds |= {name: "aggregate" if is_aggregate(name) else "scalar" for name in function_names()}
     return sorted(kinds.items())
 
@@ -118,30 +126,43 @@ def is_fallible(canonical: str) -> bool:
     return function is not None and function.fallible
 
 
-def resolve(name: str, args: Sequence[object], span: Span | None = None, others: Sequence[str] = ()) -> Signature:
-    """Return the signature of a scalar call; ``args`` are DataTypes, or typed expressions (a constant's value may decide a type).
+def resolve(
+    name: str, args: Sequence[object], span: Span | None = None, others: Sequence[str] = ()
+) -> Signature:
+    """Return the signature of a scalar call; ``args`` are DataTypes, or typed expressions (a constant's value
+    may decide a type).
 
     ``others`` are names besides the registry's that a user may have meant.
 
-    Raises SQL-1101 unknown function, SQL-1102 wrong number of arguments, SQL-1103 wrong types, SQL-1104 an aggregate where none may stand.
+    Raises SQL-1101 unknown function, SQL-1102 wrong number of arguments, SQL-1103 wrong types, SQL-1104 an
+    aggregate where none may stand.
     """
     function = _SCALARS.get(name.lower())
     if function is None and is_aggregate(name):
         raise PenstockError(
-            "SQL-1104", f"{name.lower()} is an aggregate function and cannot stand here", span=span, hint="aggregate first, in a subquery"
+            "SQL-1104",
+            f"{name.lower()} is an aggregate function and cannot stand here",
+            span=span,
+            hint="aggregate first, in a subquery",
         )
     if function is None:
         raise _unknown(name, span, others)
     return _sign(function, args, span)
 
 
-def resolve_aggregate(name: str, args: Sequence[object], distinct: bool = False, span: Span | None = None) -> Signature:
-    """Return the signature of an aggregate call; raises as ``resolve``, and SQL-1105 where DISTINCT is not offered."""
+def resolve_aggregate(
+    name: str, args: Sequence[object], distinct: bool = False, span: Span | None = None
+) -> Signature:
+    """Return the signature of an aggregate call; raises as ``resolve``, and SQL-1105 where DISTINCT is not
+    offered.
+    """
     function = _AGGREGATES.get(name.lower())
     if function is None:
         raise _unknown(name, span)
     if distinct and (not function.distinct or not args):
-        raise PenstockError("SQL-1105", f"{function.name} has no DISTINCT form", span=span, hint=f"write {function.usage}")
+        raise PenstockError(
+            "SQL-1105", f"{function.name} has no DISTINCT form", span=span, hint=f"write {function.usage}"
+        )
     return _sign(function, args, span)
 
 
@@ -152,27 +173,41 @@ def takes_order(name: str) -> bool:
 
 def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> PenstockError:
     if name.lower() in _OF_CHANCE:
-        message = f"{name.lower()} is not offered: asked again it gives another value, and a row taken back is not the row given"
+        message = (
+            f"{name.lower()} is not offered: asked again it gives another value, and a row taken back "
+            "is not the row given"
+        )
         hint = "have the source give each row such a value; pmod(xxhash64(key), 100) < 5 keeps 5 of 100"
         raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
     hint = did_you_mean(name, [*others, *function_names()]) or "docs/FUNCTIONS.md lists every function"
-    return PenstockError("SQL-1101", f"there is no function {name.lower()}", span=span, hint=hint, sqlstate="42883")
+    return PenstockError(
+        "SQL-1101", f"there is no function {name.lower()}", span=span, hint=hint, sqlstate="42883"
+    )
 
 
 def _sign(function: Function, args: Sequence[object], span: Span | None) -> Signature:
     least, most = function.arity
     if len(args) < least or (most is not None and len(args) > most):
-        raise PenstockError("SQL-1102", f"{function.name} takes {_count(least, most)}, not {len(args)}", span=span, hint=f"write {function.usage}")
+        raise PenstockError(
+            "SQL-1102",
+            f"{function.name} takes {_count(least, most)}, not {len(args)}",
+            span=span,
+            hint=f"write {function.usage}",
+        )
     try:
         kinds, result = function.rule([_operand(arg) for arg in args])
     except Mismatch as refusal:
         hint = refusal.hint or f"usage: {function.usage}"
-        raise PenstockError("SQL-1103", f"{function.name}: {refusal.message}", span=span, hint=hint, sqlstate="42804") from None
+        raise PenstockError(
+            "SQL-1103", f"{function.name}: {refusal.message}", span=span, hint=hint, sqlstate="42804"
+        ) from None
     return Signature(function.name, kinds, result, function.nullable)
 
 
 def _operand(arg: object) -> Operand:
-    """Read a DataType, or an expression by its ``type`` and (a constant) ``value``, without knowing the floor expressions live on."""
+    """Read a DataType, or an expression by its ``type`` and (a constant) ``value``, without knowing the
+    floor expressions live on.
+    """
     if isinstance(arg, DataType):
         return Operand(arg)
     kind = getattr(arg, "type", None)

@@ -38,11 +38,31 @@ _PADDED = fixed(STRING, INT, STRING, result=STRING)
 STRINGS: tuple[Function, ...] = (
     Function("upper", "upper(s)", "The text in capitals.", _TEXT, (1, 1), ("ucase",)),
     Function("lower", "lower(s)", "The text in small letters.", _TEXT, (1, 1), ("lcase",)),
-    Function("initcap", "initcap(s)", "Each word with a capital first and small letters after.", _TEXT, (1, 1)),
-    Function("trim", "trim(s[, chars])", "The text without leading and trailing blanks (or those characters).", _TEXT, (1, 2), ("btrim",)),
-    Function("ltrim", "ltrim(s[, chars])", "The text without leading blanks (or those characters).", _TEXT, (1, 2)),
-    Function("rtrim", "rtrim(s[, chars])", "The text without trailing blanks (or those characters).", _TEXT, (1, 2)),
-    Function("length", "length(s)", "The number of characters.", _TEXT_TO_INT, (1, 1), ("char_length", "character_length", "len")),
+    Function(
+        "initcap", "initcap(s)", "Each word with a capital first and small letters after.", _TEXT, (1, 1)
+    ),
+    Function(
+        "trim",
+        "trim(s[, chars])",
+        "The text without leading and trailing blanks (or those characters).",
+        _TEXT,
+        (1, 2),
+        ("btrim",),
+    ),
+    Function(
+        "ltrim", "ltrim(s[, chars])", "The text without leading blanks (or those characters).", _TEXT, (1, 2)
+    ),
+    Function(
+        "rtrim", "rtrim(s[, chars])", "The text without trailing blanks (or those characters).", _TEXT, (1, 2)
+    ),
+    Function(
+        "length",
+        "length(s)",
+        "The number of characters.",
+        _TEXT_TO_INT,
+        (1, 1),
+        ("char_length", "character_length", "len"),
+    ),
     Function("octet_length", "octet_length(s)", "The number of bytes in UTF-8.", _TEXT_TO_INT, (1, 1)),
     Function(
         "substr",
@@ -56,7 +76,13 @@ STRINGS: tuple[Function, ...] = (
     Function("right", "right(s, n)", "The last n characters.", _TEXT_AND_NUMBER, (2, 2)),
     Function("repeat", "repeat(s, n)", "The text n times.", _TEXT_AND_NUMBER, (2, 2)),
     Function("space", "space(n)", "n blanks.", fixed(INT, result=STRING), (1, 1)),
-    Function("concat", "concat(a, ..)", "Texts, or arrays, joined; NULL when one is NULL.", concatenated_values, (1, None)),
+    Function(
+        "concat",
+        "concat(a, ..)",
+        "Texts, or arrays, joined; NULL when one is NULL.",
+        concatenated_values,
+        (1, None),
+    ),
     Function(
         "concat_ws",
         "concat_ws(sep, a, ..)",
@@ -65,12 +91,40 @@ STRINGS: tuple[Function, ...] = (
         (1, None),
         nullable=True,
     ),
-    Function("replace", "replace(s, find[, by])", "The text with every occurrence replaced (removed).", _TEXT, (2, 3)),
-    Function("translate", "translate(s, from, to)", "Characters replaced one by one; those without a partner vanish.", _TEXT, (3, 3)),
-    Function("lpad", "lpad(s, n[, pad])", "The text cut or filled on the left to n characters.", _PADDED, (2, 3)),
-    Function("rpad", "rpad(s, n[, pad])", "The text cut or filled on the right to n characters.", _PADDED, (2, 3)),
-    Function("reverse", "reverse(x)", "The characters of a text, or the elements of an array, from last to first.", reversed_value, (1, 1)),
-    Function("instr", "instr(s, part)", "The position of the first occurrence from 1; 0 when there is none.", _TEXT_TO_INT, (2, 2)),
+    Function(
+        "replace",
+        "replace(s, find[, by])",
+        "The text with every occurrence replaced (removed).",
+        _TEXT,
+        (2, 3),
+    ),
+    Function(
+        "translate",
+        "translate(s, from, to)",
+        "Characters replaced one by one; those without a partner vanish.",
+        _TEXT,
+        (3, 3),
+    ),
+    Function(
+        "lpad", "lpad(s, n[, pad])", "The text cut or filled on the left to n characters.", _PADDED, (2, 3)
+    ),
+    Function(
+        "rpad", "rpad(s, n[, pad])", "The text cut or filled on the right to n characters.", _PADDED, (2, 3)
+    ),
+    Function(
+        "reverse",
+        "reverse(x)",
+        "The characters of a text, or the elements of an array, from last to first.",
+        reversed_value,
+        (1, 1),
+    ),
+    Function(
+        "instr",
+        "instr(s, part)",
+        "The position of the first occurrence from 1; 0 when there is none.",
+        _TEXT_TO_INT,
+        (2, 2),
+    ),
     Function(
         "position",
         "position(part, s[, start])",
@@ -87,8 +141,17 @@ STRINGS: tuple[Function, ...] = (
         (3, 3),
         fallible=True,
     ),
-    Function("starts_with", "starts_with(s, part)", "Whether the text begins so.", _TEXT_TEST, (2, 2), ("startswith",)),
-    Function("ends_with", "ends_with(s, part)", "Whether the text ends so.", _TEXT_TEST, (2, 2), ("endswith",)),
+    Function(
+        "starts_with",
+        "starts_with(s, part)",
+        "Whether the text begins so.",
+        _TEXT_TEST,
+        (2, 2),
+        ("startswith",),
+    ),
+    Function(
+        "ends_with", "ends_with(s, part)", "Whether the text ends so.", _TEXT_TEST, (2, 2), ("endswith",)
+    ),
     Function("contains", "contains(s, part)", "Whether the part occurs in the text.", _TEXT_TEST, (2, 2)),
     Function(
         "regexp_replace",
@@ -106,11 +169,27 @@ STRINGS: tuple[Function, ...] = (
         (2, 3),
         fallible=True,
     ),
-    Function("ascii", "ascii(s)", "The code of the first character; 0 for an empty text.", _TEXT_TO_INT, (1, 1)),
-    Function("chr", "chr(n)", "The character of code n modulo 256; empty below zero.", fixed(BIGINT, result=STRING), (1, 1), ("char",)),
+    Function(
+        "ascii", "ascii(s)", "The code of the first character; 0 for an empty text.", _TEXT_TO_INT, (1, 1)
+    ),
+    Function(
+        "chr",
+        "chr(n)",
+        "The character of code n modulo 256; empty below zero.",
+        fixed(BIGINT, result=STRING),
+        (1, 1),
+        ("char",),
+    ),
     Function("md5", "md5(s)", "MD5 digest in hexadecimal.", _TEXT, (1, 1)),
     Function("sha1", "sha1(s)", "SHA-1 digest in hexadecimal.", _TEXT, (1, 1), ("sha",)),
-    Function("sha2", "sha2(s, bits)", "SHA-2 digest in hexadecimal; bits is 224, 256 (or 0), 384 or 512.", _TEXT_AND_NUMBER, (2, 2), nullable=True),
+    Function(
+        "sha2",
+        "sha2(s, bits)",
+        "SHA-2 digest in hexadecimal; bits is 224, 256 (or 0), 384 or 512.",
+        _TEXT_AND_NUMBER,
+        (2, 2),
+        nullable=True,
+    ),
 )
 
 
@@ -121,7 +200,10 @@ _FOUND = fixed(STRING, result=INT)
 def _formatted(operands: Sequence[Operand]) -> Typing:
     for position, operand in enumerate(operands[1:], 2):
         if not (is_numeric(operand.type) or isinstance(operand.type, String | Boolean)):
-            raise Mismatch(f"argument {position} is {operand.type}, wanted a text, number or BOOLEAN", "CAST it to STRING")
+            raise Mismatch(
+                f"argument {position} is {operand.type}, wanted a text, number or BOOLEAN",
+                "CAST it to STRING",
+            )
     return (wanted(operands[0], STRING, 1), *(operand.type for operand in operands[1:])), STRING
 
 
@@ -140,20 +222,38 @@ def _in_zone(operands: Sequence[Operand]) -> Typing:
 def _moment(result: DataType) -> Rule:
     def rule(operands: Sequence[Operand]) -> Typing:
         kind = operands[0].type
-        return (kind if is_timestamp(kind) else DATE if isinstance(kind, Null) else wanted(operands[0], TIMESTAMP, 1),), result
+        return (
+            kind
+            if is_timestamp(kind)
+            else DATE
+            if isinstance(kind, Null)
+            else wanted(operands[0], TIMESTAMP, 1),
+        ), result
 
     return rule
 
 
 def _months(operands: Sequence[Operand]) -> Typing:
-    kinds = tuple(o.type if is_timestamp(o.type) else wanted(o, TIMESTAMP, i) for i, o in enumerate(operands[:2], 1))
+    kinds = tuple(
+        o.type if is_timestamp(o.type) else wanted(o, TIMESTAMP, i) for i, o in enumerate(operands[:2], 1)
+    )
     return (*kinds, *(BOOLEAN for _ in operands[2:])), DOUBLE
 
 
 WORDS: tuple[Function, ...] = (
-    of("levenshtein", "levenshtein(a, b[, limit])", "How many letters must change; -1 beyond the limit.", fixed(STRING, STRING, INT, result=INT)),
+    of(
+        "levenshtein",
+        "levenshtein(a, b[, limit])",
+        "How many letters must change; -1 beyond the limit.",
+        fixed(STRING, STRING, INT, result=INT),
+    ),
     of("soundex", "soundex(s)", "The sound of a word in a letter and three digits.", _TEXT),
-    of("overlay", "overlay(s, by, start[, length])", "A piece of the text replaced.", fixed(STRING, STRING, INT, result=STRING)),
+    of(
+        "overlay",
+        "overlay(s, by, start[, length])",
+        "A piece of the text replaced.",
+        fixed(STRING, STRING, INT, result=STRING),
+    ),
     of(
         "substring_index",
         "substring_index(s, delimiter, n)",
@@ -167,7 +267,13 @@ WORDS: tuple[Function, ...] = (
         fixed(STRING, STRING, INT, result=STRING),
         nullable=True,
     ),
-    of("format_number", "format_number(x, d)", "The number with d digits and thousands apart.", _number_text, nullable=True),
+    of(
+        "format_number",
+        "format_number(x, d)",
+        "The number with d digits and thousands apart.",
+        _number_text,
+        nullable=True,
+    ),
     Function(
         "format_string",
         "format_string(format, a, ..)",
@@ -180,8 +286,21 @@ WORDS: tuple[Function, ...] = (
     ),
     of("find_in_set", "find_in_set(s, list)", "The place of the text in a list with commas, from 1.", _FOUND),
     of("regexp_count", "regexp_count(s, pattern)", "How often the pattern matches.", _FOUND, fallible=True),
-    of("regexp_substr", "regexp_substr(s, pattern)", "The first match; NULL where there is none.", _TEXT, fallible=True, nullable=True),
-    of("regexp_instr", "regexp_instr(s, pattern)", "Where the first match begins, from 1; 0 where there is none.", _FOUND, fallible=True),
+    of(
+        "regexp_substr",
+        "regexp_substr(s, pattern)",
+        "The first match; NULL where there is none.",
+        _TEXT,
+        fallible=True,
+        nullable=True,
+    ),
+    of(
+        "regexp_instr",
+        "regexp_instr(s, pattern)",
+        "Where the first match begins, from 1; 0 where there is none.",
+        _FOUND,
+        fallible=True,
+    ),
     of(
         "regexp_extract_all",
         "regexp_extract_all(s, pattern[, group])",
@@ -207,12 +326,24 @@ NUMBERS: tuple[Function, ...] = (
     _double("sec", "sec(x)", "Secant of an angle in radians."),
     _double("csc", "csc(x)", "Cosecant of an angle in radians."),
     _double("expm1", "expm1(x)", "exp(x) - 1, exact near 0."),
-    of("log1p", "log1p(x)", "ln(1 + x), exact near 0; NULL at and below -1.", fixed(DOUBLE, result=DOUBLE), nullable=True),
+    of(
+        "log1p",
+        "log1p(x)",
+        "ln(1 + x), exact near 0; NULL at and below -1.",
+        fixed(DOUBLE, result=DOUBLE),
+        nullable=True,
+    ),
     _double("hypot", "hypot(x, y)", "Length of the vector (x, y)."),
     _double("rint", "rint(x)", "x without fraction, halves to even."),
     _double("nanvl", "nanvl(x, y)", "x, or y where x is NaN."),
     Function("e", "e()", "2.718281828459045.", fixed(DOUBLE, result=DOUBLE), (0, 0), nullable=False),
-    of("factorial", "factorial(n)", "1 * 2 * .. * n; NULL below 0 and above 20.", fixed(INT, result=BIGINT), nullable=True),
+    of(
+        "factorial",
+        "factorial(n)",
+        "1 * 2 * .. * n; NULL below 0 and above 20.",
+        fixed(INT, result=BIGINT),
+        nullable=True,
+    ),
     of(
         "width_bucket",
         "width_bucket(x, low, high, n)",
@@ -223,13 +354,36 @@ NUMBERS: tuple[Function, ...] = (
 )
 
 DAYS: tuple[Function, ...] = (
-    of("next_day", "next_day(d, name)", "The first day of that name after d.", fixed(DATE, STRING, result=DATE), fallible=True),
+    of(
+        "next_day",
+        "next_day(d, name)",
+        "The first day of that name after d.",
+        fixed(DATE, STRING, result=DATE),
+        fallible=True,
+    ),
     of("dayname", "dayname(t)", "The day of the week: Mon, Tue, ..", _moment(STRING)),
     of("monthname", "monthname(t)", "The month: Jan, Feb, ..", _moment(STRING)),
     of("exact_second", "extract(second FROM t)", "The second with its fraction.", _moment(Decimal(8, 6))),
-    of("months_between", "months_between(a, b[, rounded])", "Months from b to a; days count as parts of 31.", _months),
-    of("from_utc_timestamp", "from_utc_timestamp(t, zone)", "The wall clock of a zone when that of UTC shows t.", _in_zone, fallible=True),
-    of("to_utc_timestamp", "to_utc_timestamp(t, zone)", "The wall clock of UTC when that of a zone shows t.", _in_zone, fallible=True),
+    of(
+        "months_between",
+        "months_between(a, b[, rounded])",
+        "Months from b to a; days count as parts of 31.",
+        _months,
+    ),
+    of(
+        "from_utc_timestamp",
+        "from_utc_timestamp(t, zone)",
+        "The wall clock of a zone when that of UTC shows t.",
+        _in_zone,
+        fallible=True,
+    ),
+    of(
+        "to_utc_timestamp",
+        "to_utc_timestamp(t, zone)",
+        "The wall clock of UTC when that of a zone shows t.",
+        _in_zone,
+        fallible=True,
+    ),
     of(
         "convert_timezone",
         "convert_timezone(source, target, t)",

@@ -29,7 +29,9 @@ TableRule = Callable[[Sequence[Operand]], TableTyping]
 
 @dataclass(frozen=True)
 class TableFunction:
-    """A function of the registry that gives rows. ``runs`` is the name of what computes it; ``outer``: a row it gives nothing for is kept."""
+    """A function of the registry that gives rows. ``runs`` is the name of what computes it; ``outer``: a
+    row it gives nothing for is kept.
+    """
 
     name: str
     usage: str
@@ -70,7 +72,11 @@ def _fields(operands: Sequence[Operand]) -> TableTyping:
 def _unnested(operands: Sequence[Operand]) -> TableTyping:
     """Rows as their fields, other elements as one column, a map as two."""
     kind = operands[0].type
-    return _fields(operands) if isinstance(kind, Array) and isinstance(kind.element, Row) else _elements(operands)
+    return (
+        _fields(operands)
+        if isinstance(kind, Array) and isinstance(kind.element, Row)
+        else _elements(operands)
+    )
 
 
 def _numbered(operands: Sequence[Operand]) -> TableTyping:
@@ -83,7 +89,10 @@ def _stacked(operands: Sequence[Operand]) -> TableTyping:
     rows = operands[0].value
     values = operands[1:]
     if not operands[0].constant or not isinstance(rows, int) or rows < 1:
-        raise Mismatch("the number of rows is no constant above zero", "write stack(2, a, b, c, d) for two rows of two columns")
+        raise Mismatch(
+            "the number of rows is no constant above zero",
+            "write stack(2, a, b, c, d) for two rows of two columns",
+        )
     width = -(-len(values) // rows)
     columns = []
     for place in range(width):
@@ -97,7 +106,12 @@ def _stacked(operands: Sequence[Operand]) -> TableTyping:
 def _tuple(operands: Sequence[Operand]) -> TableTyping:
     """``json_tuple(text, 'a', ..)``: a text for each field, in one row."""
     for operand in operands[1:]:
-        if not operand.constant or not isinstance(operand.value, str) or "'" in operand.value or not operand.value:
+        if (
+            not operand.constant
+            or not isinstance(operand.value, str)
+            or "'" in operand.value
+            or not operand.value
+        ):
             raise Mismatch("a field's name is no plain constant text", "write json_tuple(text, 'a', 'b')")
     wanted(operands[0], STRING, 1)
     return (STRING,) * len(operands), tuple(Field(f"c{i}", STRING) for i in range(len(operands) - 1))
@@ -121,15 +135,67 @@ def _range(operands: Sequence[Operand]) -> TableTyping:
 
 
 TABLE_FUNCTIONS: tuple[TableFunction, ...] = (
-    TableFunction("unnest", "UNNEST(x)", "The elements of an array (rows as their fields), the entries of a map.", _unnested, (1, 1), "unnest"),
-    TableFunction("explode", "explode(x)", "The elements of an array as col, the entries of a map as key, value.", _elements, (1, 1), "explode"),
-    TableFunction("explode_outer", "explode_outer(x)", "explode; one row of NULLs where there is none.", _elements, (1, 1), "explode", outer=True),
-    TableFunction("posexplode", "posexplode(x)", "explode with the position from 0 as pos before it.", _numbered, (1, 1), "posexplode"),
-    TableFunction("posexplode_outer", "posexplode_outer(x)", "posexplode; NULLs where there is none.", _numbered, (1, 1), "posexplode", outer=True),
+    TableFunction(
+        "unnest",
+        "UNNEST(x)",
+        "The elements of an array (rows as their fields), the entries of a map.",
+        _unnested,
+        (1, 1),
+        "unnest",
+    ),
+    TableFunction(
+        "explode",
+        "explode(x)",
+        "The elements of an array as col, the entries of a map as key, value.",
+        _elements,
+        (1, 1),
+        "explode",
+    ),
+    TableFunction(
+        "explode_outer",
+        "explode_outer(x)",
+        "explode; one row of NULLs where there is none.",
+        _elements,
+        (1, 1),
+        "explode",
+        outer=True,
+    ),
+    TableFunction(
+        "posexplode",
+        "posexplode(x)",
+        "explode with the position from 0 as pos before it.",
+        _numbered,
+        (1, 1),
+        "posexplode",
+    ),
+    TableFunction(
+        "posexplode_outer",
+        "posexplode_outer(x)",
+        "posexplode; NULLs where there is none.",
+        _numbered,
+        (1, 1),
+        "posexplode",
+        outer=True,
+    ),
     TableFunction("inline", "inline(x)", "The rows of an array as columns.", _fields, (1, 1), "unnest"),
-    TableFunction("inline_outer", "inline_outer(x)", "inline; one row of NULLs where there is none.", _fields, (1, 1), "unnest", outer=True),
+    TableFunction(
+        "inline_outer",
+        "inline_outer(x)",
+        "inline; one row of NULLs where there is none.",
+        _fields,
+        (1, 1),
+        "unnest",
+        outer=True,
+    ),
     TableFunction("stack", "stack(n, a, b, ..)", "The values in n rows.", _stacked, (2, None), "stack"),
-    TableFunction("json_tuple", "json_tuple(s, 'a', ..)", "Fields of a JSON object as texts c0, c1, ..", _tuple, (2, None), "stack"),
+    TableFunction(
+        "json_tuple",
+        "json_tuple(s, 'a', ..)",
+        "Fields of a JSON object as texts c0, c1, ..",
+        _tuple,
+        (2, None),
+        "stack",
+    ),
     TableFunction(
         "generate_series",
         "generate_series(first, last[, step])",
@@ -138,7 +204,14 @@ TABLE_FUNCTIONS: tuple[TableFunction, ...] = (
         (2, 3),
         "series",
     ),
-    TableFunction("range", "range([first, ]end[, step])", "The numbers from first (0) up to and without end as id.", _range, (1, 3), "range"),
+    TableFunction(
+        "range",
+        "range([first, ]end[, step])",
+        "The numbers from first (0) up to and without end as id.",
+        _range,
+        (1, 3),
+        "range",
+    ),
 )
 
 _BY_NAME = {function.name: function for function in TABLE_FUNCTIONS}
@@ -154,14 +227,20 @@ def is_table_function(name: str) -> bool:
     return name.lower() in _BY_NAME
 
 
-def resolve_table(name: str, operands: Sequence[Operand], span: Span | None, others: Sequence[str] = ()) -> TableSignature:
-    """Return the signature of a call; raise SQL-1101 for an unknown name (``others`` are names nearby), SQL-1102 and SQL-1103 for arguments."""
+def resolve_table(
+    name: str, operands: Sequence[Operand], span: Span | None, others: Sequence[str] = ()
+) -> TableSignature:
+    """Return the signature of a call; raise SQL-1101 for an unknown name (``others`` are names nearby),
+    SQL-1102 and SQL-1103 for arguments.
+    """
     function = _BY_NAME.get(name.lower())
     if function is None:
         known = [*table_function_names(), *others]
         hint = did_you_mean(name.lower(), known) or did_you_mean(name.upper(), known)
         hint = hint or f"the table functions are {', '.join(known)}"
-        raise PenstockError("SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883")
+        raise PenstockError(
+            "SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883"
+        )
     least, most = function.arity
     if len(operands) < least or (most is not None and len(operands) > most):
         message = f"{function.name} does not take {len(operands)} argument{'s' if len(operands) != 1 else ''}"
@@ -170,5 +249,7 @@ def resolve_table(name: str, operands: Sequence[Operand], span: Span | None, oth
         kinds, columns = function.rule(operands)
     except Mismatch as refusal:
         hint = refusal.hint or f"usage: {function.usage}"
-        raise PenstockError("SQL-1103", f"{function.name}: {refusal.message}", span=span, hint=hint, sqlstate="42804") from None
+        raise PenstockError(
+            "SQL-1103", f"{function.name}: {refusal.message}", span=span, hint=hint, sqlstate="42804"
+        ) from None
     return TableSignature(function, kinds, columns)

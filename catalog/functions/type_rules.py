@@ -69,8 +69,9 @@ Rule = Callable[[Sequence[Operand]], Typing]
 class Function:
     """A function of the registry.
 
-    ``usage`` shows a call; ``arity`` is (least, most), most None without end; ``nullable`` None means "NULL when an argument is"; ``fallible``
-    says that it can raise on some values. Of aggregates: ``distinct`` and ``ordered`` say whether DISTINCT and ORDER BY may stand inside.
+    ``usage`` shows a call; ``arity`` is (least, most), most None without end; ``nullable`` None means "NULL
+    when an argument is"; ``fallible`` says that it can raise on some values. Of aggregates: ``distinct`` and
+    ``ordered`` say whether DISTINCT and ORDER BY may stand inside.
     """
 
     name: str
@@ -89,16 +90,23 @@ class Function:
 def wanted(operand: Operand, kind: DataType, position: int) -> DataType:
     """Return ``kind`` if the operand goes there by itself, else refuse."""
     if not implicit_cast(operand.type, kind):
-        raise Mismatch(f"argument {position} is {operand.type}, wanted {kind}", f"write CAST(.. AS {kind}) if that is meant")
+        raise Mismatch(
+            f"argument {position} is {operand.type}, wanted {kind}",
+            f"write CAST(.. AS {kind}) if that is meant",
+        )
     return kind
 
 
 def fixed(*kinds: DataType, result: DataType) -> Rule:
-    """Return the rule of a function with these parameter types; the last repeats, fewer arguments are fine (arity guards)."""
+    """Return the rule of a function with these parameter types; the last repeats, fewer arguments are fine
+    (arity guards).
+    """
 
     def rule(operands: Sequence[Operand]) -> Typing:
         padded = kinds + kinds[-1:] * (len(operands) - len(kinds))
-        return tuple(wanted(o, kind, i) for i, (o, kind) in enumerate(zip(operands, padded, strict=False), 1)), result
+        return tuple(
+            wanted(o, kind, i) for i, (o, kind) in enumerate(zip(operands, padded, strict=False), 1)
+        ), result
 
     return rule
 
@@ -130,7 +138,9 @@ def comparison(operands: Sequence[Operand]) -> Typing:
     left, right = (o.type for o in operands)
     kind = common_type(*_fitted(operands))
     if kind is None:
-        raise Mismatch(f"{left} and {right} cannot be compared", f"CAST one side, for instance CAST(.. AS {left})")
+        raise Mismatch(
+            f"{left} and {right} cannot be compared", f"CAST one side, for instance CAST(.. AS {left})"
+        )
     if not is_orderable(kind):
         raise Mismatch(f"{kind} values cannot be compared")
     return (kind, kind), BOOLEAN
@@ -146,13 +156,22 @@ def logic(operands: Sequence[Operand]) -> Typing:
     """BOOLEAN in, BOOLEAN out; strings and numbers are no conditions."""
     for position, operand in enumerate(operands, 1):
         if not isinstance(operand.type, Boolean | Null):
-            raise Mismatch(f"argument {position} is {operand.type}, wanted BOOLEAN", "compare it with something")
+            raise Mismatch(
+                f"argument {position} is {operand.type}, wanted BOOLEAN", "compare it with something"
+            )
     return (BOOLEAN,) * len(operands), BOOLEAN
 
 
 def _literal_decimal(operand: Operand, other: Operand) -> DataType:
-    """An integer constant beside a decimal counts with its own digits only: ``price * 2`` widens by one digit, not by ten."""
-    if operand.constant and isinstance(other.type, Decimal) and is_integer(operand.type) and isinstance(operand.value, int):
+    """An integer constant beside a decimal counts with its own digits only: ``price * 2`` widens by one
+    digit, not by ten.
+    """
+    if (
+        operand.constant
+        and isinstance(other.type, Decimal)
+        and is_integer(operand.type)
+        and isinstance(operand.value, int)
+    ):
         return Decimal(max(1, len(str(abs(operand.value)))), 0)
     return operand.type
 
@@ -163,7 +182,9 @@ def _fitted(operands: Sequence[Operand]) -> tuple[DataType, DataType]:
 
 
 def _numbers(operands: Sequence[Operand], sign: str) -> tuple[DataType, DataType]:
-    """The operand types with strings turned into numbers as their neighbour says; refuse what is no number."""
+    """The operand types with strings turned into numbers as their neighbour says; refuse what is no
+    number.
+    """
     left, right = _fitted(operands)
     if isinstance(left, Null) and isinstance(right, Null):
         left = right = DOUBLE
@@ -172,7 +193,10 @@ def _numbers(operands: Sequence[Operand], sign: str) -> tuple[DataType, DataType
     if isinstance(right, String | Null) and is_numeric(left):
         right = _read_as(left, right)
     if not is_numeric(left) or not is_numeric(right):
-        raise Mismatch(f"{operands[0].type} {sign} {operands[1].type} is not defined", "CAST the operands to numbers or intervals")
+        raise Mismatch(
+            f"{operands[0].type} {sign} {operands[1].type} is not defined",
+            "CAST the operands to numbers or intervals",
+        )
     return left, right
 
 
@@ -199,7 +223,9 @@ def arithmetic(operator: str, sign: str) -> Rule:
 
 
 def add(operands: Sequence[Operand]) -> Typing:
-    """Numbers; a date or timestamp with an interval in either order; DATE + n days; two intervals of one kind."""
+    """Numbers; a date or timestamp with an interval in either order; DATE + n days; two intervals of one
+    kind.
+    """
     left, right = operands
     if is_interval(left.type) and not is_interval(right.type) and not is_numeric(right.type):
         (second, first), result = _shifted(right, left, "+")
@@ -219,7 +245,12 @@ def subtract(operands: Sequence[Operand]) -> Typing:
 
 
 def _temporal(left: Operand, right: Operand) -> bool:
-    return is_interval(left.type) or is_interval(right.type) or isinstance(left.type, Date) or isinstance(right.type, Date)
+    return (
+        is_interval(left.type)
+        or is_interval(right.type)
+        or isinstance(left.type, Date)
+        or isinstance(right.type, Date)
+    )
 
 
 def _shifted(left: Operand, right: Operand, sign: str) -> Typing:
@@ -241,7 +272,10 @@ def _shifted(left: Operand, right: Operand, sign: str) -> Typing:
         return (DATE, INT), DATE
     if isinstance(kind, Date) and isinstance(by, Null):
         return (DATE, INT), DATE
-    raise Mismatch(f"{left.type} {sign} {right.type} is not defined", "intervals go with DATE, TIMESTAMP and intervals of their own kind")
+    raise Mismatch(
+        f"{left.type} {sign} {right.type} is not defined",
+        "intervals go with DATE, TIMESTAMP and intervals of their own kind",
+    )
 
 
 def _whole_days(operand: Operand) -> bool:
@@ -284,7 +318,10 @@ def integral_divide(operands: Sequence[Operand]) -> Typing:
             return (a, b), BIGINT
     if is_integer(left) and is_integer(right):
         return (BIGINT, BIGINT), BIGINT
-    raise Mismatch(f"{operands[0].type} DIV {operands[1].type} is not defined", "DIV divides integers and decimals; write / for floats")
+    raise Mismatch(
+        f"{operands[0].type} DIV {operands[1].type} is not defined",
+        "DIV divides integers and decimals; write / for floats",
+    )
 
 
 def signed(operands: Sequence[Operand]) -> Typing:
@@ -369,7 +406,9 @@ def nullif(operands: Sequence[Operand]) -> Typing:
 
 
 def moment(operands: Sequence[Operand]) -> DataType:
-    """Return the timestamp type of a first argument that is a point in time; dates and strings become TIMESTAMP."""
+    """Return the timestamp type of a first argument that is a point in time; dates and strings become
+    TIMESTAMP.
+    """
     kind = operands[0].type
     return kind if is_timestamp(kind) else wanted(operands[0], TIMESTAMP, 1)
 

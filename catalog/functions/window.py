@@ -7,7 +7,9 @@ from penstock.catalog.frozen_dataclass import dataclass
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """A function of the rows around a row. Aggregates stand with OVER too and are declared with the aggregates."""
+    """A function of the rows around a row. Aggregates stand with OVER too and are declared with the
+    aggregates.
+    """
 
     name: str
     usage: str
@@ -15,11 +17,25 @@ class WindowFunction:
 
 
 WINDOW_FUNCTIONS = (
-    WindowFunction("row_number", "row_number()", "The number of the row in its partition, from 1; ties are told apart by all columns."),
-    WindowFunction("rank", "rank()", "One more than the rows that come before; rows equal in the order have one rank."),
+    WindowFunction(
+        "row_number",
+        "row_number()",
+        "The number of the row in its partition, from 1; ties are told apart by all columns.",
+    ),
+    WindowFunction(
+        "rank", "rank()", "One more than the rows that come before; rows equal in the order have one rank."
+    ),
     WindowFunction("dense_rank", "dense_rank()", "One more than the different ranks that come before."),
-    WindowFunction("lag", "lag(x[, n[, default]])", "x of the row n rows before (1 unless said), the default where there is none."),
-    WindowFunction("lead", "lead(x[, n[, default]])", "x of the row n rows after (1 unless said), the default where there is none."),
+    WindowFunction(
+        "lag",
+        "lag(x[, n[, default]])",
+        "x of the row n rows before (1 unless said), the default where there is none.",
+    ),
+    WindowFunction(
+        "lead",
+        "lead(x[, n[, default]])",
+        "x of the row n rows after (1 unless said), the default where there is none.",
+    ),
     WindowFunction("first_value", "first_value(x)", "x of the first row of the frame."),
     WindowFunction("last_value", "last_value(x)", "x of the last row of the frame."),
 )

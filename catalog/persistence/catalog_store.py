@@ -22,14 +22,18 @@ FORMAT = 1
 
 
 class CatalogStore:
-    """One file ``catalog.json`` in a directory; the session runs its statements to fill a catalog. Temporary tables and views are not kept."""
+    """One file ``catalog.json`` in a directory; the session runs its statements to fill a catalog.
+    Temporary tables and views are not kept.
+    """
 
     def __init__(self, directory: Path, catalog: str = DEFAULT_CATALOG) -> None:
         self.catalog = catalog
         self.path = directory / "catalog.json"
 
     def load(self) -> list[str]:
-        """Return the stored statements in the order they must be run; none when there is no file; raise SQL-1320 for a file that is no catalog."""
+        """Return the stored statements in the order they must be run; none when there is no file; raise
+        SQL-1320 for a file that is no catalog.
+        """
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -43,18 +47,24 @@ class CatalogStore:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise self._unreadable(f"it is not of format {FORMAT}")
         statements = content.get("statements")
-        if not isinstance(statements, list) or not all(isinstance(statement, str) for statement in statements):
+        if not isinstance(statements, list) or not all(
+            isinstance(statement, str) for statement in statements
+        ):
             raise self._unreadable("it holds no list of statements")
         return statements
 
     def save(self, catalog: Catalog) -> None:
-        """Write the permanent tables and views, whole or not at all: a new file beside the old one, synced, then renamed over it."""
+        """Write the permanent tables and views, whole or not at all: a new file beside the old one,
+        synced, then renamed over it.
+        """
         statements = self._statements(catalog)
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
         fresh = self.path.with_suffix(".json.new")
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            with os.fdopen(
+                os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+            ) as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
@@ -66,16 +76,27 @@ class CatalogStore:
                 os.close(directory)
         except OSError as error:
             message = f"the catalog cannot be written to {self.path}"
-            raise PenstockError("SQL-1321", message, detail=str(error), kind=Kind.EXTERNAL, sqlstate="58030") from error
+            raise PenstockError(
+                "SQL-1321", message, detail=str(error), kind=Kind.EXTERNAL, sqlstate="58030"
+            ) from error
 
     def _statements(self, catalog: Catalog) -> list[str]:
         """The statements that make the catalog again when names are looked for in its default database."""
         databases = catalog.databases
-        statements = [f"CREATE DATABASE {quoted_name(name)}" for name in databases.by_catalog[self.catalog] if name != DEFAULT_DATABASE]
+        statements = [
+            f"CREATE DATABASE {quoted_name(name)}"
+            for name in databases.by_catalog[self.catalog]
+            if name != DEFAULT_DATABASE
+        ]
         if self.catalog == DEFAULT_CATALOG:
             others = [name for name in databases.by_catalog if name != DEFAULT_CATALOG]
-            statements = [f"CREATE CATALOG {quoted_name(name)} WITH ({_options(databases.options[name])})" for name in others] + statements
-            statements += [function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary]
+            statements = [
+                f"CREATE CATALOG {quoted_name(name)} WITH ({_options(databases.options[name])})"
+                for name in others
+            ] + statements
+            statements += [
+                function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary
+            ]
         used = Place(self.catalog)
         for relation in catalog.permanent():
             place = place_of(relation.name)
@@ -86,13 +107,23 @@ class CatalogStore:
                 statements.append(f"USE {self._written(wanted)}")
                 used = wanted
             bare = relation.name.rpartition(".")[2]
-            where = "" if wanted == place else f"{place.database}." if wanted.catalog == self.catalog else f"{place}."
+            where = (
+                ""
+                if wanted == place
+                else f"{place.database}."
+                if wanted.catalog == self.catalog
+                else f"{place}."
+            )
             statements.append(create_statement(replace(relation, name=where + bare), redact=False))
         return statements
 
     def _written(self, place: Place) -> str:
         inside = place.catalog == self.catalog
-        return quoted_name(place.database) if inside else f"{quoted_name(place.catalog)}.{quoted_name(place.database)}"
+        return (
+            quoted_name(place.database)
+            if inside
+            else f"{quoted_name(place.catalog)}.{quoted_name(place.database)}"
+        )
 
     def _unreadable(self, why: str) -> PenstockError:
         message = f"the catalog file {self.path} cannot be read"

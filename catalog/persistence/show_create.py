@@ -9,8 +9,14 @@ from penstock.catalog.types import Array, DataType, Map, Row
 
 
 def create_statement(relation: Table | View, *, redact: bool = True) -> str:
-    """Return CREATE TABLE or CREATE VIEW for a relation; secrets among its options are ``******`` unless ``redact`` is off (for the store)."""
-    return _view_text(relation) if isinstance(relation, View | MaterializedView) else _table_text(relation, redact)
+    """Return CREATE TABLE or CREATE VIEW for a relation; secrets among its options are ``******`` unless
+    ``redact`` is off (for the store).
+    """
+    return (
+        _view_text(relation)
+        if isinstance(relation, View | MaterializedView)
+        else _table_text(relation, redact)
+    )
 
 
 def function_statement(entry: FunctionEntry) -> str:
@@ -42,7 +48,9 @@ def type_text(kind: DataType) -> str:
         case Map(key, value):
             return f"MAP<{type_text(key)}, {type_text(value)}>"
         case Row(fields):
-            return "ROW<" + ", ".join(f"{quoted_name(name)} {type_text(field)}" for name, field in fields) + ">"
+            return (
+                "ROW<" + ", ".join(f"{quoted_name(name)} {type_text(field)}" for name, field in fields) + ">"
+            )
     return str(kind)
 
 

@@ -13,18 +13,27 @@ _SOME = 0.1
 
 
 def bottleneck(tasks: Sequence[TaskFigures], *, running: bool) -> str:
-    """Return a sentence naming the slowest task: by the last seconds while the job runs, by all its time when it has ended."""
+    """Return a sentence naming the slowest task: by the last seconds while the job runs, by all its time
+    when it has ended.
+    """
     if not tasks:
         return "slowest: no task runs"
     shares = {id(task): _shares(task, running=running) for task in tasks}
-    stuck = [task for task in tasks if task.operators[-1].name.startswith("sink ") and shares[id(task)][1] >= _MUCH]
+    stuck = [
+        task for task in tasks if task.operators[-1].name.startswith("sink ") and shares[id(task)][1] >= _MUCH
+    ]
     if stuck:
         slowest = max(stuck, key=lambda task: shares[id(task)][1])
-        return f"slowest: {slowest.operators[-1].name}, which takes no more rows {shares[id(slowest)][1]:.0%} of the time: the sink is the bottleneck"
+        return (
+            f"slowest: {slowest.operators[-1].name}, which takes no more rows "
+            f"{shares[id(slowest)][1]:.0%} of the time: the sink is the bottleneck"
+        )
     slowest = max(tasks, key=lambda task: shares[id(task)][0])
     busy = shares[id(slowest)][0]
     if busy < _MUCH:
-        return f"slowest: nothing is, no task is busy more than {busy:.0%} of the time: the sources set the pace"
+        return (
+            f"slowest: nothing is, no task is busy more than {busy:.0%} of the time: the sources set the pace"
+        )
     waiting = sorted({task.name for task in tasks if shares[id(task)][1] >= _SOME})
     behind = f"; {', '.join(waiting)} wait{'s' if len(waiting) == 1 else ''} for room" if waiting else ""
     return f"slowest: task {slowest.subtask} of {slowest.name}, busy {busy:.0%} of the time{behind}"

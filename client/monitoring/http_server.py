@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 LIMITS = AdmissionLimits(strangers=64, hello_ms=10_000.0)
-"""Of readers, who stay strangers until they have their page: how many at a time, and how long each may take for its request and the answer."""
+"""Of readers, who stay strangers until they have their page: how many at a time, and how long each may
+take for its request and the answer.
+"""
 REQUEST_BYTES = 8192
 
 
 class MetricsServer:
-    """Serves the metrics of the jobs ``jobs`` gives. Port 0 takes any that is free. CLI-6031 when the port cannot be had."""
+    """Serves the metrics of the jobs ``jobs`` gives. Port 0 takes any that is free. CLI-6031 when the port
+    cannot be had.
+    """
 
     def __init__(self, jobs: Callable[[], Sequence[Job]], port: int, clock: Clock | None = None) -> None:
         def page() -> str:
@@ -40,9 +44,16 @@ class MetricsServer:
         except OSError as error:
             message = f"port {port} of {HOST} cannot be had for metrics: {error.strerror}"
             hint = "choose another port; 0 turns the endpoint off"
-            raise PenstockError("CLI-6031", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58000") from error
+            raise PenstockError(
+                "CLI-6031", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58000"
+            ) from error
         self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="penstock-metrics", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": 0.05},
+            name="penstock-metrics",
+            daemon=True,
+        )
         self._thread.start()
 
     @property
@@ -58,7 +69,9 @@ class MetricsServer:
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers each connection in a thread of its own; those that ask slowly, or too many at once, are hung up on."""
+    """Answers each connection in a thread of its own; those that ask slowly, or too many at once, are hung
+    up on.
+    """
 
     daemon_threads = True
 
@@ -105,7 +118,9 @@ class _Request(io.RawIOBase):
 
     def readline(self, size: int | None = -1, /) -> bytes:
         """Return the next line."""
-        line: bytes = self._stream.readline(min(self._left, size) if size is not None and size >= 0 else self._left)
+        line: bytes = self._stream.readline(
+            min(self._left, size) if size is not None and size >= 0 else self._left
+        )
         self._left -= len(line)
         return line
 

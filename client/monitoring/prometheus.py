@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator
 from penstock.engine.job.metric_registry import Metric, MetricKind, declaration
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_UNIT_WORDS = {"ms": ("seconds", 1e-3), "us": ("seconds", 1e-6), "bytes": ("bytes", 1.0), "permille": ("ratio", 1e-3), "ms/s": ("ratio", 1e-3)}
+_UNIT_WORDS = {
+    "ms": ("seconds", 1e-3),
+    "us": ("seconds", 1e-6),
+    "bytes": ("bytes", 1.0),
+    "permille": ("ratio", 1e-3),
+    "ms/s": ("ratio", 1e-3),
+}
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
@@ -20,7 +26,9 @@ def exposition(metrics: Iterable[Metric]) -> str:
 
 
 def prometheus_name(metric: Metric) -> str:
-    """Return ``penstock_<scope>_<name>`` with the base unit it is given in, and ``_total`` for counters, as is the custom."""
+    """Return ``penstock_<scope>_<name>`` with the base unit it is given in, and ``_total`` for counters,
+    as is the custom.
+    """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", metric.name).lower()
     words = re.sub(r"_ms(_per_second)?$", "", re.sub(r"[^a-z0-9_]", "_", words))
     unit = _UNIT_WORDS.get(declaration(metric.name).unit, ("", 1.0))[0]
@@ -40,7 +48,11 @@ def _family(name: str, metrics: list[Metric]) -> Iterator[str]:
 def _labels(metric: Metric) -> str:
     labels = {"job": metric.job}
     if metric.subtask is not None:
-        labels |= {"operator": metric.operator, "operator_id": metric.operator_id, "subtask": str(metric.subtask)}
+        labels |= {
+            "operator": metric.operator,
+            "operator_id": metric.operator_id,
+            "subtask": str(metric.subtask),
+        }
     if metric.source:
         labels["source"] = metric.source
     if metric.quantile and metric.quantile not in ("count", "sum"):

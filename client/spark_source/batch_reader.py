@@ -15,7 +15,9 @@ from penstock.client.spark_source.spark_schema import arrow_schema
 
 
 class CommittedReader(DataSourceReader):
-    """Reads the commits of a directory up to the newest there is when the query is planned, or those asked for."""
+    """Reads the commits of a directory up to the newest there is when the query is planned, or those asked
+    for.
+    """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
@@ -34,8 +36,8 @@ class CommittedReader(DataSourceReader):
 class PushingReader(CommittedReader):
     """Tests filters where the files are read.
 
-    Only where it is asked for: Spark 4.3 keeps what was pushed with the relation, and a second use of one DataFrame or view, in the same query or in
-    a later one, reads with the filters of the first.
+    Only where it is asked for: Spark 4.3 keeps what was pushed with the relation, and a second use of one
+    DataFrame or view, in the same query or in a later one, reads with the filters of the first.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:

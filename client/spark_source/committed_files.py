@@ -29,7 +29,9 @@ class FileToRead:
 
 
 class CommittedFiles:
-    """Reads the log of a directory. DAT-4622 where there is none, DAT-4623 for a format Spark's workers are not given."""
+    """Reads the log of a directory. DAT-4622 where there is none, DAT-4623 for a format Spark's workers
+    are not given.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -40,7 +42,10 @@ class CommittedFiles:
         last = self._log.last()
         if last < 0:
             message = f"there is no commit log in {self.root}"
-            hint = "path is the directory a penstock job writes a filesystem table to; without a log, read the files: spark.read.parquet(..)"
+            hint = (
+                "path is the directory a penstock job writes a filesystem table to; without a log, read "
+                "the files: spark.read.parquet(..)"
+            )
             raise PenstockError("DAT-4622", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704")
         return last
 
@@ -66,7 +71,9 @@ class CommittedFiles:
             raise PenstockError("DAT-4623", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="0A000")
         found = partition_values(file.path)
         values = ((name, found.get(name.lower(), "")) for name in kind.partitioned_by)
-        return FileToRead(str(self.root / file.path), kind.format, file.rows, file.length, file.crc32, tuple(values))
+        return FileToRead(
+            str(self.root / file.path), kind.format, file.rows, file.length, file.crc32, tuple(values)
+        )
 
 
 def _schema(commit: Commit) -> pa.Schema:

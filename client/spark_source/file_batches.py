@@ -1,4 +1,6 @@
-"""Rows of committed files as Arrow batches, with a filter and only the columns asked for; runs in Spark's workers."""
+"""Rows of committed files as Arrow batches, with a filter and only the columns asked for; runs in Spark's
+workers.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def _pieces(file: FileToRead) -> Iterator[tuple[FilePiece, int]]:
         yield FilePiece(file, (group,)), file.length // groups
 
 
-def batches(partition: InputPartition, schema: pa.Schema, predicate: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+def batches(
+    partition: InputPartition, schema: pa.Schema, predicate: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task that pass, in exactly a schema."""
     if partition.value is None:  # Spark asks for one task where there is nothing to read
         return
@@ -73,7 +77,9 @@ def batches(partition: InputPartition, schema: pa.Schema, predicate: pc.Expressi
                 yield as_spark_takes_it(batch, schema)
 
 
-def _scanned(piece: FilePiece, schema: pa.Schema, predicate: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+def _scanned(
+    piece: FilePiece, schema: pa.Schema, predicate: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
     file = piece.file
     _check_there(file)
     if file.format == "arrow" and file.crc32 is not None:
@@ -87,12 +93,21 @@ def _scanned(piece: FilePiece, schema: pa.Schema, predicate: pc.Expression | Non
         kind = whole.field(name).type
         value = pa.scalar(text, pa.string()).cast(kind)
         partition &= pc.field(name).is_null() if text is None else pc.field(name) == value
-    options = ds.ParquetFragmentScanOptions(page_checksum_verification=True) if file.format == "parquet" else None
+    options = (
+        ds.ParquetFragmentScanOptions(page_checksum_verification=True) if file.format == "parquet" else None
+    )
     kinds = {"parquet": ds.ParquetFileFormat, "arrow": ds.IpcFileFormat}
     more = {"row_groups": list(piece.row_groups)} if piece.row_groups is not None else {}
-    fragment = kinds[file.format]().make_fragment(file.path, pafs.LocalFileSystem(), partition_expression=partition, **more)
+    fragment = kinds[file.format]().make_fragment(
+        file.path, pafs.LocalFileSystem(), partition_expression=partition, **more
+    )
     yield from fragment.to_batches(
-        schema=whole, columns=schema.names, filter=predicate, batch_size=BATCH_ROWS, fragment_scan_options=options, use_threads=False
+        schema=whole,
+        columns=schema.names,
+        filter=predicate,
+        batch_size=BATCH_ROWS,
+        fragment_scan_options=options,
+        use_threads=False,
     )
 
 

@@ -40,7 +40,9 @@ class PinnedView:
 
 
 class ViewReader(DataSourceReader):
-    """Reads the rows of a view's state, each as often as it is there. The newest checkpoint is taken when the query is planned."""
+    """Reads the rows of a view's state, each as often as it is there. The newest checkpoint is taken when
+    the query is planned.
+    """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
@@ -62,9 +64,15 @@ def pinned_view(options: SourceOptions) -> PinnedView:
     """
     job = options.path / directory_name(f"materialized-view-{options.view}")
     if not job.is_dir():
-        views = sorted(path.name.removeprefix("materialized-view-") for path in options.path.glob("materialized-view-*"))
+        views = sorted(
+            path.name.removeprefix("materialized-view-") for path in options.path.glob("materialized-view-*")
+        )
         message = f"no job in {options.path} fills a materialized view {options.view}"
-        hint = f"there are {', '.join(views)}" if views else "path is what penstock was given as --state; views over finite tables keep no state"
+        hint = (
+            f"there are {', '.join(views)}"
+            if views
+            else "path is what penstock was given as --state; views over finite tables keep no state"
+        )
         raise PenstockError("DAT-4627", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704")
     reader = CheckpointReader(LocalStorage(job))
     for attempt in range(_TRIES):
@@ -78,7 +86,9 @@ def pinned_view(options: SourceOptions) -> PinnedView:
 
 
 def _pin(job: Path, manifest: Manifest) -> PinnedView:
-    """Link what a checkpoint needs into a directory of its own, the manifest last; links of an hour ago are removed."""
+    """Link what a checkpoint needs into a directory of its own, the manifest last; links of an hour ago
+    are removed.
+    """
     target = job / PINS / f"chk-{manifest.checkpoint_id}"
     name = f"chk-{manifest.checkpoint_id}.manifest.json"
     try:
@@ -89,11 +99,23 @@ def _pin(job: Path, manifest: Manifest) -> PinnedView:
                 _link(job / file, target / file)
         _tidy(target)
     except PermissionError as error:
-        message = f"the state of the view in {job} cannot be held while it is read: {job / PINS} cannot be written"
-        raise PenstockError("DAT-4628", message, hint="run Spark as a user who may write there", kind=Kind.EXTERNAL, sqlstate="42501") from error
+        message = (
+            f"the state of the view in {job} cannot be held while it is read: {job / PINS} cannot be written"
+        )
+        raise PenstockError(
+            "DAT-4628",
+            message,
+            hint="run Spark as a user who may write there",
+            kind=Kind.EXTERNAL,
+            sqlstate="42501",
+        ) from error
     pinned = PinnedView(target, manifest.checkpoint_id, pa.schema([]))
     state = _state(pinned)
-    fields = [] if state is None else [pa.field(column_name(field), field.type) for field in list(state.schema)[2:]]
+    fields = (
+        []
+        if state is None
+        else [pa.field(column_name(field), field.type) for field in list(state.schema)[2:]]
+    )
     return PinnedView(target, manifest.checkpoint_id, pa.schema(fields))
 
 
@@ -125,7 +147,9 @@ def _state(pinned: PinnedView) -> pa.Table | None:
 
 
 def _rows(pinned: PinnedView) -> pa.Table:
-    """Return the rows of a view. Parts of subtasks may take back one another's rows, so all are taken together."""
+    """Return the rows of a view. Parts of subtasks may take back one another's rows, so all are taken
+    together.
+    """
     state = _state(pinned)
     if state is None:
         return pinned.schema.empty_table()

@@ -51,17 +51,25 @@ def _condition(pushed: spark.Filter, schema: pa.Schema) -> Condition | None:
         return type(pushed).__name__, name, None
     if isinstance(pushed, spark.In):
         values = tuple(_literal(value, kind) for value in pushed.value)
-        return None if pa.types.is_floating(kind) or any(value is None for value in values) else ("In", name, values)
+        return (
+            None
+            if pa.types.is_floating(kind) or any(value is None for value in values)
+            else ("In", name, values)
+        )
     value = _literal(pushed.value, kind)  # type: ignore[attr-defined]
     known = (spark.EqualTo, spark.EqualNullSafe, *_COMPARISONS, *_TEXTS)
     return (type(pushed).__name__, name, value) if isinstance(pushed, known) and value is not None else None
 
 
 def _literal(value: Any, kind: pa.DataType) -> Any:
-    """Return a value that is certain to mean the same for Arrow, else ``None``. Times with a zone are left to Spark."""
+    """Return a value that is certain to mean the same for Arrow, else ``None``. Times with a zone are left
+    to Spark.
+    """
     if not isinstance(value, _VALUES) or pa.types.is_nested(kind):
         return None
-    if isinstance(value, dt.datetime) and (value.tzinfo is not None or not pa.types.is_timestamp(kind) or kind.tz is not None):
+    if isinstance(value, dt.datetime) and (
+        value.tzinfo is not None or not pa.types.is_timestamp(kind) or kind.tz is not None
+    ):
         return None
     try:
         return value if pa.scalar(value, kind).is_valid else None

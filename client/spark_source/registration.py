@@ -20,12 +20,17 @@ _PACKAGES = ("catalog", "planner", "engine", "client")
 def register_spark(spark: Any, *, ship: bool | None = None) -> None:
     """Let a Spark session read ``format("penstock")``.
 
-    ``ship``: send penstock's modules to the session's workers, where it is not installed; by default when the session is not of one machine, or its
-    workers run another Python than this. BND-5026 when that is of another version or has no pyarrow.
+    ``ship``: send penstock's modules to the session's workers, where it is not installed; by default when the
+    session is not of one machine, or its workers run another Python than this. BND-5026 when that is of
+    another version or has no pyarrow.
     """
     remote = not hasattr(spark, "_jsc")  # a session of Spark Connect has no context of its own
     if ship is None:
-        ship = remote or not spark.sparkContext.master.startswith("local[") or _is_another_python(spark.sparkContext.pythonExec)
+        ship = (
+            remote
+            or not spark.sparkContext.master.startswith("local[")
+            or _is_another_python(spark.sparkContext.pythonExec)
+        )
     if ship:
         archive = modules_archive(Path(tempfile.mkdtemp(prefix="penstock-modules-")))
         if remote:
@@ -39,8 +44,13 @@ def _is_another_python(program: str) -> bool:
     """Whether workers of this machine run another Python than this process; it is asked what it can do."""
     if program == sys.executable or shutil.which(program) is None:
         return False
-    question = "import sys; print('%d.%d' % sys.version_info[:2])\ntry:\n import pyarrow\nexcept ImportError:\n print('no pyarrow')"
-    said = subprocess.run([program, "-c", question], capture_output=True, text=True, check=False).stdout.split("\n")
+    question = (
+        "import sys; print('%d.%d' % sys.version_info[:2])\ntry:\n import pyarrow\nexcept "
+        "ImportError:\n print('no pyarrow')"
+    )
+    said = subprocess.run(
+        [program, "-c", question], capture_output=True, text=True, check=False
+    ).stdout.split("\n")
     if said[0] and said[0] != f"{sys.version_info.major}.{sys.version_info.minor}":
         raise other_python(said[0], f"the session's workers run {program}")
     if "no pyarrow" in said:

@@ -14,7 +14,9 @@ from penstock.client.spark_source.stream_reader import CommittedStream
 
 
 class PenstockSource(DataSource):
-    """Files that sinks have committed (option ``path``, a table's directory), or a materialized view as a checkpoint holds it (``view``)."""
+    """Files that sinks have committed (option ``path``, a table's directory), or a materialized view as a
+    checkpoint holds it (``view``).
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -34,7 +36,13 @@ class PenstockSource(DataSource):
     def streamReader(self, schema: StructType) -> CommittedStream:
         options = SourceOptions.parse(self.options, streaming=True)
         if options.view:
-            message = f"materialized view {options.view} is not read as a stream: a job keeps only its newest states"
-            hint = "INSERT the view's query INTO a filesystem table with 'changelog.mode' = 'retract', and stream that"
+            message = (
+                f"materialized view {options.view} is not read as a stream: a job keeps only its newest "
+                "states"
+            )
+            hint = (
+                "INSERT the view's query INTO a filesystem table with 'changelog.mode' = 'retract', and "
+                "stream that"
+            )
             raise PenstockError("DAT-4624", message, hint=hint, sqlstate="0A000")
         return CommittedStream(options, schema)

@@ -10,7 +10,16 @@ from urllib.parse import unquote, urlparse
 from penstock.catalog.errors import PenstockError
 from penstock.client.spark_source.committed_files import CommittedFiles
 
-_KNOWN = ("path", "view", "checkpoint", "columns", "startingCommit", "endingCommit", "maxRowsPerTrigger", "pushFilters")
+_KNOWN = (
+    "path",
+    "view",
+    "checkpoint",
+    "columns",
+    "startingCommit",
+    "endingCommit",
+    "maxRowsPerTrigger",
+    "pushFilters",
+)
 _ONLY_VIEWS, _ONLY_COMMITS, _ONLY_STREAMS, _ONLY_BATCH = (
     ("checkpoint",),
     ("startingCommit", "endingCommit"),
@@ -21,7 +30,9 @@ _ONLY_VIEWS, _ONLY_COMMITS, _ONLY_STREAMS, _ONLY_BATCH = (
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """Checked options. ``starting``: the first commit to read, -1 for only those to come; ``ending``: the last, None for the newest."""
+    """Checked options. ``starting``: the first commit to read, -1 for only those to come; ``ending``: the
+    last, None for the newest.
+    """
 
     path: Path
     view: str | None
@@ -45,7 +56,12 @@ class SourceOptions:
                 raise _refused(f"there is no option {key}", f"the options are {', '.join(_KNOWN)}")
         if not given.get("path"):
             message = "option path is missing"
-            raise PenstockError("DAT-4620", message, hint=".load('the directory of a table'), or of jobs' states with option view", sqlstate="42000")
+            raise PenstockError(
+                "DAT-4620",
+                message,
+                hint=".load('the directory of a table'), or of jobs' states with option view",
+                sqlstate="42000",
+            )
         view = given.get("view")
         kind = "a materialized view" if view else "a stream" if streaming else "a batch"
         never: tuple[str, ...] = (*_ONLY_COMMITS, *_ONLY_STREAMS, "pushFilters") if view else _ONLY_VIEWS
@@ -76,7 +92,10 @@ class SourceOptions:
 def _directory(text: str) -> Path:
     url = urlparse(text)
     if url.scheme not in ("", "file"):
-        raise _refused(f"{url.scheme}:// cannot be read", "give a directory that every worker of Spark can reach by its path")
+        raise _refused(
+            f"{url.scheme}:// cannot be read",
+            "give a directory that every worker of Spark can reach by its path",
+        )
     return Path(unquote(url.path) if url.scheme else text)
 
 

@@ -11,16 +11,25 @@ from penstock.catalog.errors import PenstockError
 
 
 def spark_schema(schema: pa.Schema, columns: tuple[str, ...] | None) -> StructType:
-    """Return columns, all or those named, as Spark has them. DAT-4625 for one that is not there, DAT-4626 for a type Spark has not."""
+    """Return columns, all or those named, as Spark has them. DAT-4625 for one that is not there, DAT-4626
+    for a type Spark has not.
+    """
     names = schema.names if columns is None else columns
     for name in names:
         if name not in schema.names:
-            raise PenstockError("DAT-4625", f"there is no column {name}", hint=f"there are {', '.join(schema.names)}", sqlstate="42703")
+            raise PenstockError(
+                "DAT-4625",
+                f"there is no column {name}",
+                hint=f"there are {', '.join(schema.names)}",
+                sqlstate="42703",
+            )
         try:
             from_arrow_schema(pa.schema([schema.field(name)]), prefer_timestamp_ntz=True)
         except PySparkTypeError as error:
             message = f"column {name} has type {schema.field(name).type}, which Spark has not"
-            raise PenstockError("DAT-4626", message, hint="cast it in the query that writes it", sqlstate="0A000") from error
+            raise PenstockError(
+                "DAT-4626", message, hint="cast it in the query that writes it", sqlstate="0A000"
+            ) from error
     return from_arrow_schema(pa.schema([schema.field(name) for name in names]), prefer_timestamp_ntz=True)
 
 
@@ -33,5 +42,8 @@ def as_spark_takes_it(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatc
     """Return a batch in exactly a layout."""
     if batch.schema.equals(schema):
         return batch
-    columns = [column if column.type.equals(field.type) else column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    columns = [
+        column if column.type.equals(field.type) else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from pyspark.sql.types import StructType
 
 from penstock.client.spark_source.file_batches import batches, packed
@@ -15,7 +20,9 @@ from penstock.client.spark_source.spark_schema import arrow_schema
 
 
 class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Gives whole commits, at least one at a time; a batch ends before the commit that would exceed the rows asked for."""
+    """Gives whole commits, at least one at a time; a batch ends before the commit that would exceed the
+    rows asked for.
+    """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options

@@ -43,14 +43,22 @@ def place_named(session: Session, name: Name) -> Place:
     """Return the database a name of one or two parts means."""
     parts = name.text.lower().split(".")
     if len(parts) > 2:
-        raise PenstockError("SQL-1353", f'"{name}" has too many parts', span=name.span, hint="write catalog.database, or less", sqlstate="42601")
+        raise PenstockError(
+            "SQL-1353",
+            f'"{name}" has too many parts',
+            span=name.span,
+            hint="write catalog.database, or less",
+            sqlstate="42601",
+        )
     return Place(parts[0], parts[1]) if len(parts) == 2 else Place(session.catalog.current.catalog, parts[0])
 
 
 def _use(session: Session, node: nodes.Use) -> Result:
     catalog = session.catalog
     if node.catalog:
-        catalog.current = catalog.databases.default_of(catalog.databases.require_catalog(node.name.text, node.name.span))
+        catalog.current = catalog.databases.default_of(
+            catalog.databases.require_catalog(node.name.text, node.name.span)
+        )
     else:
         catalog.current = catalog.databases.require(place_named(session, node.name), node.name.span)
     return note_result(f"names are looked for in {catalog.current}")
@@ -61,19 +69,33 @@ def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
     kind = options.get("type", "")
     if kind not in _TYPES:
         place = next((option.value_span for option in node.options if option.key == "type"), name.span)
-        hint = did_you_mean(kind, _TYPES) or "write 'type' = 'memory', 'type' = 'file' with a 'path' that keeps its tables, or 'type' = 'spark'"
+        hint = (
+            did_you_mean(kind, _TYPES)
+            or "write 'type' = 'memory', 'type' = 'file' with a 'path' that keeps its tables, or "
+            "'type' = 'spark'"
+        )
         message = f"there are no catalogs of type '{kind}'" if kind else "the catalog has no type"
         raise PenstockError("SQL-1354", message, span=place, hint=hint, sqlstate="0A000")
     for option in node.options:
         if option.key not in _TYPES[kind] and not (kind == SPARK and option.key.startswith(SETTING_PREFIX)):
             near = did_you_mean(option.key, _TYPES[kind], others=True)
-            raise PenstockError("SQL-1502", f"a {kind} catalog has no option '{option.key}'", span=option.key_span, hint=near)
+            raise PenstockError(
+                "SQL-1502", f"a {kind} catalog has no option '{option.key}'", span=option.key_span, hint=near
+            )
     if kind == "file" and "path" not in options:
-        raise PenstockError("SQL-1503", "a file catalog needs the option 'path'", span=name.span, hint="a directory, made when it is missing")
+        raise PenstockError(
+            "SQL-1503",
+            "a file catalog needs the option 'path'",
+            span=name.span,
+            hint="a directory, made when it is missing",
+        )
     if kind == SPARK:
-        from penstock.engine.bounded.spark.catalog import SparkCatalog  # starts nothing before a name of it is used
+        # starts nothing before a name of it is used
+        from penstock.engine.bounded.spark.catalog import SparkCatalog
 
-        made = session.catalog.databases.add_external(name.text, options, SparkCatalog(options), node.if_not_exists, name.span)
+        made = session.catalog.databases.add_external(
+            name.text, options, SparkCatalog(options), node.if_not_exists, name.span
+        )
         return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")
     if not session.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
         return note_result(f"catalog {name} exists already")
@@ -82,7 +104,13 @@ def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
             session.open_store(CatalogStore(Path(options["path"]), name.text.lower()))
         except PenstockError as error:
             _forget_catalog(session, name.text.lower())
-            raise PenstockError("SQL-1357", f"catalog {name} cannot be opened", detail=str(error), span=name.span, sqlstate="58030") from error
+            raise PenstockError(
+                "SQL-1357",
+                f"catalog {name} cannot be opened",
+                detail=str(error),
+                span=name.span,
+                sqlstate="58030",
+            ) from error
     return note_result(f"catalog {name} created")
 
 
@@ -121,7 +149,13 @@ def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
     if held and not node.cascade:
         listed = ", ".join(held[:3]) + (" .." if len(held) > 3 else "")
         hint = "drop them first, or write CASCADE to drop them with it"
-        raise PenstockError("SQL-1355", f'database "{node.name}" is not empty: {listed}', span=node.name.span, hint=hint, sqlstate="2BP01")
+        raise PenstockError(
+            "SQL-1355",
+            f'database "{node.name}" is not empty: {listed}',
+            span=node.name.span,
+            hint=hint,
+            sqlstate="2BP01",
+        )
     _refuse_running(session, place, node.name)
     catalog.forget(place)
     known.remove(place.database)
@@ -130,10 +164,20 @@ def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
 
 def _refuse_running(session: Session, place: Place, name: Name) -> None:
     """A materialized view is a job; it is not stopped unasked."""
-    running = [relation.name for relation in session.catalog.relations_of(place) if isinstance(relation, MaterializedView)]
+    running = [
+        relation.name
+        for relation in session.catalog.relations_of(place)
+        if isinstance(relation, MaterializedView)
+    ]
     if running:
         hint = f"DROP MATERIALIZED VIEW {running[0]} stops it"
-        raise PenstockError("SQL-1355", f"materialized views run in {name}: {', '.join(running)}", span=name.span, hint=hint, sqlstate="2BP01")
+        raise PenstockError(
+            "SQL-1355",
+            f"materialized views run in {name}: {', '.join(running)}",
+            span=name.span,
+            hint=hint,
+            sqlstate="2BP01",
+        )
 
 
 def _in_use(what: str, span: Span) -> PenstockError:

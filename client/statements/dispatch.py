@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any] = ()) -> Result:
     """Run one statement in a session; only queries and inserts take parameters."""
-    if params and not isinstance(node, nodes.Query | nodes.Subscribe | nodes.Insert | nodes.StatementSet | nodes.Explain):
-        raise PenstockError("CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do")
+    if params and not isinstance(
+        node, nodes.Query | nodes.Subscribe | nodes.Insert | nodes.StatementSet | nodes.Explain
+    ):
+        raise PenstockError(
+            "CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do"
+        )
     match node:
         case nodes.Query():
             return jobs.query(session, node, params)
@@ -45,7 +49,14 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return explain.explain_statement(session, node, params)
         case nodes.CreateTableAs():
             return tables.create_filled(session, node)
-        case nodes.CreateTable() | nodes.CreateTableLike() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | AlterTable():
+        case (
+            nodes.CreateTable()
+            | nodes.CreateTableLike()
+            | nodes.CreateView()
+            | nodes.DropTable()
+            | nodes.DropView()
+            | AlterTable()
+        ):
             return tables.change_catalog(session, node)
         case nodes.CreateMaterializedView():
             return materialized_views.create_view(session, node)
@@ -72,5 +83,12 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
         case nodes.ExplainJob():
             return explain_job.explain_job(session, node)
         case nodes.Quit():
-            raise PenstockError("CLI-6007", "QUIT leaves the shell, and this is not the shell", hint="close the connection instead", sqlstate="0A000")
-    raise PenstockError("INT-9040", f"no runner for statement {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+            raise PenstockError(
+                "CLI-6007",
+                "QUIT leaves the shell, and this is not the shell",
+                hint="close the connection instead",
+                sqlstate="0A000",
+            )
+    raise PenstockError(
+        "INT-9040", f"no runner for statement {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
+    )

@@ -28,7 +28,9 @@ def explain_statement(session: Session, node: nodes.Explain, params: Sequence[An
     """Return the asked stages of a statement's plan, one line a row."""
     stages = node.stages or _DEFAULT
     trace: Trace = []
-    road = session.plan(session.bind(node.statement, params), lambda rule, before, after: trace.append((rule, before, after)))
+    road = session.plan(
+        session.bind(node.statement, params), lambda rule, before, after: trace.append((rule, before, after))
+    )
     lines: list[str] = []
     for stage in stages:
         if len(stages) > 1:
@@ -38,7 +40,9 @@ def explain_statement(session: Session, node: nodes.Explain, params: Sequence[An
 
 
 def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) -> str:
-    """Return one stage of a planned statement as text. Without a job the physical stages are the text the bounded backend would run."""
+    """Return one stage of a planned statement as text. Without a job the physical stages are the text the
+    bounded backend would run.
+    """
     match stage:
         case ExplainStage.LOGICAL:
             return explain.explain(road.bound)
@@ -50,13 +54,21 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
             return explain.explain(road.plan, changelog_notes(road.facts))
         case ExplainStage.JSON:
             job = None if road.graph is None else explain.job_json(road.graph)
-            return json.dumps({"plan": explain.explain_json(road.plan, facts_of(road.facts)), "job": job}, indent=2)
+            return json.dumps(
+                {"plan": explain.explain_json(road.plan, facts_of(road.facts)), "job": job}, indent=2
+            )
     if road.graph is None:
-        return _on_backend(session, road, road.plan if isinstance(road.plan, Sink) and road.plan.table is not None else road.plan.inputs[0])
+        return _on_backend(
+            session,
+            road,
+            road.plan if isinstance(road.plan, Sink) and road.plan.table is not None else road.plan.inputs[0],
+        )
     if stage is ExplainStage.MERMAID:
         return explain.mermaid(road.graph)
     parts = {id(node): node for node in road.plan.walk() if isinstance(node, BoundedInput)}
-    texts = {_on_backend(session, road, part.plan, f"{operator_name(part)} "): None for part in parts.values()}
+    texts = {
+        _on_backend(session, road, part.plan, f"{operator_name(part)} "): None for part in parts.values()
+    }
     history = [] if road.history is None else [_of_history(session, road.history)]
     return "\n\n".join([physical_text(session, road.graph), *history, *texts])
 
@@ -74,4 +86,6 @@ def _on_backend(session: Session, road: Road, plan: LogicalPlan, what: str = "")
 
 def physical_text(session: Session, graph: JobGraph) -> str:
     """Return a job's chains, with the edges where barriers wait their turn if elsewhere they need not."""
-    return explain.explain_job(graph, unaligned=bool(session.settings.get("execution.checkpointing.unaligned.enabled")))
+    return explain.explain_job(
+        graph, unaligned=bool(session.settings.get("execution.checkpointing.unaligned.enabled"))
+    )

@@ -1,4 +1,6 @@
-"""EXPLAIN ANALYZE JOB and EXPLAIN WHY NO OUTPUT FOR JOB: what a job's counters say of its plan, and of what it waits for."""
+"""EXPLAIN ANALYZE JOB and EXPLAIN WHY NO OUTPUT FOR JOB: what a job's counters say of its plan, and of
+what it waits for.
+"""
 
 from __future__ import annotations
 
@@ -19,39 +21,61 @@ if TYPE_CHECKING:
 
 
 def explain_job(session: Session, node: nodes.ExplainJob) -> Result:
-    """Return the physical plan of a job with what each operator has counted, or why it gives no rows; one line a row."""
+    """Return the physical plan of a job with what each operator has counted, or why it gives no rows; one
+    line a row.
+    """
     job = find_job(session, node.job_id, node.job_span)
     lines = silence(job) if node.silence else analysis(session, job)
     return verbatim_result("why" if node.silence else "plan", lines)
 
 
 def analysis(session: Session, job: Job) -> list[str]:
-    """Return the job's chains, sinks first, each operator with its rows, state and time, each chain with how its tasks spent theirs."""
+    """Return the job's chains, sinks first, each operator with its rows, state and time, each chain with
+    how its tasks spent theirs.
+    """
     metrics = job.metrics()
     graph = session.started[job.job_id].road.graph
     assert graph is not None
 
     def counted(operator_id: str) -> str:
-        found = next((o for o in metrics.operators if o.operator_id == operator_id or o.operator_id.startswith(f"{operator_id}-")), None)
+        found = next(
+            (
+                o
+                for o in metrics.operators
+                if o.operator_id == operator_id or o.operator_id.startswith(f"{operator_id}-")
+            ),
+            None,
+        )
         return "" if found is None else f"  [{_counts(found)}]"
 
     lines = [f"job {job.job_id} is {job.state.lower()}", *explain.explain_job(graph, counted).split("\n")]
     for task in metrics.tasks:
         spent = sum(task.time) or 1.0
-        shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
+        shares = (
+            f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, "
+            f"{task.time.backpressured / spent:.0%} backpressured"
+        )
         lines.append(
-            f"task {task.subtask} of {task.name}: {task.time.busy:,.0f} ms busy ({shares}), {task.phase}, alignment {task.alignment_ms:,.0f} ms"
+            f"task {task.subtask} of {task.name}: {task.time.busy:,.0f} ms busy ({shares}), "
+            f"{task.phase}, alignment {task.alignment_ms:,.0f} ms"
         )
     last = metrics.last_checkpoint
     if last is not None and last.rows_in_flight:
-        lines.append(f"checkpoint {last.checkpoint_id}: {last.rows_in_flight:,} rows in flight, {last.bytes_in_flight:,} bytes")
+        lines.append(
+            f"checkpoint {last.checkpoint_id}: {last.rows_in_flight:,} rows in flight, "
+            f"{last.bytes_in_flight:,} bytes"
+        )
     return [*lines, bottleneck(metrics.tasks, running=job.state is JobState.RUNNING)]
 
 
 def _counts(operator: OperatorReport) -> str:
     words = [f"{operator.rows_in:,} in, {operator.rows_out:,} out"]
     if operator.state_entries:
-        words.append(f"state {operator.state_entries:,} ({state_text(operator)})" if operator.state_bytes else f"state {operator.state_entries:,}")
+        words.append(
+            f"state {operator.state_entries:,} ({state_text(operator)})"
+            if operator.state_bytes
+            else f"state {operator.state_entries:,}"
+        )
     if operator.late_rows:
         words.append(f"late {operator.late_rows:,}")
     if operator.windows_closed:
@@ -63,9 +87,14 @@ def _counts(operator: OperatorReport) -> str:
 
 
 def silence(job: Job) -> list[str]:
-    """Return what a job has read and given, how far time is in each split and who holds it back, what waits, and what follows from it."""
+    """Return what a job has read and given, how far time is in each split and who holds it back, what
+    waits, and what follows from it.
+    """
     metrics = job.metrics()
-    lines = [f"job {job.job_id} is {job.state.lower()}: {metrics.rows_in:,} rows in, {rows_out(metrics):,} out, {metrics.late_rows:,} late"]
+    lines = [
+        f"job {job.job_id} is {job.state.lower()}: {metrics.rows_in:,} rows in, "
+        f"{rows_out(metrics):,} out, {metrics.late_rows:,} late"
+    ]
     for operator in metrics.operators:
         lines += _splits(operator)
     for operator in metrics.operators:
@@ -80,20 +109,34 @@ def why_unfinished(job: Job) -> tuple[str, bool]:
 
 
 def _splits(operator: OperatorReport) -> list[str]:
-    """Each open split of a watermark assigner; the one that is furthest behind holds the merged watermark back."""
+    """Each open split of a watermark assigner; the one that is furthest behind holds the merged watermark
+    back.
+    """
     if not operator.splits:
         return []
     lines = [f"{operator.name}: {len(operator.splits)} open split{'s' if len(operator.splits) != 1 else ''}"]
     holder = _holder(operator)
     for name, split in sorted(operator.splits.items()):
         event = moment_text(split.last_event_us) or "none yet"
-        behind = " <- holds the watermark back" if name == holder else " (idle: holds nobody back)" if split.idle else ""
-        lines.append(f"  {name}: last event {event}, watermark {moment_text(split.watermark_us) or 'none yet'}{behind}")
+        behind = (
+            " <- holds the watermark back"
+            if name == holder
+            else " (idle: holds nobody back)"
+            if split.idle
+            else ""
+        )
+        lines.append(
+            f"  {name}: last event {event}, watermark {moment_text(split.watermark_us) or 'none yet'}{behind}"
+        )
     return lines
 
 
 def _holder(operator: OperatorReport) -> str | None:
-    active = [(split.watermark_us is not None, split.watermark_us or 0, name) for name, split in operator.splits.items() if not split.idle]
+    active = [
+        (split.watermark_us is not None, split.watermark_us or 0, name)
+        for name, split in operator.splits.items()
+        if not split.idle
+    ]
     return min(active)[2] if active else None
 
 
@@ -114,17 +157,27 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
         return f"the job has failed: {job.error.message}"
     if rows_out(metrics):
         return f"there is output: {rows_out(metrics):,} rows have come to the sinks"
-    pruned, skipped = (sum(o.counters.get(name, 0) for o in metrics.operators) for name in ("rows_pruned", "rows_skipped"))
+    pruned, skipped = (
+        sum(o.counters.get(name, 0) for o in metrics.operators) for name in ("rows_pruned", "rows_skipped")
+    )
     if pruned + skipped and pruned >= metrics.rows_in:
-        return f"no row has a key of the side of its join that was loaded first: {pruned + skipped:,} were dropped by runtime filters"
+        return (
+            f"no row has a key of the side of its join that was loaded first: {pruned + skipped:,} were "
+            "dropped by runtime filters"
+        )
     if not metrics.rows_in:
         return "no source has given a row" + ("" if job.state.terminal else " yet")
-    swallowed = [o for o in metrics.operators if o.rows_in and not o.rows_out and not o.name.startswith("sink ")]
+    swallowed = [
+        o for o in metrics.operators if o.rows_in and not o.rows_out and not o.name.startswith("sink ")
+    ]
     if not swallowed:
         return "rows are on their way"
     first = swallowed[0]
     if first.late_rows >= first.rows_in:
-        return f"every row that came to {first.name} was late; a longer delay of the watermark, or EMIT .. WITH LATENESS, takes them"
+        return (
+            f"every row that came to {first.name} was late; a longer delay of the watermark, or EMIT .. "
+            "WITH LATENESS, takes them"
+        )
     if first.state_entries and job.state is JobState.RUNNING:
         return f"{first.name} holds its rows until time has passed them{_who_holds(metrics)}"
     if first.state_entries:

@@ -23,18 +23,25 @@ if TYPE_CHECKING:
 
 
 def change_functions(session: Session, node: nodes.CreateFunction | nodes.DropFunction) -> Result:
-    """Create or drop a Python function, keep the change where the session keeps its catalog, and say what was done."""
+    """Create or drop a Python function, keep the change where the session keeps its catalog, and say what
+    was done.
+    """
     result = _create(session, node) if isinstance(node, nodes.CreateFunction) else _drop(session, node)
     session.keep_catalogs()
     return result
 
 
 def register_function(session: Session, function: PythonFunction, name: str | None) -> None:
-    """Make a decorated function of the program callable from SQL, in the place of one of that name registered before."""
+    """Make a decorated function of the program callable from SQL, in the place of one of that name
+    registered before.
+    """
     if not isinstance(function, PythonFunction):
         hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, @penstock.udtf'
         raise PenstockError(
-            "SQL-1334", f"{getattr(function, '__name__', type(function).__name__)} is no function of SQL", hint=hint, sqlstate="42883"
+            "SQL-1334",
+            f"{getattr(function, '__name__', type(function).__name__)} is no function of SQL",
+            hint=hint,
+            sqlstate="42883",
         )
     called = name or function.name
     _refuse_taken(called, None)
@@ -74,6 +81,15 @@ def _drop(session: Session, node: nodes.DropFunction) -> Result:
 
 
 def _refuse_taken(name: str, span: Span | None) -> None:
-    if name.lower() in (*function_names(), *table_function_names(), *OVER_ONLY, "extract", "grouping", "grouping_id"):
+    if name.lower() in (
+        *function_names(),
+        *table_function_names(),
+        *OVER_ONLY,
+        "extract",
+        "grouping",
+        "grouping_id",
+    ):
         hint = f"call it by another name, for instance my_{name.lower()}"
-        raise PenstockError("SQL-1330", f'"{name}" is a function of the language', span=span, hint=hint, sqlstate="42723")
+        raise PenstockError(
+            "SQL-1330", f'"{name}" is a function of the language', span=span, hint=hint, sqlstate="42723"
+        )

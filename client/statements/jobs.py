@@ -40,7 +40,9 @@ def insert(session: Session, node: nodes.Insert | nodes.StatementSet, params: Se
     return session.run_query(node, params)
 
 
-def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob) -> Result:
+def control(
+    session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob
+) -> Result:
     """Describe, stop, cancel or rescale one job."""
     job = find_job(session, node.job_id, node.job_span)
     match node:
@@ -60,16 +62,32 @@ def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drai
     """Stop a job, and when a savepoint is wanted copy its last checkpoint there once it has stopped."""
     directory = None if savepoint is None else _savepoint_directory(session, savepoint)
     if directory is not None and job.checkpoint_storage is None:
-        hint = "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to take savepoints of them"
-        raise PenstockError("STA-3036", f"job {job.job_id} keeps no checkpoints to make a savepoint of", hint=hint, sqlstate="55000")
+        hint = (
+            "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to take "
+            "savepoints of them"
+        )
+        raise PenstockError(
+            "STA-3036",
+            f"job {job.job_id} keeps no checkpoints to make a savepoint of",
+            hint=hint,
+            sqlstate="55000",
+        )
     job.stop(drain=drain)
     job.wait(_STOP_TIMEOUT_S)
     note = f"job {job.job_id} is {job.state.lower()}"
     if directory is None:
         return note_result(note, job)
     if not job.state.terminal:
-        hint = "it stops when its last checkpoint is complete; that is in its state directory, and `penstock checkpoint` reads it"
-        raise PenstockError("STA-3041", f"{note} after {_STOP_TIMEOUT_S:.0f} s, so no savepoint was written", hint=hint, sqlstate="57014")
+        hint = (
+            "it stops when its last checkpoint is complete; that is in its state directory, and "
+            "`penstock checkpoint` reads it"
+        )
+        raise PenstockError(
+            "STA-3041",
+            f"{note} after {_STOP_TIMEOUT_S:.0f} s, so no savepoint was written",
+            hint=hint,
+            sqlstate="57014",
+        )
     if job.error is not None:
         raise job.error
     from penstock.engine.checkpoint.savepoints import write_savepoint
@@ -82,10 +100,20 @@ def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drai
 def _rescale(session: Session, job: Job, parallelism: int, span: Span) -> Result:
     """Have a job go on at another parallelism, and wait until it does."""
     if job.state.terminal:
-        raise PenstockError("STA-3040", f"job {job.job_id} is {job.state.lower()}", hint="only a job that runs can be rescaled", sqlstate="55000")
-    session.job_manager.rescale(job, graph_at(session.started[job.job_id], parallelism, session.settings, span))
+        raise PenstockError(
+            "STA-3040",
+            f"job {job.job_id} is {job.state.lower()}",
+            hint="only a job that runs can be rescaled",
+            sqlstate="55000",
+        )
+    session.job_manager.rescale(
+        job, graph_at(session.started[job.job_id], parallelism, session.settings, span)
+    )
     deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-    while not (job.parallelism == parallelism and job.state is JobState.RUNNING) and time.monotonic() < deadline_s:
+    while (
+        not (job.parallelism == parallelism and job.state is JobState.RUNNING)
+        and time.monotonic() < deadline_s
+    ):
         if job.wait(_LOOK_S):
             break
     if job.error is not None:
@@ -97,7 +125,9 @@ def _savepoint_directory(session: Session, savepoint: nodes.Savepoint) -> Path:
     path = savepoint.path or str(session.settings.get("execution.checkpointing.savepoint-dir"))
     if not path:
         hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"
-        raise PenstockError("STA-3037", "nothing says where the savepoint is to be written", hint=hint, sqlstate="42601")
+        raise PenstockError(
+            "STA-3037", "nothing says where the savepoint is to be written", hint=hint, sqlstate="42601"
+        )
     return Path(path)
 
 
@@ -148,24 +178,46 @@ def describe(job: Job) -> Result:
         ("windows closed", str(metrics.windows_closed)),
         ("watermark", moment_text(metrics.watermark_us)),
         ("checkpoints", f"{metrics.checkpoints_completed} completed, {metrics.checkpoints_failed} failed"),
-        ("last checkpoint", f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes, {last.new_bytes:,} new" if last else None),
+        (
+            "last checkpoint",
+            f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes, "
+            f"{last.new_bytes:,} new"
+            if last
+            else None,
+        ),
         (
             "rows in flight",
-            f"{last.rows_in_flight:,} in the last checkpoint, {last.bytes_in_flight:,} bytes" if last and last.rows_in_flight else None,
+            f"{last.rows_in_flight:,} in the last checkpoint, {last.bytes_in_flight:,} bytes"
+            if last and last.rows_in_flight
+            else None,
         ),
     ]
-    facts += [("state of the former query", str(change)) for change in (job.state_diff.changes if job.state_diff is not None else ())]
+    facts += [
+        ("state of the former query", str(change))
+        for change in (job.state_diff.changes if job.state_diff is not None else ())
+    ]
     for operator in metrics.operators:
-        counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
+        counts = (
+            f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, "
+            f"{operator.state_entries} entries of state"
+        )
         counts += f", {state_text(operator)}" if operator.state_bytes or operator.spilled_bytes else ""
-        counts += "".join(f", {count} {name.replace('_', ' ')}" for name, count in sorted(operator.counters.items()))
+        counts += "".join(
+            f", {count} {name.replace('_', ' ')}" for name, count in sorted(operator.counters.items())
+        )
         facts.append((f"{operator.name} × {operator.parallelism}", counts))
     facts += [(f"event {_wall_text(event.at_ms)}", f"{event.kind} {event.text}") for event in metrics.events]
     facts += worker_facts(job)
     for task in metrics.tasks:
         spent = sum(task.time) or 1.0
-        shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
-        barriers = f"{task.alignment_ms:.0f} ms last alignment, {task.checkpoint_sync_ms_max:.1f} ms longest checkpoint sync"
+        shares = (
+            f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, "
+            f"{task.time.backpressured / spent:.0%} backpressured"
+        )
+        barriers = (
+            f"{task.alignment_ms:.0f} ms last alignment, {task.checkpoint_sync_ms_max:.1f} ms longest "
+            "checkpoint sync"
+        )
         facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {barriers}"))
     return text_rows(["fact", "value"], facts)
 
@@ -175,12 +227,18 @@ def _wall_text(at_ms: int) -> str:
 
 
 def worker_facts(job: Job) -> list[tuple[str, str | None]]:
-    """Return a line for each worker process of a job, and what became of those that were lost; nothing for a job of this process alone."""
+    """Return a line for each worker process of a job, and what became of those that were lost; nothing for
+    a job of this process alone.
+    """
     workers = job.processes
     if workers is None:
         return []
     facts: list[tuple[str, str | None]] = [
-        (f"worker {member.process.number}", f"pid {member.process.pid}, {member.process.state}, {told_slots(member.slots)}, {heard(member.process)}")
+        (
+            f"worker {member.process.number}",
+            f"pid {member.process.pid}, {member.process.state}, {told_slots(member.slots)}, "
+            f"{heard(member.process)}",
+        )
         for member in workers.members()
     ]
     lost = f"{len(workers.lost)}: {', '.join(workers.lost)}" if workers.lost else "0"
@@ -209,4 +267,8 @@ def moment_text(time_us: int | None) -> str | None:
     """Return an event time as text; None when there is none, or when all time has passed."""
     if time_us is None or time_us < _FIRST_US:
         return None
-    return "the end of time" if time_us > _LAST_US else f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
+    return (
+        "the end of time"
+        if time_us > _LAST_US
+        else f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
+    )

@@ -1,4 +1,6 @@
-"""Materialized views: a job each, that starts with the view and stops with it; what they hold is read a whole state at a time."""
+"""Materialized views: a job each, that starts with the view and stops with it; what they hold is read a
+whole state at a time.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,17 @@ class RunningViews:
         return None if filling is None else filling.job
 
     def pinned(self, plan: LogicalPlan) -> LogicalPlan:
-        """Return a bound plan that reads one state of each view, however often it reads it. Waits for the first state of a view that just began."""
+        """Return a bound plan that reads one state of each view, however often it reads it. Waits for the
+        first state of a view that just began.
+        """
         versions: dict[str, int | None] = {}
 
         def pin(node: LogicalPlan) -> LogicalPlan:
-            if not isinstance(node, Scan) or not isinstance(node.table, MaterializedView) or "follow" in node.table.options:
+            if (
+                not isinstance(node, Scan)
+                or not isinstance(node.table, MaterializedView)
+                or "follow" in node.table.options
+            ):
                 return node
             contents = self.tables.find(node.table.name)
             if contents is None or "snapshot" in node.table.options:
@@ -58,7 +66,10 @@ class RunningViews:
             name = node.table.name.lower()
             if name not in versions:
                 versions[name] = self._state(contents)
-            return replace(node, table=replace(node.table, options={**node.table.options, "snapshot": str(versions[name])}))
+            return replace(
+                node,
+                table=replace(node.table, options={**node.table.options, "snapshot": str(versions[name])}),
+            )
 
         return plan.transform(pin)
 
@@ -69,12 +80,16 @@ class RunningViews:
             raise PenstockError("RUN-2920", message, hint="run the query again", sqlstate="55000")
         if job is not None and job.state in (JobState.CANCELED, JobState.FAILED):
             message = f"materialized view {contents.name} is kept no more: its job is {job.state.lower()}"
-            raise PenstockError("RUN-2920", message, hint="DROP MATERIALIZED VIEW and create it again", sqlstate="55000")
+            raise PenstockError(
+                "RUN-2920", message, hint="DROP MATERIALIZED VIEW and create it again", sqlstate="55000"
+            )
         return version
 
 
 def create_view(session: Session, node: nodes.CreateMaterializedView) -> Result:
-    """Create a materialized view and start the job that fills it; a query that cannot be planned creates nothing."""
+    """Create a materialized view and start the job that fills it; a query that cannot be planned creates
+    nothing.
+    """
     if node.if_not_exists and session.catalog.find(node.name.text) is not None:
         return note_result(f"materialized view {node.name} exists already")
     road = declare_view(session, node)
@@ -93,7 +108,11 @@ def declare_view(session: Session, node: nodes.CreateMaterializedView) -> Road:
     key, finite, inserts = facts.upsert_key(query), facts.finite(query), facts.insert_only(query)
     table = sink.table
     assert isinstance(table, MaterializedView)
-    options = {**table.options, **({"finite": "true"} if finite else {}), **({"insert-only": "true"} if inserts else {})}
+    options = {
+        **table.options,
+        **({"finite": "true"} if finite else {}),
+        **({"insert-only": "true"} if inserts else {}),
+    }
     names = tuple(table.schema[index].name for index in key or ())
     session.catalog.create_table(replace(table, options=options, primary_key=names), False, node.name.span)
     return road
@@ -110,9 +129,16 @@ def _filled(session: Session, road: Road) -> Job:
     assert table is not None
     name = f"materialized-view-{table.name}"
     options = JobOptions.from_settings(session.settings, name=name, state_dir=session.state_dir)
-    keeps = options.state_dir is not None and not road.facts.finite(road.plan)  # one that ends is computed anew instead
+    # one that ends is computed anew instead
+    keeps = options.state_dir is not None and not road.facts.finite(road.plan)
     interval_ms = options.checkpoint_interval_ms or REFRESH_MS
-    options = replace(options, checkpoint_interval_ms=interval_ms, state_dir=options.state_dir if keeps else None, unaligned=False, exactly_once=True)
+    options = replace(
+        options,
+        checkpoint_interval_ms=interval_ms,
+        state_dir=options.state_dir if keeps else None,
+        unaligned=False,
+        exactly_once=True,
+    )
     contents = session.views.tables.create(table.name, table.schema.to_arrow())
     try:
         session.backends.default = road.switches.backend
@@ -156,7 +182,13 @@ def drop_view(session: Session, node: nodes.DropMaterializedView) -> Result:
 
 
 def _refuse_if_followed(session: Session, name: str, span: Span) -> None:
-    followers = [other for other, filling in session.views.fillings.items() if name.lower() in filling.follows and other != name.lower()]
+    followers = [
+        other
+        for other, filling in session.views.fillings.items()
+        if name.lower() in filling.follows and other != name.lower()
+    ]
     if followers:
         message = f"materialized view {name} cannot be dropped: {followers[0]} follows it"
-        raise PenstockError("SQL-1343", message, span=span, hint=f"drop {followers[0]} first", sqlstate="2BP01")
+        raise PenstockError(
+            "SQL-1343", message, span=span, hint=f"drop {followers[0]} first", sqlstate="2BP01"
+        )

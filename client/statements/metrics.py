@@ -32,12 +32,19 @@ def show_metrics(session: Session, node: nodes.ShowMetrics) -> Result:
     return rows_result(pa.table(columns))
 
 
-def metrics_now(session: Session, job_id: str | None = None, like: str | None = None, span: Span | None = None) -> list[Metric]:
+def metrics_now(
+    session: Session, job_id: str | None = None, like: str | None = None, span: Span | None = None
+) -> list[Metric]:
     """Return the metrics of one job, or of all, whose names match. CLI-6030 when there is no such job."""
     from penstock.engine.job.metric_registry import metrics_of  # what a job counts: not before somebody asks
 
     jobs = session.jobs() if job_id is None else [find_job(session, job_id, span)]
-    return [metric for job in jobs for metric in metrics_of(job.job_id, job.metrics()) if matches(metric.name, like)]
+    return [
+        metric
+        for job in jobs
+        for metric in metrics_of(job.job_id, job.metrics())
+        if matches(metric.name, like)
+    ]
 
 
 def _shown_name(metric: Metric) -> str:

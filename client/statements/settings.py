@@ -18,7 +18,9 @@ def change_settings(session: Session, node: nodes.Set | nodes.Reset) -> Result:
         case nodes.Reset(key):
             settings.reset(key, node.key_span)
             session.serve_metrics(settings)
-            return note_result("all settings have their defaults again" if key is None else f"{key} has its default again")
+            return note_result(
+                "all settings have their defaults again" if key is None else f"{key} has its default again"
+            )
         case nodes.Set(None, _):
             return all_settings(session)
         case nodes.Set(key, None):
@@ -39,7 +41,12 @@ def all_settings(session: Session, like: str | None = None) -> Result:
 
     settings = session.settings
     rows = [
-        (key, settings.shown(key), "set" if settings.is_set(key) else "default", settings.declaration(key).help)
+        (
+            key,
+            settings.shown(key),
+            "set" if settings.is_set(key) else "default",
+            settings.declaration(key).help,
+        )
         for key, _ in settings.items()
         if matches(key, like)
     ]

@@ -29,7 +29,11 @@ from penstock.planner.statements.nodes import Name
 if TYPE_CHECKING:
     from penstock.client.session import Session
 
-_ATTRIBUTES = {Role.EVENT_TIME: "event time", Role.PROCESSING_TIME: "processing time", Role.WINDOW_TIME: "event time"}
+_ATTRIBUTES = {
+    Role.EVENT_TIME: "event time",
+    Role.PROCESSING_TIME: "processing time",
+    Role.WINDOW_TIME: "event time",
+}
 
 
 def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe | nodes.Help) -> Result:
@@ -40,13 +44,23 @@ def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe 
             return _columns(session, table, like)
         case nodes.Show(kind, _, like, place):
             here = session.catalog.current
-            return _list(session, kind, like, here) if place is None else _list_elsewhere(session, kind, like, place.name)
+            return (
+                _list(session, kind, like, here)
+                if place is None
+                else _list_elsewhere(session, kind, like, place.name)
+            )
         case nodes.Describe(name):
             return _columns(session, name, None)
         case nodes.ShowCreate(name, view):
             found = session.catalog.resolve(name.text, name.span)
             either = isinstance(found, MaterializedView)
-            relation = found if either else session.catalog.view(name.text, name.span) if view else session.catalog.table(name.text, name.span)
+            relation = (
+                found
+                if either
+                else session.catalog.view(name.text, name.span)
+                if view
+                else session.catalog.table(name.text, name.span)
+            )
             return verbatim_result("statement", [create_statement(relation)])
         case nodes.Help(topic):
             return help_on(topic)
@@ -79,29 +93,55 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Place)
     catalog = session.catalog
     match kind:
         case nodes.ShowKind.CATALOGS:
-            kinds = {name: options["type"] for name, options in catalog.databases.options.items() if matches(name, like)}
-            return text_rows(["catalog", "type", "current"], [(n, kind, _here(n, here.catalog)) for n, kind in kinds.items()])
+            kinds = {
+                name: options["type"]
+                for name, options in catalog.databases.options.items()
+                if matches(name, like)
+            }
+            return text_rows(
+                ["catalog", "type", "current"],
+                [(n, kind, _here(n, here.catalog)) for n, kind in kinds.items()],
+            )
         case nodes.ShowKind.DATABASES:
-            databases = [name for name in catalog.databases.of(catalog.current.catalog) if matches(name, like)]
-            return text_rows(["database", "current"], [(name, _here(Place(catalog.current.catalog, name), here)) for name in databases])
+            databases = [
+                name for name in catalog.databases.of(catalog.current.catalog) if matches(name, like)
+            ]
+            return text_rows(
+                ["database", "current"],
+                [(name, _here(Place(catalog.current.catalog, name), here)) for name in databases],
+            )
         case nodes.ShowKind.TABLES:
             rows = [
                 (catalog.written(t.name), t.connector, str(boundedness(t)), "yes" if t.temporary else "no")
                 for t in catalog.tables()
                 if matches(catalog.written(t.name), like)
             ]
-            rows += [(name, SPARK, str(Boundedness.BOUNDED), "no") for name in catalog.external_tables() if matches(name, like)]
+            rows += [
+                (name, SPARK, str(Boundedness.BOUNDED), "no")
+                for name in catalog.external_tables()
+                if matches(name, like)
+            ]
             return text_rows(["table", "connector", "rows", "temporary"], rows)
         case nodes.ShowKind.VIEWS:
             return text_rows(
-                ["view", "query"], [(catalog.written(v.name), v.query) for v in catalog.views() if matches(catalog.written(v.name), like)]
+                ["view", "query"],
+                [
+                    (catalog.written(v.name), v.query)
+                    for v in catalog.views()
+                    if matches(catalog.written(v.name), like)
+                ],
             )
         case nodes.ShowKind.MATERIALIZED_VIEWS:
             held = [_held(session, view) for view in catalog.materialized_views() if matches(view.name, like)]
             return text_rows(["view", "job", "state", "rows", "query"], held)
         case nodes.ShowKind.FUNCTIONS:
             return text_rows(
-                ["function", "kind"], sorted(row for row in (*function_kinds(), *python_function_rows(session)) if matches(row[0], like))
+                ["function", "kind"],
+                sorted(
+                    row
+                    for row in (*function_kinds(), *python_function_rows(session))
+                    if matches(row[0], like)
+                ),
             )
         case nodes.ShowKind.CONNECTORS:
             return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
@@ -116,7 +156,13 @@ def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
     """What is to be told of a materialized view: its job, and the rows of its state now."""
     job, contents = session.views.job(view.name), session.views.tables.find(view.name)
     rows = None if contents is None else str(sum(batch.num_rows for batch in contents.state()[1]))
-    return view.name, None if job is None else job.job_id, None if job is None else str(job.state), rows, view.query
+    return (
+        view.name,
+        None if job is None else job.job_id,
+        None if job is None else str(job.state),
+        rows,
+        view.query,
+    )
 
 
 def _here(name: str | Place, current: str | Place) -> str | None:
@@ -125,12 +171,18 @@ def _here(name: str | Place, current: str | Place) -> str | None:
 
 def connector_list() -> Result:
     """Return one row per connector; SHOW CONNECTORS has a row per option besides."""
-    rows = [(connector.name, _use(connector), connector.help) for connector in CONNECTORS.values() if not connector.internal]
+    rows = [
+        (connector.name, _use(connector), connector.help)
+        for connector in CONNECTORS.values()
+        if not connector.internal
+    ]
     return text_rows(["connector", "use", "help"], rows)
 
 
 def _use(connector: Connector) -> str:
-    return " and ".join(word for word, is_so in (("source", connector.source), ("sink", connector.sink)) if is_so)
+    return " and ".join(
+        word for word, is_so in (("source", connector.source), ("sink", connector.sink)) if is_so
+    )
 
 
 def _shown(default: object) -> str:
@@ -145,7 +197,13 @@ def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
         use = _use(connector)
         rows.append((connector.name, use, None, None, connector.help))
         for option in connector.options:
-            default = "(required)" if option.required else None if option.default is None else _shown(option.default)
+            default = (
+                "(required)"
+                if option.required
+                else None
+                if option.default is None
+                else _shown(option.default)
+            )
             rows.append((connector.name, use, option.key, default, option.help))
     return rows
 
@@ -153,19 +211,37 @@ def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
 def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
     relation = session.catalog.resolve(name.text, name.span)
     computed = {c.name: f"AS {c.text}" for c in relation.computed} if isinstance(relation, Table) else {}
-    metadata = {m.name: f"METADATA FROM '{m.key}'" for m in relation.metadata} if isinstance(relation, Table) else {}
+    metadata = (
+        {m.name: f"METADATA FROM '{m.key}'" for m in relation.metadata} if isinstance(relation, Table) else {}
+    )
     rows = []
     for column in relation.schema:
         if not matches(column.name, like):
             continue
         watermark = None
-        if isinstance(relation, Table) and relation.watermark is not None and relation.watermark.column.lower() == column.name.lower():
+        if (
+            isinstance(relation, Table)
+            and relation.watermark is not None
+            and relation.watermark.column.lower() == column.name.lower()
+        ):
             watermark = relation.watermark.text
         key = "yes" if isinstance(relation, Table) and column.name in relation.primary_key else None
         attribute = _ATTRIBUTES.get(column.role) if column.role else None
         made = computed.get(column.name) or metadata.get(column.name)
-        rows.append((column.name, str(column.type), "yes" if column.nullable else "no", key, made, attribute, watermark))
-    return text_rows(["column", "type", "null", "key", "made", "time", "watermark"], rows, _about(session, relation))
+        rows.append(
+            (
+                column.name,
+                str(column.type),
+                "yes" if column.nullable else "no",
+                key,
+                made,
+                attribute,
+                watermark,
+            )
+        )
+    return text_rows(
+        ["column", "type", "null", "key", "made", "time", "watermark"], rows, _about(session, relation)
+    )
 
 
 def _about(session: Session, relation: Table | View) -> str:
@@ -173,44 +249,104 @@ def _about(session: Session, relation: Table | View) -> str:
         return f"view {relation.name}"
     if isinstance(relation, MaterializedView):
         job = session.views.job(relation.name)
-        return f"materialized view {relation.name}: " + ("nothing fills it" if job is None else f"job {job.job_id} is {str(job.state).lower()}")
+        return f"materialized view {relation.name}: " + (
+            "nothing fills it" if job is None else f"job {job.job_id} is {str(job.state).lower()}"
+        )
     changes = "takes changes" if takes_changes(relation) else "append only"
     return f"table {relation.name}: connector {relation.connector}, {boundedness(relation)}, {changes}"
 
 
 _HELP = (
-    ("SELECT", "SELECT columns FROM t WHERE .. GROUP BY .. HAVING .. QUALIFY .. ORDER BY .. LIMIT n; VALUES (1, 'a'), (2, 'b')"),
-    ("WINDOW", "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY window_start, window_end"),
+    (
+        "SELECT",
+        "SELECT columns FROM t WHERE .. GROUP BY .. HAVING .. QUALIFY .. ORDER BY .. LIMIT n; "
+        "VALUES (1, 'a'), (2, 'b')",
+    ),
+    (
+        "WINDOW",
+        "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' "
+        "HOUR)) GROUP BY window_start, window_end",
+    ),
     (
         "JOIN",
-        "a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k [AND b.ts BETWEEN a.ts - INTERVAL '1' HOUR AND a.ts]; a JOIN v FOR SYSTEM_TIME AS OF a.ts ON ..",
+        "a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k [AND b.ts BETWEEN a.ts - INTERVAL '1' HOUR AND "
+        "a.ts]; a JOIN v FOR SYSTEM_TIME AS OF a.ts ON ..",
     ),
-    ("OVER", "SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW); .. QUALIFY ROW_NUMBER() OVER (..) <= n"),
-    ("UNNEST", "FROM t CROSS JOIN UNNEST(t.a) [WITH ORDINALITY] AS u(x); FROM t, LATERAL TABLE(f(t.x)) AS u(y)"),
-    ("MATCH_RECOGNIZE", "FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES .. PATTERN (A B+) DEFINE B AS B.x > PREV(B.x)) AS m"),
-    ("EMIT", "SELECT .. EMIT ON WINDOW CLOSE | CHANGES [EVERY INTERVAL ..] | FINAL [WITH LATENESS INTERVAL ..]; INSERT .. LATE ROWS INTO t"),
-    ("CREATE TABLE", "CREATE TABLE t (c INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', ..)"),
-    ("CREATE TABLE LIKE", "CREATE TABLE a [WITH (..)] LIKE b; CREATE TABLE a WITH (..) AS SELECT ..; DROP TABLE a"),
+    (
+        "OVER",
+        "SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW); .. "
+        "QUALIFY ROW_NUMBER() OVER (..) <= n",
+    ),
+    (
+        "UNNEST",
+        "FROM t CROSS JOIN UNNEST(t.a) [WITH ORDINALITY] AS u(x); FROM t, LATERAL TABLE(f(t.x)) AS u(y)",
+    ),
+    (
+        "MATCH_RECOGNIZE",
+        "FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES .. PATTERN (A B+) DEFINE B AS "
+        "B.x > PREV(B.x)) AS m",
+    ),
+    (
+        "EMIT",
+        "SELECT .. EMIT ON WINDOW CLOSE | CHANGES [EVERY INTERVAL ..] | FINAL [WITH LATENESS "
+        "INTERVAL ..]; INSERT .. LATE ROWS INTO t",
+    ),
+    (
+        "CREATE TABLE",
+        "CREATE TABLE t (c INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH "
+        "('connector' = 'filesystem', ..)",
+    ),
+    (
+        "CREATE TABLE LIKE",
+        "CREATE TABLE a [WITH (..)] LIKE b; CREATE TABLE a WITH (..) AS SELECT ..; DROP TABLE a",
+    ),
     ("ALTER TABLE", "ALTER TABLE t SET | RESET (options) | ADD | MODIFY | DROP | RENAME .."),
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW v AS SELECT ..; DROP VIEW v"),
-    ("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW v AS SELECT ..: a job keeps v equal to the query; SELECT reads a consistent state"),
+    (
+        "CREATE MATERIALIZED VIEW",
+        "CREATE MATERIALIZED VIEW v AS SELECT ..: a job keeps v equal to the query; SELECT reads a "
+        "consistent state",
+    ),
     ("CREATE FUNCTION", "CREATE FUNCTION f AS 'module.name' LANGUAGE PYTHON; DROP FUNCTION f"),
-    ("CREATE CATALOG", "CREATE CATALOG c WITH ('type' = 'memory' | 'file' | 'spark', ..); CREATE DATABASE c.d; USE CATALOG c; USE c.d; DROP .."),
+    (
+        "CREATE CATALOG",
+        "CREATE CATALOG c WITH ('type' = 'memory' | 'file' | 'spark', ..); CREATE DATABASE c.d; USE "
+        "CATALOG c; USE c.d; DROP ..",
+    ),
     ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
     ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),
     ("SUBSCRIBE", "SUBSCRIBE TO SELECT ..: every change as a row, first column op"),
-    ("VERIFY", "VERIFY SELECT .. AGAINST BATCH [ON spark | duckdb] [UP TO TIMESTAMP '..']: is the streamed result that of the bounded backend?"),
+    (
+        "VERIFY",
+        "VERIFY SELECT .. AGAINST BATCH [ON spark | duckdb] [UP TO TIMESTAMP '..']: is the streamed "
+        "result that of the bounded backend?",
+    ),
     ("EXPLAIN", "EXPLAIN [LOGICAL, OPTIMIZED, PHYSICAL, RULES, CHANGELOG_MODE, MERMAID, JSON] SELECT .."),
     ("EXPLAIN JOB", "EXPLAIN ANALYZE JOB 'id'; EXPLAIN WHY NO OUTPUT FOR JOB 'id'"),
     ("SET", "SET 'parallelism.default' = '2'; SET lists all; RESET"),
-    ("SHOW", "SHOW CATALOGS | DATABASES | TABLES | [MATERIALIZED] VIEWS | COLUMNS FROM t | FUNCTIONS | CONNECTORS | JOBS | SETTINGS [LIKE '..']"),
-    ("METRICS", "SHOW METRICS [FOR JOB 'id'] [LIKE 'numRecords%']: what jobs, tasks and operators have counted"),
+    (
+        "SHOW",
+        "SHOW CATALOGS | DATABASES | TABLES | [MATERIALIZED] VIEWS | COLUMNS FROM t | FUNCTIONS | "
+        "CONNECTORS | JOBS | SETTINGS [LIKE '..']",
+    ),
+    (
+        "METRICS",
+        "SHOW METRICS [FOR JOB 'id'] [LIKE 'numRecords%']: what jobs, tasks and operators have counted",
+    ),
     ("DESCRIBE", "DESCRIBE t; SHOW CREATE TABLE t; SHOW CREATE [MATERIALIZED] VIEW v; DESCRIBE JOB 'id'"),
-    ("JOB", "SHOW JOBS; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); ALTER JOB 'id' SET PARALLELISM n"),
+    (
+        "JOB",
+        "SHOW JOBS; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); "
+        "ALTER JOB 'id' SET PARALLELISM n",
+    ),
 )
 
 
 def help_on(topic: str | None) -> Result:
     """Return the syntax of what a topic names, or of everything."""
-    rows = [(name, example) for name, example in _HELP if topic is None or topic.upper() in name or name in topic.upper()]
+    rows = [
+        (name, example)
+        for name, example in _HELP
+        if topic is None or topic.upper() in name or name in topic.upper()
+    ]
     return verbatim_result("help", [f"{name:<26}{example}" for name, example in rows or _HELP])

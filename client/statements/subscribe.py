@@ -1,4 +1,6 @@
-"""SUBSCRIBE: the changes of a query as rows of their own, each with its op, whatever shows or fetches them."""
+"""SUBSCRIBE: the changes of a query as rows of their own, each with its op, whatever shows or fetches
+them.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,20 @@ class ChangesFeed:
 
 
 def subscribe(session: Session, node: nodes.Subscribe, params: Sequence[Any] = ()) -> Result:
-    """Start the job of a query and return its changes; our own runtime runs it in every mode, for a backend gives final rows only."""
+    """Start the job of a query and return its changes; our own runtime runs it in every mode, for a
+    backend gives final rows only.
+    """
     bound = session.bind(node, params)
     if isinstance(bound.inputs[0], Sort):
         span = span_of(node.query.tree.args["order"])
         hint = "leave the order out, or add LIMIT n to follow the first n rows"
-        raise PenstockError("SQL-1703", "changes come as they are made, not in an order", span=span, hint=hint, sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1703",
+            "changes come as they are made, not in an order",
+            span=span,
+            hint=hint,
+            sqlstate="0A000",
+        )
     result = session.start(session.plan(bound, mode="streaming"))
     shape = result.shape
     schema = Schema((Field(OP_FIELD.name, STRING, False), *shape.schema.without_roles()))

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from penstock.client.session import Session
     from penstock.engine.job.job import Job
 
-CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | nodes.DropTable | nodes.DropView | AlterTable
+CatalogChange = (
+    nodes.CreateTable
+    | nodes.CreateTableLike
+    | nodes.CreateView
+    | nodes.DropTable
+    | nodes.DropView
+    | AlterTable
+)
 
 
 def change_catalog(session: Session, node: CatalogChange) -> Result:
@@ -33,7 +40,9 @@ def change_catalog(session: Session, node: CatalogChange) -> Result:
 
 
 def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
-    """Create the table of a query and start the job that fills it; a query that cannot be planned, or started, creates nothing."""
+    """Create the table of a query and start the job that fills it; a query that cannot be planned, or
+    started, creates nothing.
+    """
     name = node.table.name
     if node.table.if_not_exists and session.catalog.find(name.text) is not None:
         return note_result(f"table {name} exists already")
@@ -49,10 +58,14 @@ def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
         raise
 
 
-def drop_unfilled(session: Session, table: Table, made: tuple[Path, ...], error: BaseException, job: Job | None) -> None:
-    """Drop the table of a query that failed before anything was committed, with the directories it made, and let the error say so.
+def drop_unfilled(
+    session: Session, table: Table, made: tuple[Path, ...], error: BaseException, job: Job | None
+) -> None:
+    """Drop the table of a query that failed before anything was committed, with the directories it made, and
+    let the error say so.
 
-    Without a checkpoint nothing is committed. Only directories without files are removed: another job may write there.
+    Without a checkpoint nothing is committed. Only directories without files are removed: another job may
+    write there.
     """
     if job is not None and (not job.state.terminal or _has_checkpoint(job)):
         return
@@ -62,7 +75,10 @@ def drop_unfilled(session: Session, table: Table, made: tuple[Path, ...], error:
     session.bad_records.forget(table.name)
     session.keep_catalogs()
     _remove_empty(made)
-    sentence = f"table {table.name} is dropped again: {'nothing fills it' if job is None else 'no row of it was committed'}"
+    sentence = (
+        f"table {table.name} is dropped again: "
+        f"{'nothing fills it' if job is None else 'no row of it was committed'}"
+    )
     if isinstance(error, PenstockError):
         error.detail = sentence if error.detail is None else f"{error.detail}\n{sentence}"
     else:
@@ -132,7 +148,9 @@ def _changed(session: Session, node: CatalogChange) -> Result:
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"view {node.name} exists already")
             view = binder.bind_create_view(node)
-            catalog.create_view(view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span)
+            catalog.create_view(
+                view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span
+            )
             return note_result(f"view {node.name} created")
         case nodes.DropTable():
             dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
@@ -144,6 +162,8 @@ def _changed(session: Session, node: CatalogChange) -> Result:
             return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
         case AlterTable():
             table = binder.bind_alter_table(node)
-            catalog.replace_table(table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None)
+            catalog.replace_table(
+                table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None
+            )
             session.bad_records.forget(catalog.qualified(node.name.text))
             return note_result(f"table {node.name} altered")

@@ -1,4 +1,6 @@
-"""VERIFY .. AGAINST BATCH: a query on our own runtime, its changes folded, beside the same query on the bounded backend."""
+"""VERIFY .. AGAINST BATCH: a query on our own runtime, its changes folded, beside the same query on the
+bounded backend.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ class Difference:
         """Return the first rows as text, ``+`` for the stream's and ``-`` for the batch's."""
         shown = self.rows.slice(0, SHOWN_ROWS)
         lines = []
-        for values, count in zip(zip(*(column.to_pylist() for column in shown.columns), strict=True), self.counts.tolist(), strict=False):
+        for values, count in zip(
+            zip(*(column.to_pylist() for column in shown.columns), strict=True),
+            self.counts.tolist(),
+            strict=False,
+        ):
             text = ", ".join("NULL" if value is None else str(value) for value in values)
             times = f" ({abs(count)} times)" if abs(count) > 1 else ""
             lines.append(f"{'+' if count > 0 else '-'} ({text[:_SHOWN_WIDTH]}){times}")
@@ -59,23 +65,39 @@ def verify(session: Session, node: nodes.Verify) -> Result:
         bound = up_to(bound, node.up_to.text, node.up_to.span)
     if node.backend is not None and node.backend.text not in BACKENDS:
         hint = did_you_mean(node.backend.text, BACKENDS, others=True)
-        raise PenstockError("BND-5000", f"there is no bounded backend '{node.backend.text}'", span=node.backend.span, hint=hint)
+        raise PenstockError(
+            "BND-5000",
+            f"there is no bounded backend '{node.backend.text}'",
+            span=node.backend.span,
+            hint=hint,
+        )
     query = bound.inputs[0]
     if not PlanFacts().finite(query):
         hint = "read files, a finite datagen or a table with 'source.replay' = 'true'"
-        raise PenstockError("VER-7001", "the query never ends, so there is no batch to compare it with", span=node.query.span, hint=hint)
+        raise PenstockError(
+            "VER-7001",
+            "the query never ends, so there is no batch to compare it with",
+            span=node.query.span,
+            hint=hint,
+        )
     batch = session.plan(bound, mode="batch", backend=None if node.backend is None else node.backend.text)
     if batch.graph is not None:
         hint = "VERIFY compares queries over tables whose every part a backend has a word for"
-        message = f"{batch.switches.backend} cannot compute this query by itself, so there is nothing to compare it with"
+        message = (
+            f"{batch.switches.backend} cannot compute this query by itself, so there is nothing to "
+            "compare it with"
+        )
         raise PenstockError("VER-7001", message, span=node.query.span, hint=hint, sqlstate="0A000")
     with tempfile.TemporaryDirectory(prefix="penstock-verify-", ignore_cleanup_errors=True) as directory:
         return _compared(session, node, session.plan(bound, mode="streaming"), batch, Path(directory))
 
 
 def _compared(session: Session, node: nodes.Verify, stream: Road, batch: Road, directory: Path) -> Result:
-    """Run both ways, one after the other, and compare part by part: memory holds a part of the rows, whatever their number."""
-    from penstock.engine.changelog.multiset_compare import ComparedRows  # its kernels: not before something is compared
+    """Run both ways, one after the other, and compare part by part: memory holds a part of the rows,
+    whatever their number.
+    """
+    # its kernels: not before something is compared
+    from penstock.engine.changelog.multiset_compare import ComparedRows
 
     streamed = session.start(stream)
     rows = ComparedRows(streamed.arrow_schema, directory)
@@ -131,7 +153,9 @@ class DifferenceSoFar:
 
 
 def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
-    """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are not exact may differ by one in 1e9."""
+    """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are
+    not exact may differ by one in 1e9.
+    """
     from penstock.engine.changelog.multiset_compare import ComparedRows
 
     rows = ComparedRows(ours.schema, Path(), rows_held=ours.num_rows + theirs.num_rows + 1)
@@ -152,7 +176,9 @@ def _difference(rows: pa.Table, weights: np.ndarray) -> Difference:
 
 
 def _nearly_equal(rows: pa.Table, counts: np.ndarray, inexact: list[int]) -> np.ndarray:
-    """Return which rows have a row of the other side that is equal but for rounding: rows are sorted, so that such rows stand at one rank."""
+    """Return which rows have a row of the other side that is equal but for rounding: rows are sorted, so
+    that such rows stand at one rank.
+    """
     exact, _ = group_numbers(rows.select([i for i in range(rows.num_columns) if i not in inexact]))
     if len(inexact) == rows.num_columns:
         exact = np.zeros(rows.num_rows, np.int64)
@@ -182,5 +208,7 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 def _ranks(groups: np.ndarray) -> np.ndarray:
     """Return the place of each element within its run of equal numbers."""
-    starts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.zeros(0, np.int64)
+    starts = (
+        np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.zeros(0, np.int64)
+    )
     return np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))

@@ -1,5 +1,6 @@
-"""Arrow arrays over the memory of NumPy ones, and back. pyarrow's own converters do the same, but the first use of one imports pandas where that is
-installed: half a second before the first row. The paths every query takes come through here instead.
+"""Arrow arrays over the memory of NumPy ones, and back. pyarrow's own converters do the same, but the first
+use of one imports pandas where that is installed: half a second before the first row. The paths every query
+takes come through here instead.
 """
 
 from __future__ import annotations
@@ -12,17 +13,32 @@ import pyarrow as pa
 
 _ARROW = {
     np.dtype(name): pa.type_for_alias(name)
-    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+    for name in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float32",
+        "float64",
+    )
 }
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def array_of(values: np.ndarray, null: np.ndarray | None = None) -> pa.Array:
-    """Return one-dimensional numbers or truth values as an Arrow array, NULL where ``null`` is true. Nothing is copied that lies dense."""
+    """Return one-dimensional numbers or truth values as an Arrow array, NULL where ``null`` is true.
+    Nothing is copied that lies dense.
+    """
     valid = None if null is None or not null.any() else _bits(~null)
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), values.size, [valid, _bits(values)])
-    return pa.Array.from_buffers(_ARROW[values.dtype], values.size, [valid, pa.py_buffer(np.ascontiguousarray(values))])
+    return pa.Array.from_buffers(
+        _ARROW[values.dtype], values.size, [valid, pa.py_buffer(np.ascontiguousarray(values))]
+    )
 
 
 def texts(values: list[str]) -> pa.Array:
@@ -30,18 +46,26 @@ def texts(values: list[str]) -> pa.Array:
     encoded = [value.encode() for value in values]
     offsets = np.zeros(len(encoded) + 1, np.int32)
     np.cumsum([len(value) for value in encoded], out=offsets[1:])
-    return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))])
+    return pa.Array.from_buffers(
+        pa.string(), len(encoded), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    )
 
 
 def numbers_of(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Return numbers or truth values without NULL as a NumPy array; of one chunk of numbers it is a view that cannot be written."""
+    """Return numbers or truth values without NULL as a NumPy array; of one chunk of numbers it is a view
+    that cannot be written.
+    """
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     assert not array.null_count
     if pa.types.is_boolean(array.type):
         return truths(array)
     dtype = np.dtype(array.type.to_pandas_dtype())
-    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize) if len(array) else np.zeros(0, dtype)
+    return (
+        np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+        if len(array)
+        else np.zeros(0, dtype)
+    )
 
 
 def truths(array: pa.Array) -> np.ndarray:
@@ -60,12 +84,16 @@ def is_true(array: pa.Array) -> np.ndarray:
 
 
 def scalar_of(value: object, kind: pa.DataType) -> pa.Scalar:
-    """Return a Python value as an Arrow scalar of a type; a fraction a DECIMAL has no digits for is left to Arrow, which refuses it."""
+    """Return a Python value as an Arrow scalar of a type; a fraction a DECIMAL has no digits for is left
+    to Arrow, which refuses it.
+    """
     if value is None:
         return pa.nulls(1, kind)[0]
     if isinstance(value, bool) and pa.types.is_boolean(kind):
         return array_of(np.array([value]))[0]
-    if (isinstance(value, int) and pa.types.is_integer(kind)) or (isinstance(value, float) and pa.types.is_floating(kind)):
+    if (isinstance(value, int) and pa.types.is_integer(kind)) or (
+        isinstance(value, float) and pa.types.is_floating(kind)
+    ):
         return array_of(np.array([value], kind.to_pandas_dtype()))[0]
     if isinstance(value, str) and pa.types.is_string(kind):
         return texts([value])[0]
@@ -78,7 +106,11 @@ def scalar_of(value: object, kind: pa.DataType) -> pa.Scalar:
 
 def _decimal(value: Decimal, kind: pa.DataType) -> pa.Scalar:
     sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int) or exponent + kind.scale < 0 or len(digits) + exponent + kind.scale > kind.precision:
+    if (
+        not isinstance(exponent, int)
+        or exponent + kind.scale < 0
+        or len(digits) + exponent + kind.scale > kind.precision
+    ):
         return pa.scalar(value, kind)
     unscaled = int("".join(map(str, digits))) * 10 ** (exponent + kind.scale)
     word = (-unscaled if sign else unscaled).to_bytes(16, "little", signed=True)

@@ -1,4 +1,6 @@
-"""Clocks: the only door to time. The core is given one; production gives the system's, tests and simulation a manual one."""
+"""Clocks: the only door to time. The core is given one; production gives the system's, tests and
+simulation a manual one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Milliseconds from two clocks: wall (for people and processing time) and monotonic (for every timeout)."""
+    """Milliseconds from two clocks: wall (for people and processing time) and monotonic (for every
+    timeout).
+    """
 
     def wall_ms(self) -> int:
         """Return milliseconds since 1970-01-01 UTC."""

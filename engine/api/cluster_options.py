@@ -1,4 +1,6 @@
-"""How worker processes elsewhere are reached and held: addresses, ports, certificates, patience, and the settings of Spark that start them."""
+"""How worker processes elsewhere are reached and held: addresses, ports, certificates, patience, and the
+settings of Spark that start them.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ class SettingValues(Protocol):
 
 @dataclass(frozen=True)
 class Certificates:
-    """Paths of PEM files, the same on every machine: both ends of a connection show ``certificate`` and check that ``authority`` has signed the
-    other's.
+    """Paths of PEM files, the same on every machine: both ends of a connection show ``certificate`` and check
+    that ``authority`` has signed the other's.
     """
 
     certificate: str
@@ -34,7 +36,8 @@ class Certificates:
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """``host``: where workers find this process, empty for ``bind_host``. ``ports``: first and last port workers may listen on, 0 for any.
+    """``host``: where workers find this process, empty for ``bind_host``. ``ports``: first and last port
+    workers may listen on, 0 for any.
 
     ``encrypted``: without certificates nothing leaves a machine. Times are milliseconds.
     """
@@ -52,7 +55,9 @@ class ClusterOptions:
 
     @classmethod
     def from_settings(cls, settings: SettingValues) -> ClusterOptions:
-        """Return the options a session's settings stand for. SQL-1402 for a range of ports that is none, SQL-1406 for certificates in part."""
+        """Return the options a session's settings stand for. SQL-1402 for a range of ports that is none,
+        SQL-1406 for certificates in part.
+        """
         return cls(
             host=settings.get("jobmanager.host"),
             bind_host=settings.get("jobmanager.bind-host"),
@@ -73,7 +78,9 @@ def read_ports(text: str) -> tuple[int, int]:
     first, last = (int(found[1]), int(found[2] or found[1])) if found is not None else (1, 0)
     if first > last or last > _LAST_PORT or (first == 0 and last > 0):
         message = f"'{text[:40]}' is no value for setting 'taskmanager.port-range'"
-        raise PenstockError("SQL-1402", message, hint="it takes a range of ports such as 50100-50199, or 0 for any")
+        raise PenstockError(
+            "SQL-1402", message, hint="it takes a range of ports such as 50100-50199, or 0 for any"
+        )
     return first, last
 
 
@@ -82,6 +89,12 @@ def _certificates(settings: SettingValues) -> Certificates | None:
     if not any(paths):
         return None
     if not all(paths):
-        message = "the connections of workers need a certificate, its key and the certificate of who has signed it"
-        raise PenstockError("SQL-1406", message, hint="set 'security.ssl.internal.certificate', '.key' and '.ca', or none of them")
+        message = (
+            "the connections of workers need a certificate, its key and the certificate of who has signed it"
+        )
+        raise PenstockError(
+            "SQL-1406",
+            message,
+            hint="set 'security.ssl.internal.certificate', '.key' and '.ca', or none of them",
+        )
     return Certificates(*paths)

@@ -1,4 +1,5 @@
-"""Failpoints: the named steps of the checkpoint protocol at which tests make a process die, fail or wait. Nothing happens unless one is armed.
+"""Failpoints: the named steps of the checkpoint protocol at which tests make a process die, fail or wait.
+Nothing happens unless one is armed.
 
 They stand once per checkpoint, barrier, commit or restore, never on a path rows take.
 """
@@ -76,12 +77,18 @@ def is_armed(name: str) -> bool:
 def check_point(name: str) -> str:
     """Return the name of a failpoint; raise CLI-6150 with the nearest one for a name that is none."""
     if name not in POINTS:
-        raise PenstockError("CLI-6150", f"there is no failpoint {name[:40]}", hint=did_you_mean(name, POINTS) or f"there are {', '.join(POINTS)}")
+        raise PenstockError(
+            "CLI-6150",
+            f"there is no failpoint {name[:40]}",
+            hint=did_you_mean(name, POINTS) or f"there are {', '.join(POINTS)}",
+        )
     return name
 
 
 def arm(actions: Mapping[str, Action]) -> None:
-    """Have each named point do its action, called with the point's name, from now on; an empty mapping disarms all. CLI-6150 for an unknown name."""
+    """Have each named point do its action, called with the point's name, from now on; an empty mapping
+    disarms all. CLI-6150 for an unknown name.
+    """
     global _armed
     _armed = {check_point(name): action for name, action in actions.items()} or None
 

@@ -31,16 +31,17 @@ class SettingValues(Protocol):
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How a job runs. Times are milliseconds; ``state_dir`` None keeps no state on disk; ``channel_capacity`` counts elements per channel.
+    """How a job runs. Times are milliseconds; ``state_dir`` None keeps no state on disk; ``channel_capacity``
+    counts elements per channel.
 
-    ``savepoint``: where a job without checkpoints of its own starts from. ``ignore_unclaimed_state``: a changed query goes on with what state it can.
-    ``take_over``: fence off another process that has the job's state.
-    ``record``: what another process needs to run the job on; written into its directory.
-    ``deployment``: where its tasks run, "embedded", "processes" or "spark", in the
-    latter two ``task_slots`` subtasks a worker, which may import functions from ``python_modules``. ``cluster``: how workers on Spark are held.
-    ``state_budget_bytes``: memory for the state of one slot, 0: no limit;
-    what is over it goes to ``spill_dir`` (None: the system's for temporary files).
-    ``unaligned``: periodic checkpoints' barriers overtake rows once they have been under way for ``aligned_timeout_ms``. ``exactly_once`` False: rows
+    ``savepoint``: where a job without checkpoints of its own starts from. ``ignore_unclaimed_state``: a
+    changed query goes on with what state it can. ``take_over``: fence off another process that has the job's
+    state. ``record``: what another process needs to run the job on; written into its directory.
+    ``deployment``: where its tasks run, "embedded", "processes" or "spark", in the latter two ``task_slots``
+    subtasks a worker, which may import functions from ``python_modules``. ``cluster``: how workers on Spark
+    are held. ``state_budget_bytes``: memory for the state of one slot, 0: no limit; what is over it goes to
+    ``spill_dir`` (None: the system's for temporary files). ``unaligned``: periodic checkpoints' barriers
+    overtake rows once they have been under way for ``aligned_timeout_ms``. ``exactly_once`` False: rows
     behind a barrier are not held up, and may count twice after a failure.
     """
 
@@ -76,8 +77,12 @@ class JobOptions:
     aligned_timeout_ms: int = 0
 
     @classmethod
-    def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
-        """Return the options a session's settings stand for; ``name`` and ``state_dir`` win over the settings."""
+    def from_settings(
+        cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None
+    ) -> JobOptions:
+        """Return the options a session's settings stand for; ``name`` and ``state_dir`` win over the
+        settings.
+        """
         _check_barriers(settings)
         directory = state_dir if state_dir is not None else settings.get("execution.checkpointing.dir")
         return cls(
@@ -103,7 +108,9 @@ class JobOptions:
             deployment=settings.get("deployment"),
             task_slots=settings.get("taskmanager.slots"),
             heartbeat_timeout_ms=settings.get("heartbeat.timeout"),
-            python_modules=tuple(name.strip() for name in str(settings.get("python.modules") or "").split(",") if name.strip()),
+            python_modules=tuple(
+                name.strip() for name in str(settings.get("python.modules") or "").split(",") if name.strip()
+            ),
             cluster=ClusterOptions.from_settings(settings),
             exactly_once=settings.get("execution.checkpointing.mode") == "EXACTLY_ONCE",
             unaligned=settings.get("execution.checkpointing.unaligned.enabled"),
@@ -113,10 +120,14 @@ class JobOptions:
 
 def _check_barriers(settings: SettingValues) -> None:
     """Refuse barriers that would both overtake rows and not hold any up: SQL-1405."""
-    if settings.get("execution.checkpointing.unaligned.enabled") and settings.get("execution.checkpointing.mode") != "EXACTLY_ONCE":
+    if (
+        settings.get("execution.checkpointing.unaligned.enabled")
+        and settings.get("execution.checkpointing.mode") != "EXACTLY_ONCE"
+    ):
         raise PenstockError(
             "SQL-1405",
-            "unaligned checkpoints hold rows in flight so that each counts once, 'execution.checkpointing.mode' = 'AT_LEAST_ONCE' counts some twice",
+            "unaligned checkpoints hold rows in flight so that each counts once, "
+            "'execution.checkpointing.mode' = 'AT_LEAST_ONCE' counts some twice",
             hint="RESET 'execution.checkpointing.unaligned.enabled', or RESET 'execution.checkpointing.mode'",
         )
 
@@ -128,7 +139,9 @@ def _strategy(settings: SettingValues) -> RestartStrategy:
     if kind == "fixed-delay":
         return FixedDelay(attempts=attempts, delay=delay)
     if kind == "exponential-delay":
-        return ExponentialDelay(attempts=attempts, delay=delay, max_delay=settings.get("restart-strategy.max-delay"))
+        return ExponentialDelay(
+            attempts=attempts, delay=delay, max_delay=settings.get("restart-strategy.max-delay")
+        )
     if kind == "failure-rate":
         return FailureRate(
             attempts=settings.get("restart-strategy.failure-rate.max-failures-per-interval"),

@@ -22,7 +22,8 @@ def subtask_of_groups(groups: np.ndarray, parallelism: int, max_parallelism: int
 
 def groups_of_keys(keys: pa.Table, max_parallelism: int) -> np.ndarray:
     """Return the key group of each row of key columns, uint16."""
-    from penstock.engine.kernels.stable_hash import stable_hash  # numba: whoever asks for ranges alone does not pay for it
+    # numba: whoever asks for ranges alone does not pay for it
+    from penstock.engine.kernels.stable_hash import stable_hash
 
     hashed = [groups_of_hashes(stable_hash(batch.columns), max_parallelism) for batch in keys.to_batches()]
     return np.concatenate([np.zeros(0, np.uint16), *hashed])

@@ -29,11 +29,15 @@ class Output(Protocol):
         """Say that time stands still here until the next watermark."""
 
     def split(self, event: SplitEvent) -> None:
-        """Take news of a source split; forwarded down the chain to the watermark assigner, which consumes it."""
+        """Take news of a source split; forwarded down the chain to the watermark assigner, which consumes
+        it.
+        """
 
 
 Rest = Iterator[None]
-"""What an operator still has to emit for what it was given, piece by piece: each ``next`` emits one, none is due when it stops."""
+"""What an operator still has to emit for what it was given, piece by piece: each ``next`` emits one, none
+is due when it stops.
+"""
 
 
 def begun(rest: Rest) -> Rest | None:
@@ -67,13 +71,18 @@ class SplitEvent:
 
 
 class KeyedState(Protocol):
-    """State that follows keys. Snapshots are columns, so any range of key groups can be read without the rest."""
+    """State that follows keys. Snapshots are columns, so any range of key groups can be read without the
+    rest.
+    """
 
     def snapshot(self) -> pa.Table:
-        """Return all live entries as a table whose first column ``key_group`` (uint16) ascends; it shares no memory that later changes."""
+        """Return all live entries as a table whose first column ``key_group`` (uint16) ascends; it shares
+        no memory that later changes.
+        """
 
     def restore(self, part: pa.Table) -> None:
-        """Add entries of a snapshot; called once per part before any row comes, with only the key groups of this subtask.
+        """Add entries of a snapshot; called once per part before any row comes, with only the key groups of
+        this subtask.
 
         List states have been restored by then.
         """
@@ -98,25 +107,33 @@ class TrackedState(KeyedState, Protocol):
     def __len__(self) -> int: ...
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Return what makes the pieces of a ``FrozenState`` later in any thread: of the live ones among these slots, ``None``: of all."""
+        """Return what makes the pieces of a ``FrozenState`` later in any thread: of the live ones among
+        these slots, ``None``: of all.
+        """
 
 
 class ListState(Protocol):
-    """State that follows no key: items, JSON-ready dicts (split positions, split watermarks, pending commits)."""
+    """State that follows no key: items, JSON-ready dicts (split positions, split watermarks, pending
+    commits).
+    """
 
     def snapshot_items(self) -> list[dict[str, Any]]:
         """Return this subtask's items now."""
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Take the items of ALL subtasks of the snapshot (in subtask order) before any row comes, and keep those that are this subtask's.
+        """Take the items of ALL subtasks of the snapshot (in subtask order) before any row comes, and keep
+        those that are this subtask's.
 
-        Whose an item is, is the operator's rule: a split's by its assignment, a pending commit's by position modulo parallelism.
+        Whose an item is, is the operator's rule: a split's by its assignment, a pending commit's by position
+        modulo parallelism.
         """
 
 
 @dataclass(frozen=True)
 class KeyGroups:
-    """The contiguous range of key groups a subtask owns: ``start <= group < end``, of ``max_parallelism`` in all."""
+    """The contiguous range of key groups a subtask owns: ``start <= group < end``, of ``max_parallelism``
+    in all.
+    """
 
     start: int
     end: int
@@ -133,11 +150,13 @@ class RestoredFrom:
 
 @dataclass
 class Context:
-    """What an operator is given when it opens. ``services`` holds injected outside things by type (files, registered tables, backends).
+    """What an operator is given when it opens. ``services`` holds injected outside things by type (files,
+    registered tables, backends).
 
-    ``job_id`` names the job for people. ``owner`` is drawn by chance, the same after every restart of the job and of no other job anywhere: sinks
-    name by it what they stage and publish. ``attempt`` numbers the deployments of the job in this process. ``tell`` takes news for the job's master.
-    ``keeps_snapshots`` False: the job takes no checkpoints, so no attempt goes on from one.
+    ``job_id`` names the job for people. ``owner`` is drawn by chance, the same after every restart of the job
+    and of no other job anywhere: sinks name by it what they stage and publish. ``attempt`` numbers the
+    deployments of the job in this process. ``tell`` takes news for the job's master. ``keeps_snapshots``
+    False: the job takes no checkpoints, so no attempt goes on from one.
     """
 
     operator_id: str
@@ -174,19 +193,24 @@ class Services:
 
 
 class Operator:
-    """One operator of a chain. ``port`` numbers the inputs from 0. Barriers never reach it: the task snapshots its declared state.
+    """One operator of a chain. ``port`` numbers the inputs from 0. Barriers never reach it: the task
+    snapshots its declared state.
 
-    What may give many rows for one emits them in pieces, and returns a ``Rest`` when there are more: it is asked for the next piece when what
-    follows has room. Until then nothing else is given to it, and no snapshot is made.
+    What may give many rows for one emits them in pieces, and returns a ``Rest`` when there are more: it is
+    asked for the next piece when what follows has room. Until then nothing else is given to it, and no
+    snapshot is made.
 
-    ``passes_time``: time from above goes on to what follows; one that makes time itself lets nothing by but time's end.
+    ``passes_time``: time from above goes on to what follows; one that makes time itself lets nothing by but
+    time's end.
     """
 
     passes_time = True
     added_states: frozenset[str] = frozenset()
     """Keyed states that checkpoints of older versions lack; there they were empty."""
     gathers = False
-    """Whether it wants to know, as the head of a chain, if more rows are ready: then ``rows_behind`` says so while it is given some."""
+    """Whether it wants to know, as the head of a chain, if more rows are ready: then ``rows_behind`` says
+    so while it is given some.
+    """
     rows_behind = False
 
     @property
@@ -205,11 +229,15 @@ class Operator:
         raise AssertionError(f"{type(self).__name__} takes no rows")
 
     def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        """Take the merged watermark of all ports, before it is forwarded by the task; emit what it completes."""
+        """Take the merged watermark of all ports, before it is forwarded by the task; emit what it
+        completes.
+        """
         return None
 
     def passes_on(self, time_us: int) -> int:
-        """Return the watermark to forward for one that was taken: an earlier one when rows given later may have earlier times."""
+        """Return the watermark to forward for one that was taken: an earlier one when rows given later may
+        have earlier times.
+        """
         return time_us
 
     def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
@@ -217,14 +245,20 @@ class Operator:
         return None
 
     def on_port_time(self, port: int, time_us: int | None, out: Output) -> Rest | None:
-        """Take the watermark of one port, ``None``: it stands still until the next; told instead of the merged one to a join that asks."""
+        """Take the watermark of one port, ``None``: it stands still until the next; told instead of the
+        merged one to a join that asks.
+        """
         return None
 
     def on_idle(self, out: Output) -> None:
-        """Learn that time stands still here until the next watermark, while it may go on elsewhere; forwarded by the task."""
+        """Learn that time stands still here until the next watermark, while it may go on elsewhere;
+        forwarded by the task.
+        """
 
     def held_until_ms(self) -> float | None:
-        """When rows held back to be taken together must go on (monotonic milliseconds); ``None`` when there are none."""
+        """When rows held back to be taken together must go on (monotonic milliseconds); ``None`` when
+        there are none.
+        """
         return None
 
     def release(self, out: Output) -> Rest | None:
@@ -236,11 +270,14 @@ class Operator:
         out.split(event)
 
     def ready(self) -> bool:
-        """Whether it can take rows now; False (a full result queue) makes the task wait and so slows its inputs."""
+        """Whether it can take rows now; False (a full result queue) makes the task wait and so slows its
+        inputs.
+        """
         return True
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        """Flush what is not declared as state, and prepare commits; called before the snapshot and before the barrier is forwarded.
+        """Flush what is not declared as state, and prepare commits; called before the snapshot and before the
+        barrier is forwarded.
 
         Also called once at the end of input, with the id of the job's final checkpoint.
         """
@@ -250,7 +287,9 @@ class Operator:
         return None
 
     def settled(self) -> bool:
-        """Whether it may end; asked when all ports have ended. Until then what it holds back is released as it is due, and other tasks go on."""
+        """Whether it may end; asked when all ports have ended. Until then what it holds back is released
+        as it is due, and other tasks go on.
+        """
         return True
 
     def on_end(self, out: Output) -> Rest | None:
@@ -262,7 +301,9 @@ class Operator:
         return {}
 
     def copied_states(self) -> frozenset[str]:
-        """Name the keyed states that every subtask holds all of: each writes the entries of its own key groups, all are restored everywhere."""
+        """Name the keyed states that every subtask holds all of: each writes the entries of its own key
+        groups, all are restored everywhere.
+        """
         return frozenset()
 
     def state_ports(self) -> dict[str, int]:
@@ -296,7 +337,8 @@ class SourceOperator(Operator):
 
 @dataclass(frozen=True)
 class SourceStatus:
-    """What a poll found: ``more`` now, ``ended`` for good, or neither: come again at ``wake_ms`` (clock milliseconds) at the latest.
+    """What a poll found: ``more`` now, ``ended`` for good, or neither: come again at ``wake_ms`` (clock
+    milliseconds) at the latest.
 
     ``rests``: a history has been given whole, and nothing follows in this deployment.
     """

@@ -9,8 +9,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 
 @dataclass(frozen=True)
 class JoinKeys:
-    """Keys of the loaded side of a join: distinct ones, or (not ``exact``) two rows, the least and the greatest of each column, NULLs where
-    these are not known. ``None``: too many to tell.
+    """Keys of the loaded side of a join: distinct ones, or (not ``exact``) two rows, the least and the
+    greatest of each column, NULLs where these are not known. ``None``: too many to tell.
     """
 
     keys: pa.RecordBatch | None

@@ -39,7 +39,9 @@ class FixedDelay(RestartStrategy):
 
 @dataclass(frozen=True)
 class FailureRate(RestartStrategy):
-    """Wait the same time before each restart; give up when more than ``attempts`` failures come within ``window_ms``."""
+    """Wait the same time before each restart; give up when more than ``attempts`` failures come within
+    ``window_ms``.
+    """
 
     attempts: int = 1
     window_ms: float = 60_000.0
@@ -51,7 +53,9 @@ class FailureRate(RestartStrategy):
 
 @dataclass(frozen=True)
 class ExponentialDelay(RestartStrategy):
-    """Wait twice as long each time, from ``delay`` to ``max_delay`` milliseconds; give up after ``attempts`` failures within ``window_ms``."""
+    """Wait twice as long each time, from ``delay`` to ``max_delay`` milliseconds; give up after
+    ``attempts`` failures within ``window_ms``.
+    """
 
     attempts: int = 10
     window_ms: float = 600_000.0
@@ -65,7 +69,8 @@ class ExponentialDelay(RestartStrategy):
 class RestartBudget:
     """Counts a job's failures against its strategy. Only failures that may pass come here.
 
-    Delays are a little longer or shorter (``JITTER``) by job and failure, so that jobs that failed together do not come back together.
+    Delays are a little longer or shorter (``JITTER``) by job and failure, so that jobs that failed together
+    do not come back together.
     """
 
     def __init__(self, strategy: RestartStrategy, job_id: str = "") -> None:
@@ -88,12 +93,19 @@ class RestartBudget:
 
     @property
     def given_up(self) -> str:
-        """Why there is no further restart: how many there were, how many failures had the last one's cause, and that cause."""
+        """Why there is no further restart: how many there were, how many failures had the last one's
+        cause, and that cause.
+        """
         same = sum(cause == self._cause for cause in self._causes)
-        return f"given up after {self.restarts} restarts{self._window}; same cause {same}/{len(self._causes)}: {self._cause.splitlines()[0][:160]}"
+        return (
+            f"given up after {self.restarts} restarts{self._window}; same cause "
+            f"{same}/{len(self._causes)}: {self._cause.splitlines()[0][:160]}"
+        )
 
     def next_delay_ms(self, now_ms: float, cause: str) -> float | None:
-        """Record a failure at ``now_ms``; return how long to wait before the restart, or ``None`` to give up."""
+        """Record a failure at ``now_ms``; return how long to wait before the restart, or ``None`` to give
+        up.
+        """
         self._cause = cause
         self._failures = [at for at in self._failures if now_ms - at <= self._strategy.window_ms]
         self._causes = [*self._causes[len(self._causes) - len(self._failures) :], cause]
@@ -110,7 +122,9 @@ class RestartBudget:
 
     @property
     def _jitter(self) -> float:
-        """A factor around 1, always the same for the same failure of the same job; 1 for budgets of no job."""
+        """A factor around 1, always the same for the same failure of the same job; 1 for budgets of no
+        job.
+        """
         if not self._job_id:
             return 1.0
         drawn = zlib.crc32(f"{self._job_id} {self._count}".encode()) / 2**32

@@ -1,7 +1,8 @@
-"""Rows in pieces: how many bytes rows are, and where to cut them so that no piece is too large to be emitted, or for an array of Arrow.
+"""Rows in pieces: how many bytes rows are, and where to cut them so that no piece is too large to be emitted,
+or for an array of Arrow.
 
-Text, bytes and lists are addressed by 32-bit offsets inside: one array of them holds at most 2 GiB of text, or as many items. What may become longer
-is held and passed on as several batches.
+Text, bytes and lists are addressed by 32-bit offsets inside: one array of them holds at most 2 GiB of text,
+or as many items. What may become longer is held and passed on as several batches.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from penstock.engine.api.arrow_numpy import array_of
 
 @dataclass
 class Limits:
-    """``array_bytes``: of rows put together as one batch. ``piece_rows`` and ``piece_bytes``: of what is emitted at once when one row gives many.
+    """``array_bytes``: of rows put together as one batch. ``piece_rows`` and ``piece_bytes``: of what is
+    emitted at once when one row gives many.
 
-    ``merged_pairs``: of windows and the parts they are merged of, at once. ``batch_bytes``: of a batch an operator is given at once.
-    ``chunk_bytes``: of the chunks state is held in. One row is never cut.
+    ``merged_pairs``: of windows and the parts they are merged of, at once. ``batch_bytes``: of a batch an
+    operator is given at once. ``chunk_bytes``: of the chunks state is held in. One row is never cut.
     """
 
     array_bytes: int = 2**31 - 1
@@ -44,7 +46,12 @@ class TooLarge(PenstockError):
 
     def __init__(self, size: int) -> None:
         message = f"{size:,} bytes of rows are wanted at once, {LIMITS.array_bytes:,} fit into one batch"
-        super().__init__("RUN-2023", message, hint="let fewer, or shorter, values be together: of one key, one window or one LIMIT", sqlstate="54000")
+        super().__init__(
+            "RUN-2023",
+            message,
+            hint="let fewer, or shorter, values be together: of one key, one window or one LIMIT",
+            sqlstate="54000",
+        )
 
 
 def in_halves(make: Callable[[np.ndarray], Made], places: np.ndarray) -> list[Made]:
@@ -59,7 +66,9 @@ def in_halves(make: Callable[[np.ndarray], Made], places: np.ndarray) -> list[Ma
 
 
 def row_sizes(rows: pa.RecordBatch, places: np.ndarray | None = None) -> np.ndarray:
-    """Return about how many bytes rows are, those at ``places`` (``None``: all), without reading the values."""
+    """Return about how many bytes rows are, those at ``places`` (``None``: all), without reading the
+    values.
+    """
     first = np.arange(rows.num_rows) if places is None else places
     sizes = np.zeros(first.size, np.int64)
     for column in rows.columns:
@@ -68,7 +77,9 @@ def row_sizes(rows: pa.RecordBatch, places: np.ndarray | None = None) -> np.ndar
 
 
 def widest_row(rows: pa.RecordBatch) -> int:
-    """Return how many bytes no row is larger than: every batch is asked, so the largest values are taken to be in one row."""
+    """Return how many bytes no row is larger than: every batch is asked, so the largest values are taken
+    to be in one row.
+    """
     return sum(map(_widest, rows.columns)) if rows.num_rows else 0
 
 
@@ -87,7 +98,10 @@ def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
     """Return how many bytes the values before each place are."""
     kind = array.type
     if pa.types.is_struct(kind):
-        return sum((_bytes_before(array.field(i), at) for i in range(kind.num_fields)), start=np.zeros(at.size, np.int64))
+        return sum(
+            (_bytes_before(array.field(i), at) for i in range(kind.num_fields)),
+            start=np.zeros(at.size, np.int64),
+        )
     large = any(test(kind) for test in _LARGE_OFFSETS)
     if large or any(test(kind) for test in _OFFSETS):
         inside = _offsets(array, np.dtype(np.int64 if large else np.int32))[at]
@@ -102,11 +116,15 @@ def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
 def _offsets(array: pa.Array, dtype: np.dtype) -> np.ndarray:
     if not len(array):
         return np.zeros(1, np.int64)
-    return np.frombuffer(array.buffers()[1], dtype, len(array) + 1, array.offset * dtype.itemsize).astype(np.int64)
+    return np.frombuffer(array.buffers()[1], dtype, len(array) + 1, array.offset * dtype.itemsize).astype(
+        np.int64
+    )
 
 
 def cut(sizes: np.ndarray, most_rows: int, most_size: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of pieces of at most so many rows and so large together; a row that is larger is a piece of its own."""
+    """Yield the bounds of pieces of at most so many rows and so large together; a row that is larger is a
+    piece of its own.
+    """
     ends, first = np.cumsum(sizes), 0
     while first < sizes.size:
         before = int(ends[first - 1]) if first else 0
@@ -117,7 +135,9 @@ def cut(sizes: np.ndarray, most_rows: int, most_size: int) -> Iterator[tuple[int
 
 
 def cut_pairs(count: int, widest: int, sizes: Callable[[], np.ndarray]) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of pieces of new rows that may be emitted at once; ``sizes`` is asked only where so many of the ``widest`` may not."""
+    """Yield the bounds of pieces of new rows that may be emitted at once; ``sizes`` is asked only where so
+    many of the ``widest`` may not.
+    """
     if count <= LIMITS.piece_rows and count * widest <= LIMITS.piece_bytes:
         return iter([(0, count)] if count else [])
     return cut(sizes(), LIMITS.piece_rows, LIMITS.piece_bytes)
@@ -133,7 +153,9 @@ def cut_repeats(counts: np.ndarray, rows: pa.RecordBatch) -> Iterator[tuple[int,
 
 
 def copies_at_once(weights: np.ndarray, rows: pa.RecordBatch) -> int:
-    """Return how many rows may be emitted at once of rows that are each written as often as their weight says."""
+    """Return how many rows may be emitted at once of rows that are each written as often as their weight
+    says.
+    """
     total = int(np.abs(weights).sum())
     if total * widest_row(rows) <= LIMITS.piece_bytes:
         return LIMITS.piece_rows
@@ -148,14 +170,21 @@ def joined(batches: Sequence[pa.RecordBatch], most_bytes: int | None = None) -> 
         return list(batches)
     sizes = np.array([batch.nbytes for batch in batches])
     bounds = [(0, len(batches))] if sizes.sum() <= most_bytes else cut(sizes, len(batches), most_bytes)
-    return [pa.concat_batches(batches[first:last]) if last - first > 1 else batches[first] for first, last in bounds]
+    return [
+        pa.concat_batches(batches[first:last]) if last - first > 1 else batches[first]
+        for first, last in bounds
+    ]
 
 
 def as_one(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     """Return batches end to end as one, that of no rows when there are none. Raises ``TooLarge``."""
     if (size := sum(batch.nbytes for batch in batches)) > LIMITS.array_bytes:
         raise TooLarge(size)
-    return pa.concat_batches(batches) if batches else pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+    return (
+        pa.concat_batches(batches)
+        if batches
+        else pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+    )
 
 
 def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
@@ -164,14 +193,18 @@ def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
 
 
 def taken(table: pa.Table, places: np.ndarray) -> pa.Table:
-    """Return the rows at places, in that order, as often as named, in as few batches as Arrow can hold them in."""
+    """Return the rows at places, in that order, as often as named, in as few batches as Arrow can hold
+    them in.
+    """
     if places.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
         return table.take(array_of(places))
     return pa.Table.from_batches(taken_in_pieces(table, places, LIMITS.chunk_bytes), table.schema)
 
 
 def taken_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows at places, in that order, as often as named, as batches of about so many bytes: each is made when it is asked for."""
+    """Yield the rows at places, in that order, as often as named, as batches of about so many bytes: each
+    is made when it is asked for.
+    """
     batches = [batch for batch in table.to_batches() if batch.num_rows]
     sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
     starts = np.cumsum([0] + [batch.num_rows for batch in batches])
@@ -179,14 +212,19 @@ def taken_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Ite
         wanted = places[first:last]
         batch_of = np.searchsorted(starts, wanted, side="right") - 1
         order = np.argsort(batch_of, kind="stable")
-        found = [batches[i].take(array_of(wanted[order[batch_of[order] == i]] - starts[i])) for i in np.unique(batch_of)]
+        found = [
+            batches[i].take(array_of(wanted[order[batch_of[order] == i]] - starts[i]))
+            for i in np.unique(batch_of)
+        ]
         back = np.empty(order.size, np.int64)
         back[order] = np.arange(order.size)
         yield pa.concat_batches(found).take(array_of(back))
 
 
 def parts_by_group(table: pa.Table) -> list[pa.Table]:
-    """Return a table whose first column is an ascending key group in parts of some size; rows of one group stay together where they fit into one."""
+    """Return a table whose first column is an ascending key group in parts of some size; rows of one group
+    stay together where they fit into one.
+    """
     if table.nbytes <= LIMITS.chunk_bytes:
         return [table]
     sizes = np.concatenate([row_sizes(batch) for batch in table.to_batches()])

@@ -1,4 +1,6 @@
-"""What becomes known, while files are read, of the rows that are wanted of them: by it whole pieces are passed over."""
+"""What becomes known, while files are read, of the rows that are wanted of them: by it whole pieces are
+passed over.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ SKIPPED = "rows_skipped"
 
 
 class Skipping:
-    """The values wanted of columns by name: some (ascending), or a range. Rows with other ones need not be given; rows given may have others."""
+    """The values wanted of columns by name: some (ascending), or a range. Rows with other ones need not be
+    given; rows given may have others.
+    """
 
     def __init__(self, metrics: OperatorMetrics) -> None:
         self._metrics = metrics
@@ -23,7 +27,9 @@ class Skipping:
 
     def learn(self, told: JoinKeys, names: Sequence[str]) -> None:
         """Take in the keys of a join, whose columns have these names here."""
-        for column, name in zip([] if told.keys is None else told.keys.columns, names, strict=told.keys is not None):
+        for column, name in zip(
+            [] if told.keys is None else told.keys.columns, names, strict=told.keys is not None
+        ):
             values = column.drop_null().to_pylist() if is_ranged(column.type) else []
             if told.exact and not len(column):
                 self._wanted.append((name, [], True))
@@ -31,7 +37,9 @@ class Skipping:
                 self._wanted.append((name, sorted(values), told.exact))
 
     def wants(self, ends: Mapping[str, tuple[Any, Any]], rows: int) -> bool:
-        """Return whether some of so many rows may be wanted, by the least and greatest values of their columns; if not they are counted."""
+        """Return whether some of so many rows may be wanted, by the least and greatest values of their
+        columns; if not they are counted.
+        """
         wanted = all(self._overlaps(ends.get(name), values, exact) for name, values, exact in self._wanted)
         if not wanted:
             self._metrics.count(SKIPPED, rows)
@@ -53,4 +61,6 @@ class Skipping:
 def is_ranged(kind: pa.DataType) -> bool:
     """Return whether values of a type are ordered as their statistics in files are."""
     types = pa.types
-    return bool(types.is_integer(kind) or types.is_date(kind) or types.is_timestamp(kind) or types.is_string(kind))
+    return bool(
+        types.is_integer(kind) or types.is_date(kind) or types.is_timestamp(kind) or types.is_string(kind)
+    )

@@ -1,4 +1,6 @@
-"""The interface of sinks: take batches, prepare what a checkpoint holds, commit it once the checkpoint is durable."""
+"""The interface of sinks: take batches, prepare what a checkpoint holds, commit it once the checkpoint is
+durable.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ Committable = dict[str, Any]
 
 @dataclass(frozen=True)
 class Origin:
-    """Who wrote the checkpoint a sink starts from: the job by its owner, the sink by its operator id there, and the checkpoint's number."""
+    """Who wrote the checkpoint a sink starts from: the job by its owner, the sink by its operator id
+    there, and the checkpoint's number.
+    """
 
     owner: str
     operator_id: str
@@ -27,11 +31,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class SinkRequest:
-    """What one subtask of a sink is: ``table`` None collects to the client; ``upsert_key`` names the columns that identify a row.
+    """What one subtask of a sink is: ``table`` None collects to the client; ``upsert_key`` names the columns
+    that identify a row.
 
-    ``owner`` and the operator id are nobody else's: by them it knows what it has staged. What another owner staged it may publish if its checkpoint
-    (``origin``) says so, but never deletes: that job may live. ``job_id`` is for people.
-    ``resumes`` False: the job keeps no checkpoints, so nobody goes on from one.
+    ``owner`` and the operator id are nobody else's: by them it knows what it has staged. What another owner
+    staged it may publish if its checkpoint (``origin``) says so, but never deletes: that job may live.
+    ``job_id`` is for people. ``resumes`` False: the job keeps no checkpoints, so nobody goes on from one.
     """
 
     table: Table | None
@@ -49,21 +54,29 @@ class SinkRequest:
 
 
 def writer_name(owner: str, operator_id: str) -> str:
-    """Return the name of a sink operator of a job among all that write to a table: of its staging folder, in its files' names, of its log's parts."""
+    """Return the name of a sink operator of a job among all that write to a table: of its staging folder,
+    in its files' names, of its log's parts.
+    """
     return hashlib.sha256(f"{owner}\n{operator_id}".encode()).hexdigest()[:16]
 
 
 class SinkWriter(Protocol):
-    """Writes the rows of one subtask. What it prepares is JSON-ready and enough to commit or abort in another process."""
+    """Writes the rows of one subtask. What it prepares is JSON-ready and enough to commit or abort in
+    another process.
+    """
 
     def recover(self, pending: list[Committable]) -> None:
-        """Forget what earlier attempts of this subtask left behind, except ``pending``, which belongs to a completed checkpoint. Before any row."""
+        """Forget what earlier attempts of this subtask left behind, except ``pending``, which belongs to a
+        completed checkpoint. Before any row.
+        """
 
     def write(self, batch: Batch) -> None:
         """Take rows."""
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
-        """Make what was written since the last call durable but not yet visible, and return what is needed to make it visible."""
+        """Make what was written since the last call durable but not yet visible, and return what is needed
+        to make it visible.
+        """
 
     def commit(self, items: list[Committable]) -> None:
         """Make prepared rows visible; done again it changes nothing."""

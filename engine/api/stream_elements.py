@@ -20,10 +20,12 @@ MAX_WATERMARK_US = 2**63 - 1
 class Batch:
     """Rows with signed weights: a piece of a changelog as a Z-set.
 
-    ``rows``: an Arrow record batch. ``weights``: int64 per row, +n insert n times, -n retract n times; ``None`` means every row is +1, the
-    path that pays nothing. ``behind``: int64 microseconds per row, the watermark the row's own split had just before it, given only when some
-    row of the batch is behind it (its time < that watermark); ``None`` means every row is on time for its split. Lateness is decided from it
-    row by row, so batch cuts never change a result. ``origin`` is the split's ordinal in its source task, meaningful up to the watermark assigner.
+    ``rows``: an Arrow record batch. ``weights``: int64 per row, +n insert n times, -n retract n times;
+    ``None`` means every row is +1, the path that pays nothing. ``behind``: int64 microseconds per row, the
+    watermark the row's own split had just before it, given only when some row of the batch is behind it (its
+    time < that watermark); ``None`` means every row is on time for its split. Lateness is decided from it row
+    by row, so batch cuts never change a result. ``origin`` is the split's ordinal in its source task,
+    meaningful up to the watermark assigner.
     """
 
     rows: pa.RecordBatch
@@ -38,9 +40,11 @@ class Batch:
 
     @cached_property
     def size_bytes(self) -> int:
-        """About how much memory the rows take, exact unless they are a slice of less than 64 bytes a row; measured once.
+        """About how much memory the rows take, exact unless they are a slice of less than 64 bytes a row;
+        measured once.
 
-        A slice shares its columns with others: only where those look too large for it is the slow exact measure worth its time.
+        A slice shares its columns with others: only where those look too large for it is the slow exact
+        measure worth its time.
         """
         size = self.rows.get_total_buffer_size()
         return size if size <= 4096 + 64 * self.rows.num_rows else self.rows.nbytes
@@ -55,7 +59,12 @@ class Batch:
         if self.weights is None and self.behind is None:
             return Batch(rows, origin=self.origin)
         keep = is_true(mask)
-        return Batch(rows, None if self.weights is None else self.weights[keep], None if self.behind is None else self.behind[keep], self.origin)
+        return Batch(
+            rows,
+            None if self.weights is None else self.weights[keep],
+            None if self.behind is None else self.behind[keep],
+            self.origin,
+        )
 
     def take(self, indices: np.ndarray) -> Batch:
         """Return the rows at the given positions (int64), in that order."""
@@ -71,7 +80,9 @@ class Batch:
         return Batch(whole.rows, None, whole.behind, whole.origin)
 
     def single_rows(self) -> Iterator[Batch]:
-        """Yield each row as often as its weight says, without weights, in pieces that may be emitted at once; no weight must be negative."""
+        """Yield each row as often as its weight says, without weights, in pieces that may be emitted at
+        once; no weight must be negative.
+        """
         if self.weights is None:
             yield from self.pieces()
             return
@@ -87,28 +98,42 @@ class Batch:
             yield self if last - first == self.num_rows else self.slice(first, last - first)
 
     def copies(self, most: int) -> Iterator[Batch]:
-        """Yield the batch in pieces that stand for at most so many single changes: a row of a great weight comes as several of smaller ones."""
+        """Yield the batch in pieces that stand for at most so many single changes: a row of a great weight
+        comes as several of smaller ones.
+        """
         if self.weights is None or int(np.abs(self.weights).sum()) <= most:
             yield self
             return
         ends = np.cumsum(np.abs(self.weights))
         for start in range(0, int(ends[-1]), most):
             stop = min(start + most, int(ends[-1]))
-            first, last = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, stop, side="left") + 1
+            first, last = (
+                np.searchsorted(ends, start, side="right"),
+                np.searchsorted(ends, stop, side="left") + 1,
+            )
             weights = self.weights[first:last]
-            within = np.minimum(ends[first:last], stop) - np.maximum(ends[first:last] - np.abs(weights), start)
+            within = np.minimum(ends[first:last], stop) - np.maximum(
+                ends[first:last] - np.abs(weights), start
+            )
             yield replace(self.slice(int(first), int(last - first)), weights=np.sign(weights) * within)
 
     def slice(self, offset: int, length: int) -> Batch:
         """Return a zero-copy piece of the batch."""
         end = offset + length
         weights = None if self.weights is None else self.weights[offset:end]
-        return Batch(self.rows.slice(offset, length), weights, None if self.behind is None else self.behind[offset:end], self.origin)
+        return Batch(
+            self.rows.slice(offset, length),
+            weights,
+            None if self.behind is None else self.behind[offset:end],
+            self.origin,
+        )
 
 
 @dataclass(frozen=True)
 class Watermark:
-    """No row with a time below ``time_us`` (microseconds) will be on time any more: windows with end <= time_us may close."""
+    """No row with a time below ``time_us`` (microseconds) will be on time any more: windows with end <=
+    time_us may close.
+    """
 
     time_us: int
 
@@ -117,8 +142,9 @@ class Watermark:
 class Barrier:
     """Separates what checkpoint ``checkpoint_id`` holds (before) from what it does not (after).
 
-    ``then_stop``: nothing follows it, neither rows nor time. ``overtakes_at_ms``: from when on, in this process's monotonic milliseconds, it
-    need not wait its turn behind rows, which then belong to the checkpoint as rows in flight; between processes the time left travels.
+    ``then_stop``: nothing follows it, neither rows nor time. ``overtakes_at_ms``: from when on, in this
+    process's monotonic milliseconds, it need not wait its turn behind rows, which then belong to the
+    checkpoint as rows in flight; between processes the time left travels.
     """
 
     checkpoint_id: int
@@ -138,7 +164,9 @@ class EndOfInput:
 
 @dataclass(frozen=True)
 class LatencyMarker:
-    """Flows with the rows to tell how long they take: ``source`` is the name of the operator it left at ``marked_ms`` (monotonic)."""
+    """Flows with the rows to tell how long they take: ``source`` is the name of the operator it left at
+    ``marked_ms`` (monotonic).
+    """
 
     source: str
     marked_ms: float

@@ -1,9 +1,11 @@
 """The threads of the engine, and how they end before the interpreter does.
 
-A daemon thread that is inside Arrow, DuckDB or a kernel when Python is finalized is torn out of C++ frames when it next asks for the GIL: the process
-aborts (``terminate called``), or DuckDB's objects outlive their module. So every thread that may be there is made here, and before the end of
-the process what drives threads is closed and they are joined. That is done by ``atexit``: it runs when main and all threads that are no daemons
-have ended, so a program whose own threads still use a connection keeps it; ``threading``'s own hook would run before they are joined.
+A daemon thread that is inside Arrow, DuckDB or a kernel when Python is finalized is torn out of C++ frames
+when it next asks for the GIL: the process aborts (``terminate called``), or DuckDB's objects outlive their
+module. So every thread that may be there is made here, and before the end of the process what drives threads
+is closed and they are joined. That is done by ``atexit``: it runs when main and all threads that are no
+daemons have ended, so a program whose own threads still use a connection keeps it; ``threading``'s own hook
+would run before they are joined.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _closings: dict[Callable[[], None], bool] = {}
 
 
 class EngineThread(threading.Thread):
-    """A thread that a program's end waits for, once what it works for is closed; it never keeps a program alive."""
+    """A thread that a program's end waits for, once what it works for is closed; it never keeps a program
+    alive.
+    """
 
     def __init__(self, target: Callable[..., None], name: str, args: tuple[Any, ...] = ()) -> None:
         super().__init__(target=target, name=name, args=args, daemon=True)
@@ -35,7 +39,8 @@ class EngineThread(threading.Thread):
 
 
 def close_at_exit(close: Callable[[], None], *, serves_jobs: bool = False) -> None:
-    """Have ``close`` called before the interpreter ends; ``serves_jobs``: after everything that may still need it to stop in order.
+    """Have ``close`` called before the interpreter ends; ``serves_jobs``: after everything that may still
+    need it to stop in order.
 
     Handlers of ``atexit`` that are there by now run after it, for the same reason.
     """
@@ -50,7 +55,9 @@ def closed(close: Callable[[], None]) -> None:
 
 
 def join_all(timeout_s: float) -> list[EngineThread]:
-    """Wait for threads whose work is closed; return those that have not ended, which wait for something of the program."""
+    """Wait for threads whose work is closed; return those that have not ended, which wait for something of
+    the program.
+    """
     until = time.monotonic() + timeout_s
     for thread in list(_started):
         if thread is not threading.current_thread():
@@ -59,7 +66,8 @@ def join_all(timeout_s: float) -> list[EngineThread]:
 
 
 def _free_import_lock() -> None:
-    """Give back Python's lock of imports, which Ctrl-C in the middle of an import leaves with this thread for ever: the others import too.
+    """Give back Python's lock of imports, which Ctrl-C in the middle of an import leaves with this thread for
+    ever: the others import too.
 
     Only for where no import is under way in this thread, as at the end of a program.
     """
@@ -71,7 +79,9 @@ def _free_import_lock() -> None:
 
 
 def _end() -> None:
-    """Close what is open, then wait for the threads. One that fails to close must not keep the others from it."""
+    """Close what is open, then wait for the threads. One that fails to close must not keep the others from
+    it.
+    """
     _free_import_lock()
     for close in sorted(_closings, key=lambda close: _closings[close]):
         try:

@@ -1,4 +1,6 @@
-"""What runs bounded plans: the backend's interface, its results, and the service that makes backends when they are needed."""
+"""What runs bounded plans: the backend's interface, its results, and the service that makes backends when
+they are needed.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,15 @@ class BoundedBackend(Protocol):
 
     name: str
 
-    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
-        """Start a query and return at once; its rows come in one fixed order and with exactly the Arrow types of its schema.
+    def run(
+        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+    ) -> BoundedResult:
+        """Start a query and return at once; its rows come in one fixed order and with exactly the Arrow types
+        of its schema.
 
-        With ``staging_dir`` all rows are first written there (see ``penstock.engine.storage.staged_rows``) and come only when they are complete and
-        durable. Raises BND-51xx for a plan the backend cannot say; everything later is raised by the result.
+        With ``staging_dir`` all rows are first written there (see ``penstock.engine.storage.staged_rows``)
+        and come only when they are complete and durable. Raises BND-51xx for a plan the backend cannot say;
+        everything later is raised by the result.
         """
 
     def explain(self, plan: LogicalPlan) -> str:
@@ -49,12 +55,19 @@ class BoundedBackend(Protocol):
 
 
 class BoundedResult:
-    """The rows of a bounded query: iterate (waits), or poll (does not). A few batches are made ahead; a slow reader slows the backend."""
+    """The rows of a bounded query: iterate (waits), or poll (does not). A few batches are made ahead; a
+    slow reader slows the backend.
+    """
 
     def __init__(
-        self, schema: Schema, produce: Callable[[Emit], None], cancel: Callable[[], None], progress: Callable[[], str | None] = lambda: None
+        self,
+        schema: Schema,
+        produce: Callable[[Emit], None],
+        cancel: Callable[[], None],
+        progress: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """``produce`` runs in a thread of its own, gives batches to its argument and returns when that says False; ``cancel`` ends it early.
+        """``produce`` runs in a thread of its own, gives batches to its argument and returns when that says
+        False; ``cancel`` ends it early.
 
         ``progress`` says in a few words how far it is, from any thread, or None.
         """
@@ -77,7 +90,12 @@ class BoundedResult:
         except PenstockError as error:
             self._finish(error)
         except Exception as error:  # noqa: BLE001  raised in the thread that reads, with its cause
-            wrapped = PenstockError("BND-5009", f"the bounded backend failed: {type(error).__name__}", detail=str(error)[:500], kind=Kind.INTERNAL)
+            wrapped = PenstockError(
+                "BND-5009",
+                f"the bounded backend failed: {type(error).__name__}",
+                detail=str(error)[:500],
+                kind=Kind.INTERNAL,
+            )
             wrapped.__cause__ = error
             self._finish(wrapped)
         else:
@@ -118,7 +136,9 @@ class BoundedResult:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until there is a batch, an error or the end; return whether there is."""
         with self._changed:
-            return self._changed.wait_for(lambda: bool(self._batches) or self._done or self._closed, timeout_s)
+            return self._changed.wait_for(
+                lambda: bool(self._batches) or self._done or self._closed, timeout_s
+            )
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self
@@ -157,10 +177,13 @@ def _cancel_running() -> None:
 
 
 class BoundedBackends:
-    """The service that gives backends by name; nothing is imported or started before a backend is asked for."""
+    """The service that gives backends by name; nothing is imported or started before a backend is asked
+    for.
+    """
 
     def __init__(self, services: Services, default: str = "spark", settings: Settings | None = None) -> None:
-        """``services`` gives registered tables; ``default`` is what ``backend(None)`` returns, the value of ``bounded.backend``.
+        """``services`` gives registered tables; ``default`` is what ``backend(None)`` returns, the value of
+        ``bounded.backend``.
 
         ``settings`` of the session, as they are when a query is run.
         """
@@ -180,8 +203,8 @@ class BoundedBackends:
             return self._made[wanted]
 
     def for_plan(self, plan: LogicalPlan, name: str | None = None) -> BoundedBackend:
-        """Return the backend that runs a plan: one that only copies where a table of a database is read as it is, Spark for its own tables,
-        else the one of that name.
+        """Return the backend that runs a plan: one that only copies where a table of a database is read as it
+        is, Spark for its own tables, else the one of that name.
         """
         from penstock.engine.bounded.passthrough import CopyingBackend, copies
 
@@ -201,10 +224,16 @@ class BoundedBackends:
             from penstock.engine.bounded.duckdb import DuckDbBackend
 
             return DuckDbBackend(self._services)
-        raise PenstockError("BND-5000", f"there is no bounded backend '{name}'", hint=did_you_mean(name, ("spark", "duckdb"), others=True))
+        raise PenstockError(
+            "BND-5000",
+            f"there is no bounded backend '{name}'",
+            hint=did_you_mean(name, ("spark", "duckdb"), others=True),
+        )
 
     def staging_root(self, state_dir: Path | None, job_id: str, operator_id: str) -> Path:
-        """Return where a source keeps its staged rows: beside the job's checkpoints, or as long as this process lives when those are in memory."""
+        """Return where a source keeps its staged rows: beside the job's checkpoints, or as long as this
+        process lives when those are in memory.
+        """
         with self._lock:
             if state_dir is None and self._scratch is None:
                 self._scratch = Path(tempfile.mkdtemp(prefix="penstock-staged-"))

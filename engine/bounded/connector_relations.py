@@ -22,17 +22,26 @@ _BATCH_ROWS = 65_536
 
 
 def registered_table(relation: Relation, services: Services) -> pa.Table | None:
-    """Return the relation's columns of a registered Arrow table or a materialized view, ``None`` when the relation is neither."""
+    """Return the relation's columns of a registered Arrow table or a materialized view, ``None`` when the
+    relation is neither.
+    """
     if relation.table.connector == "materialized":
-        return snapshot_of(relation.table, services).select(list(relation.columns)).rename_columns(relation.schema.names)
+        return (
+            snapshot_of(relation.table, services)
+            .select(list(relation.columns))
+            .rename_columns(relation.schema.names)
+        )
     if relation.table.connector != "registered":
         return None
     table = services.get(RegisteredTables).source(relation.table.options["name"]).table
-    return None if table is None else table.select(list(relation.columns)).rename_columns(relation.schema.names)
+    return (
+        None if table is None else table.select(list(relation.columns)).rename_columns(relation.schema.names)
+    )
 
 
 def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
-    """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that are there at its end.
+    """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that
+    are there at its end.
 
     A database may leave out rows that fail the relation's predicate.
     """

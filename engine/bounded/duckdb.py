@@ -40,14 +40,18 @@ _GLOB = re.compile(r"[*?\[]")  # characters that DuckDB reads as a pattern, and 
 
 
 class DuckDbBackend:
-    """Runs each query on a connection of its own, in memory; larger state spills to the temporary directory."""
+    """Runs each query on a connection of its own, in memory; larger state spills to the temporary
+    directory.
+    """
 
     name = "duckdb"
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+    def run(
+        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+    ) -> BoundedResult:
         query = duckdb_sql(plan)
         connection = connect(time_zone)
         run = _DuckDbRun(connection, query, plan, self._services)
@@ -77,8 +81,12 @@ def connect(time_zone: str) -> Any:
     try:
         import duckdb
     except ImportError as error:
-        raise PenstockError("BND-5011", "DuckDB is not installed", hint="pip install duckdb", kind=Kind.EXTERNAL) from error
-    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": True})
+        raise PenstockError(
+            "BND-5011", "DuckDB is not installed", hint="pip install duckdb", kind=Kind.EXTERNAL
+        ) from error
+    connection = duckdb.connect(
+        ":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": True}
+    )
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = $1", [time_zone])
     connection.execute("SET threads = $1", [max(1, os.cpu_count() or 1)])
@@ -103,13 +111,18 @@ class _DuckDbRun:
         try:
             for number, relation in enumerate(self._query.relations):
                 self._register(f"t_{number}", relation)
-            register_on_duckdb(self._connection, [one for one in self._query.python_functions if isinstance(one, PythonScalar)])
+            register_on_duckdb(
+                self._connection,
+                [one for one in self._query.python_functions if isinstance(one, PythonScalar)],
+            )
             reader = self._connection.sql(self._query.text).to_arrow_reader(_BATCH_ROWS)
             for batch in reader:
                 if batch.num_rows:
                     yield self._exact.cast(batch)
         except duckdb.InterruptException as error:
-            raise PenstockError("BND-5006", "the bounded query was cancelled", kind=Kind.USER, sqlstate="57014") from error
+            raise PenstockError(
+                "BND-5006", "the bounded query was cancelled", kind=Kind.USER, sqlstate="57014"
+            ) from error
         except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
             raise self._told(error) from error
 
@@ -118,7 +131,8 @@ class _DuckDbRun:
         told = query_error(error)
         if self._own_error is not None or told.code != "BND-5012":
             return self._own_error or told
-        words = str(error).partition("\nLINE ")[0]  # not the query's own text, which may hold the words of any fault
+        # not the query's own text, which may hold the words of any fault
+        words = str(error).partition("\nLINE ")[0]
         return record_fault(self._query.relations, self._services) or value_fault(words, self._plan) or told
 
     def _own_batches(self, relation: Relation) -> Iterator[pa.RecordBatch]:
@@ -130,7 +144,9 @@ class _DuckDbRun:
 
     def _register(self, name: str, relation: Relation) -> None:
         files = file_relation(relation)
-        if not isinstance(files, str) and not any(_GLOB.search(path) for group in files.groups for path in group.paths):
+        if not isinstance(files, str) and not any(
+            _GLOB.search(path) for group in files.groups for path in group.paths
+        ):
             self._register_files(name, files)
             return
         table = registered_table(relation, self._services)
@@ -146,7 +162,9 @@ class _DuckDbRun:
         flavour = DuckDbFlavour()
         selects = []
         for number, group in enumerate(files.groups):
-            self._connection.execute(f"CREATE TEMP VIEW {name}_{number} AS SELECT * FROM {_reading(files, group).sql('duckdb')}")
+            self._connection.execute(
+                f"CREATE TEMP VIEW {name}_{number} AS SELECT * FROM {_reading(files, group).sql('duckdb')}"
+            )
             selects.append(typed_select(files, group, f"{name}_{number}", flavour))
         select = " UNION ALL ".join(selects) or empty_select(files.relation, flavour)
         self._connection.execute(f"CREATE TEMP VIEW {name} AS {select}")
@@ -171,7 +189,8 @@ def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
         _option("escape", text(dialect.quote)),
         _option("nullstr", nulls),
         _option("allow_quoted_nulls", exp.false()),
-        _option("max_line_size", exp.Literal.number(MAX_RECORD_BYTES)),  # with its own limits DuckDB has lost such lines in silence
+        # with its own limits DuckDB has lost such lines in silence
+        _option("max_line_size", exp.Literal.number(MAX_RECORD_BYTES)),
         _option("buffer_size", exp.Literal.number(2 * MAX_RECORD_BYTES)),
     )
 

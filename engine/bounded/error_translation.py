@@ -1,4 +1,6 @@
-"""What a value did wrong inside a backend, told as our own expressions tell it: by its words and the plan's expressions that can fail so."""
+"""What a value did wrong inside a backend, told as our own expressions tell it: by its words and the
+plan's expressions that can fail so.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ _NO_MOMENT = "no moment: "
 
 
 def record_fault(relations: Sequence[Relation], services: Services) -> PenstockError | None:
-    """Return what our own readers say of csv files a backend stumbled over, ``None`` when they can read them all."""
+    """Return what our own readers say of csv files a backend stumbled over, ``None`` when they can read
+    them all.
+    """
     for relation in relations:
         if relation.table.connector == "filesystem":
             try:
@@ -53,7 +57,9 @@ def record_fault(relations: Sequence[Relation], services: Services) -> PenstockE
 
 
 def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
-    """Return a backend's error about a value as one of RUN-2001 to 2004, at the expression's place, or around all that can be meant."""
+    """Return a backend's error about a value as one of RUN-2001 to 2004, at the expression's place, or
+    around all that can be meant.
+    """
     for pattern, tell in _TELLERS:
         found = re.search(pattern, words)
         if found is not None:
@@ -67,8 +73,11 @@ def _placed(fault: Fault, suspects: list[Expression | AggregateCall]) -> Penstoc
     spans = {part.span for part in suspects if part.span is not None}
     one_of = "in " if len(texts) == 1 else "in one of "
     detail = one_of + ", ".join(texts[:_SHOWN]) if texts else None
-    span = Span(min(s.start for s in spans), max(s.end for s in spans)) if spans else None  # of several, what is from the first to the last
-    return PenstockError(fault.code, fault.message, detail=detail, hint=fault.hint, span=span, sqlstate=fault.sqlstate)
+    # of several, what is from the first to the last
+    span = Span(min(s.start for s in spans), max(s.end for s in spans)) if spans else None
+    return PenstockError(
+        fault.code, fault.message, detail=detail, hint=fault.hint, span=span, sqlstate=fault.sqlstate
+    )
 
 
 def _parts(plan: LogicalPlan) -> Iterator[Expression | AggregateCall]:
@@ -98,11 +107,15 @@ def _calls(*functions: str) -> Suspect:
 def _casts_to(name: str) -> Suspect:
     """Casts to a type whose name begins so; a sum is cast to its own type by the backends."""
     word = name.partition("(")[0].strip().upper().removesuffix("_NTZ")
-    return lambda part: (isinstance(part, Cast) or _calls("sum")(part)) and str(part.type).split("(")[0].upper() == word
+    return lambda part: (
+        (isinstance(part, Cast) or _calls("sum")(part)) and str(part.type).split("(")[0].upper() == word
+    )
 
 
 def _texts_read_as(name: str, value: str | None = None) -> Suspect:
-    """Casts to such a type of what is no number or moment already; of constants only the one that has the value."""
+    """Casts to such a type of what is no number or moment already; of constants only the one that has the
+    value.
+    """
     to_type = _casts_to(name)
     return lambda part: to_type(part) and _reads_text(part, value)
 
@@ -146,12 +159,18 @@ def _misread(found: re.Match[str]) -> tuple[Fault, Suspect]:
     name = found["kind"].replace("_NTZ", "").replace("_", " ").upper()
     number = re.fullmatch(r"[+-]?[0-9.]+", found["value"]) is not None and name.startswith("DECIMAL")
     value = found["value"].removeprefix(_NO_MOMENT)
-    return (out_of_range(name, value), _casts_to(name)) if number else (bad_cast(value, name), _texts_read_as(name, value))
+    return (
+        (out_of_range(name, value), _casts_to(name))
+        if number
+        else (bad_cast(value, name), _texts_read_as(name, value))
+    )
 
 
 def _misread_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
     value = found["value"].removeprefix(_NO_MOMENT)
-    return bad_cast(value, found["kind"].upper()), lambda part: _temporal_casts(part) and _reads_text(part, value)
+    return bad_cast(
+        value, found["kind"].upper()
+    ), lambda part: _temporal_casts(part) and _reads_text(part, value)
 
 
 def _unreadable(found: re.Match[str]) -> tuple[Fault, Suspect]:
@@ -160,7 +179,9 @@ def _unreadable(found: re.Match[str]) -> tuple[Fault, Suspect]:
 
 
 def _no_date(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    return bad_argument(f"there is no date {found['value']}"), _calls("make_date", "to_date", "to_timestamp", "make_timestamp")
+    return bad_argument(f"there is no date {found['value']}"), _calls(
+        "make_date", "to_date", "to_timestamp", "make_timestamp"
+    )
 
 
 def _no_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
@@ -168,7 +189,9 @@ def _no_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
 
 
 def _too_long(_: re.Match[str]) -> tuple[Fault, Suspect]:
-    return bad_argument("a text would be longer than 2 GB"), _calls("repeat", "concat", "lpad", "rpad", "space")
+    return bad_argument("a text would be longer than 2 GB"), _calls(
+        "repeat", "concat", "lpad", "rpad", "space"
+    )
 
 
 def _python_raised(found: re.Match[str]) -> tuple[Fault, Suspect]:
@@ -180,7 +203,9 @@ def _python_raised(found: re.Match[str]) -> tuple[Fault, Suspect]:
 
 def _python_gave(found: re.Match[str]) -> tuple[Fault, Suspect]:
     message = f"Python function {found['name']} gave {found['what']}"
-    return Fault("RUN-2011", "39004", message, f"it is declared to give {found['declared']}"), _python(found["name"])
+    return Fault("RUN-2011", "39004", message, f"it is declared to give {found['declared']}"), _python(
+        found["name"]
+    )
 
 
 def _python(name: str) -> Suspect:
@@ -189,11 +214,23 @@ def _python(name: str) -> Suspect:
 
 _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ...] = (
     (r"Python function (?P<name>\w+): (?P<what>[^\n]*?) \(raised at (?P<place>[^\n]*?)\)", _python_raised),
-    (r"Python function (?P<name>\w+) gave (?P<what>[^\n]*?) \(declared to give (?P<declared>[^\n]*?)\)(?=\n|\\n|$)", _python_gave),
+    (
+        r"Python function (?P<name>\w+) gave (?P<what>[^\n]*?) \(declared to give "
+        r"(?P<declared>[^\n]*?)\)(?=\n|\\n|$)",
+        _python_gave,
+    ),
     (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
     (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),
-    (r"CAST_INVALID_INPUT\] The value '(?P<value>.*)' of the type \"STRING\" cannot be cast to \"(?P<kind>[^\"]+)\"", _misread),
-    (r"CAST_OVERFLOW\] The value (?P<value>\S+) of the type \"[^\"]+\" cannot be cast to \"(?P<kind>[^\"]+)\"", _too_large),
+    (
+        r"CAST_INVALID_INPUT\] The value '(?P<value>.*)' of the type \"STRING\" cannot be cast to "
+        r"\"(?P<kind>[^\"]+)\"",
+        _misread,
+    ),
+    (
+        r"CAST_OVERFLOW\] The value (?P<value>\S+) of the type \"[^\"]+\" cannot be cast to "
+        r"\"(?P<kind>[^\"]+)\"",
+        _too_large,
+    ),
     (r"(?P<value>[0-9.+-]+) cannot be represented as (?P<kind>Decimal\([0-9, ]+\))", _misread),
     (r"Casting value \"(?P<value>[0-9.+-]+)\" to type (?P<kind>DECIMAL\([0-9, ]+\)) failed", _too_wide),
     (r"CANNOT_PARSE_TIMESTAMP\] Text '(?P<value>.*)' could not be parsed", _no_time),
@@ -203,7 +240,11 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
     (r"Type \w+ with value (?P<value>\S+) can't be cast .* destination type (?P<kind>INT[0-9]+)", _too_large),
     (r"(?P<kind>timestamp|date) field value out of range: \"(?P<value>[^\"]*)\"", _misread_time),
     (r"invalid (?P<kind>timestamp|date) field format: \"(?P<value>[^\"]*)\"", _misread_time),
-    (r"Could not convert string (?P<quote>[\"'])(?P<value>.*?)(?P=quote) to (?P<kind>DECIMAL\([0-9, ]+\)|\w+)", _misread),
+    (
+        r"Could not convert string (?P<quote>[\"'])(?P<value>.*?)(?P=quote) to "
+        r"(?P<kind>DECIMAL\([0-9, ]+\)|\w+)",
+        _misread,
+    ),
     (r"Date out of range: (?P<value>[0-9-]+)", _no_date),
     (r"Cannot create a string of size", _too_long),
 )

@@ -17,7 +17,9 @@ class ExactBatches:
         self._target = schema.to_arrow()
 
     def cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch with exact types; a schema of no columns keeps only the number of rows. BND-5103 when a column does not fit."""
+        """Return the batch with exact types; a schema of no columns keeps only the number of rows.
+        BND-5103 when a column does not fit.
+        """
         if not len(self._target):
             return empty_columns(batch.num_rows)
         columns = [_exact(column, field) for column, field in zip(batch.columns, self._target, strict=True)]
@@ -32,7 +34,9 @@ def check_texts(batch: pa.RecordBatch) -> None:
         except pa.ArrowInvalid as error:
             message = f"column {field.name} came from Spark with a text that is no UTF-8"
             hint = "make_valid_utf8(column) in a view of Spark mends it; as BINARY it can be read as it is"
-            raise PenstockError("RUN-2012", message, detail=str(error)[:200], hint=hint, sqlstate="22021") from error
+            raise PenstockError(
+                "RUN-2012", message, detail=str(error)[:200], hint=hint, sqlstate="22021"
+            ) from error
 
 
 def _exact(column: pa.Array, field: pa.Field) -> pa.Array:

@@ -1,4 +1,6 @@
-"""Which files a relation reads and how a backend may read them itself: text columns by position, cast by SQL."""
+"""Which files a relation reads and how a backend may read them itself: text columns by position, cast by
+SQL.
+"""
 
 from __future__ import annotations
 
@@ -49,16 +51,17 @@ _BUCKETS = {"s3": "s3a", "gs": "gs", "gcs": "gs"}
 EMPTY_MARK = "\ue000penstock-empty"
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _SAME_EVERYWHERE = re.compile(r"(?!h\d)[A-Za-z]\w*=[\w.-]+", re.ASCII)
-"""Directories of partitions that mean to Spark what they mean here: it reads no empty text, and %XX as a character, not as a byte.
-``h0`` is what a csv column is called."""
+"""Directories of partitions that mean to Spark what they mean here: it reads no empty text, and %XX as a
+character, not as a byte. ``h0`` is what a csv column is called."""
 
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files that are read alike. ``columns``: what a backend calls the column of each field in these files, ``None`` for one that is
-    not there: it is NULL, or in ``values``, the constants of partitions. ``layout``: equal for groups whose files have the same columns
-    and types. ``width``: of csv how many columns each record has. ``base``: the directory below which the backend reads columns from
-    the names of directories itself, empty where it need not.
+    """Files that are read alike. ``columns``: what a backend calls the column of each field in these files,
+    ``None`` for one that is not there: it is NULL, or in ``values``, the constants of partitions. ``layout``:
+    equal for groups whose files have the same columns and types. ``width``: of csv how many columns each
+    record has. ``base``: the directory below which the backend reads columns from the names of directories
+    itself, empty where it need not.
     """
 
     paths: tuple[str, ...]
@@ -86,12 +89,15 @@ class FileRelation:
 
 
 def file_relation(relation: Relation, *, hadoop: bool = False) -> FileRelation | str:
-    """Return how a backend reads a relation, or in a few words why only penstock's own readers can (types that need a rule, codecs, places).
+    """Return how a backend reads a relation, or in a few words why only penstock's own readers can (types
+    that need a rule, codecs, places).
 
-    What a bad record is, our readers say alone: tables that go on after one are read by them, and json, which backends read too leniently.
+    What a bad record is, our readers say alone: tables that go on after one are read by them, and json, which
+    backends read too leniently.
 
-    ``hadoop``: the backend reads object stores, HDFS and directories of partitions by itself; files have the URLs Hadoop knows them by.
-    Raises what the source would raise: DAT-41xx for paths and partitions, DAT-4203 for a column that is not there, DAT-4205 for one of another type.
+    ``hadoop``: the backend reads object stores, HDFS and directories of partitions by itself; files have the
+    URLs Hadoop knows them by. Raises what the source would raise: DAT-41xx for paths and partitions, DAT-4203
+    for a column that is not there, DAT-4205 for one of another type.
     """
     table = relation.table
     if (reason := _own_reading(relation)) is not None:
@@ -107,10 +113,18 @@ def file_relation(relation: Relation, *, hadoop: bool = False) -> FileRelation |
     if any(declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
         return "'compression' is not what the files' names say"
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
-    groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _parquet_groups(relation, listing, files)
+    groups = (
+        _csv_groups(relation, listing, files, dialect)
+        if file_format(table) == "csv"
+        else _parquet_groups(relation, listing, files)
+    )
     if not isinstance(groups, str) and partitions:
         base = _common_base(relation, listing, files) if hadoop else None
-        groups = _by_values(relation, groups, partitions) if base is None else _by_directory(relation, groups, listing.root, base)
+        groups = (
+            _by_values(relation, groups, partitions)
+            if base is None
+            else _by_directory(relation, groups, listing.root, base)
+        )
     if isinstance(groups, str):
         return groups
     if not local:
@@ -124,7 +138,11 @@ def _own_reading(relation: Relation) -> str | None:
     if table.connector != "filesystem":
         return f"a table of connector {table.connector}"
     if file_format(table) not in ("csv", "parquet"):
-        return "other readers take for json what ours refuses" if file_format(table) == "json" else f"format {file_format(table)}"
+        return (
+            "other readers take for json what ours refuses"
+            if file_format(table) == "json"
+            else f"format {file_format(table)}"
+        )
     if option(table, "on-error") != "fail":
         return "'on-error' lets bad records pass"
     stored = stored_fields(table)
@@ -145,14 +163,16 @@ def _in_store(place: str, group: FileGroup) -> FileGroup:
 def hadoop_url(table_path: str, path: str) -> str | None:
     """Return the URL by which Hadoop knows a file of a table, from its path as Arrow has it.
 
-    ``None`` where a table's URL says more than a place: secrets and options that Hadoop would read another way, or not at all.
+    ``None`` where a table's URL says more than a place: secrets and options that Hadoop would read another
+    way, or not at all.
     """
     parts = urlsplit(table_path)
     if parts.query or parts.fragment or parts.password:
         return None
     if parts.scheme in _BUCKETS:
         return None if parts.username else f"{_BUCKETS[parts.scheme]}://{path}"
-    if parts.scheme in ("abfs", "abfss"):  # whose container is the first part of the path, and stands before the @
+    # whose container is the first part of the path, and stands before the @
+    if parts.scheme in ("abfs", "abfss"):
         return f"{parts.scheme}://{parts.netloc}/{path.partition('/')[2]}" if parts.username else None
     return f"hdfs://{parts.netloc}{path}" if parts.scheme == "hdfs" else None
 
@@ -168,7 +188,9 @@ def _files(relation: Relation, listing: FileListing) -> list[FileSplit]:
 
 
 def _readable(kind: DataType, texts: bool) -> bool:
-    """Whether backends have the type, read from text or from a file that holds it: maps may have a key twice, which only we refuse."""
+    """Whether backends have the type, read from text or from a file that holds it: maps may have a key
+    twice, which only we refuse.
+    """
     match kind:
         case Array(element):
             return not texts and _readable(element, False)
@@ -179,8 +201,11 @@ def _readable(kind: DataType, texts: bool) -> bool:
     return isinstance(kind, _PLAIN) or is_integer(kind)
 
 
-def _parquet_groups(relation: Relation, listing: FileListing, files: list[FileSplit]) -> tuple[FileGroup, ...] | str:
-    """Files by the names and types of the wanted columns in their footers, or where a value must be tested or converted by our rules.
+def _parquet_groups(
+    relation: Relation, listing: FileListing, files: list[FileSplit]
+) -> tuple[FileGroup, ...] | str:
+    """Files by the names and types of the wanted columns in their footers, or where a value must be tested or
+    converted by our rules.
 
     A backend takes the types of one file for all it reads at once.
     """
@@ -192,30 +217,48 @@ def _parquet_groups(relation: Relation, listing: FileListing, files: list[FileSp
         schema = file_schema(FileTask(listing.filesystem, file.path, (), ()), "parquet")
         columns = columns_of(schema, file.path, inside, nulls)
         if _is_odd(schema):
-            own = own or f"{listing.relative(file.path) or file.path} has names that differ by case, or days of Spark 2"
+            own = (
+                own
+                or f"{listing.relative(file.path) or file.path} has names that differ by case, or days "
+                "of Spark 2"
+            )
         for name, (column, how) in columns.items():
             if how > Fit.WIDER:
                 own = own or f"column {name} is {column.type} in {listing.relative(file.path) or file.path}"
-        known = ((columns[name][0].name, columns[name][0].type) if name in columns else (None, pa.null()) for name in relation.schema.names)
+        known = (
+            (columns[name][0].name, columns[name][0].type) if name in columns else (None, pa.null())
+            for name in relation.schema.names
+        )
         layouts.setdefault(tuple(known), []).append(file.path)
     if own is not None:
         return own
     if len(layouts) > _MOST_GROUPS:
         return f"its files have {len(layouts)} layouts"
     return tuple(
-        FileGroup(tuple(paths), tuple(None if pa.types.is_null(kind) else name for name, kind in columns), number)
+        FileGroup(
+            tuple(paths), tuple(None if pa.types.is_null(kind) else name for name, kind in columns), number
+        )
         for number, (columns, paths) in enumerate(layouts.items())
     )
 
 
 def _is_odd(schema: pa.Schema) -> bool:
-    """Whether backends disagree about a file: names that differ by case only, days of Spark 2 counted by the Julian calendar."""
+    """Whether backends disagree about a file: names that differ by case only, days of Spark 2 counted by
+    the Julian calendar.
+    """
     twice = len({name.lower() for name in schema.names}) < len(schema.names)
-    return twice or any(mark in (schema.metadata or {}) for mark in (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"))
+    return twice or any(
+        mark in (schema.metadata or {})
+        for mark in (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+    )
 
 
-def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit], dialect: CsvDialect) -> tuple[FileGroup, ...] | str:
-    """Files by their header: the wanted columns are found by name in each. Without one they have the first of the declared columns."""
+def _csv_groups(
+    relation: Relation, listing: FileListing, files: list[FileSplit], dialect: CsvDialect
+) -> tuple[FileGroup, ...] | str:
+    """Files by their header: the wanted columns are found by name in each. Without one they have the first
+    of the declared columns.
+    """
     declared = stored_fields(relation.table)
     nulls = option(relation.table, "source.missing-columns") == "null"
     layouts: dict[tuple[str, ...], list[str]] = {}
@@ -230,22 +273,35 @@ def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit]
     groups = []
     for number, (names, paths) in enumerate(layouts.items()):
         there = {name.lower() for name in names}
-        outside = {field.name for field in relation.schema if nulls and field.nullable and field.name.lower() not in there}
+        outside = {
+            field.name
+            for field in relation.schema
+            if nulls and field.nullable and field.name.lower() not in there
+        }
         outside |= set(relation.table.partitioned_by)
-        columns = (None if field.name in outside else position_name(csv_position(field, names, paths[0])) for field in relation.schema)
+        columns = (
+            None if field.name in outside else position_name(csv_position(field, names, paths[0]))
+            for field in relation.schema
+        )
         groups.append(FileGroup(tuple(paths), tuple(columns), number, len(names)))
     return tuple(groups)
 
 
-def _partitions(relation: Relation, listing: FileListing, files: Iterable[FileSplit]) -> dict[str, tuple[pa.Scalar | None, ...]]:
-    """What directories say of the wanted columns, by each file's directory; empty where no such column is wanted. DAT-4110."""
+def _partitions(
+    relation: Relation, listing: FileListing, files: Iterable[FileSplit]
+) -> dict[str, tuple[pa.Scalar | None, ...]]:
+    """What directories say of the wanted columns, by each file's directory; empty where no such column is
+    wanted. DAT-4110.
+    """
     wanted = [field if field.name in relation.table.partitioned_by else None for field in relation.schema]
     found: dict[str, tuple[pa.Scalar | None, ...]] = {}
     for file in files if any(wanted) else ():
         directory = _directory(file.path)
         if directory not in found:
             texts = partition_values(listing.relative(file.path))
-            found[directory] = tuple(None if field is None else partition_value(field, texts, file) for field in wanted)
+            found[directory] = tuple(
+                None if field is None else partition_value(field, texts, file) for field in wanted
+            )
     return found
 
 
@@ -254,7 +310,9 @@ def _directory(path: str) -> str:
 
 
 def _common_base(relation: Relation, listing: FileListing, files: list[FileSplit]) -> tuple[str, ...] | None:
-    """Return the names of the columns in the directories, the same in all paths; ``None`` where a backend may read one in another way."""
+    """Return the names of the columns in the directories, the same in all paths; ``None`` where a backend
+    may read one in another way.
+    """
     found: set[tuple[str, ...]] = set()
     for directory in {_directory(listing.relative(file.path)) for file in files}:
         parts = directory.split("/")
@@ -264,17 +322,25 @@ def _common_base(relation: Relation, listing: FileListing, files: list[FileSplit
     names = found.pop() if len(found) == 1 else ()
     partitioned = {name.lower() for name in relation.table.partitioned_by}
     same = len(names) == len(partitioned) and {name.lower() for name in names} == partitioned
-    instants = any(isinstance(field.type, TimestampLtz) and field.name in relation.table.partitioned_by for field in relation.schema)
+    instants = any(
+        isinstance(field.type, TimestampLtz) and field.name in relation.table.partitioned_by
+        for field in relation.schema
+    )
     return names if same and not instants else None  # of an instant Spark's cast reads fewer texts than ours
 
 
-def _by_directory(relation: Relation, groups: tuple[FileGroup, ...], root: str, names: tuple[str, ...]) -> tuple[FileGroup, ...]:
+def _by_directory(
+    relation: Relation, groups: tuple[FileGroup, ...], root: str, names: tuple[str, ...]
+) -> tuple[FileGroup, ...]:
     """Groups whose backend reads the columns of the directories below a root by itself."""
     called = {name.lower(): name for name in names}
     outside = {name: called[name.lower()] for name in relation.table.partitioned_by}
 
     def columns(group: FileGroup) -> tuple[str | None, ...]:
-        return tuple(outside.get(field.name, column) for field, column in zip(relation.schema, group.columns, strict=True))
+        return tuple(
+            outside.get(field.name, column)
+            for field, column in zip(relation.schema, group.columns, strict=True)
+        )
 
     return tuple(replace(group, columns=columns(group), base=root) for group in groups)
 
@@ -284,7 +350,10 @@ def _by_values(
 ) -> tuple[FileGroup, ...] | str:
     """Groups cut by the values of partitions, which are constants of each."""
     try:
-        constants = {directory: tuple(map(_literal, relation.schema, values)) for directory, values in partitions.items()}
+        constants = {
+            directory: tuple(map(_literal, relation.schema, values))
+            for directory, values in partitions.items()
+        }
     except (ValueError, OverflowError):
         return "a partition is a time before year 1 or after 9999"
     cut: dict[tuple[int, tuple[str, ...]], tuple[FileGroup, list[str]]] = {}
@@ -309,7 +378,9 @@ def position_name(position: int) -> str:
 
 
 def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Flavour) -> str:
-    """Return the SELECT over one group's raw relation that gives the wanted columns under their own names and with their types."""
+    """Return the SELECT over one group's raw relation that gives the wanted columns under their own names
+    and with their types.
+    """
 
     def value(number: int, field: Field) -> exp.Expr:
         constant = group.values[number] if group.values else None
@@ -327,24 +398,35 @@ def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Fl
             column = _texts_checked(column, field.type)
         return exp.Cast(this=column, to=flavour.kind(field.type))
 
-    items = [exp.alias_(value(number, field), exp.to_identifier(field.name, quoted=True)) for number, field in enumerate(files.fields)]
+    items = [
+        exp.alias_(value(number, field), exp.to_identifier(field.name, quoted=True))
+        for number, field in enumerate(files.fields)
+    ]
     return exp.select(*items).from_(exp.to_table(source, alias="x")).sql(flavour.dialect)
 
 
 def _texts_checked(value: exp.Expr, kind: DataType, depth: int = 0) -> exp.Expr:
-    """A value for Spark in which every text is tested: it takes bytes of parquet that are no UTF-8 for texts."""
+    """A value for Spark in which every text is tested: it takes bytes of parquet that are no UTF-8 for
+    texts.
+    """
     if not _holds_text(kind):
         return value
     match kind:
         case Array(element):
             one = exp.to_identifier(f"e{depth}")
-            return function("transform", value, exp.Lambda(this=_texts_checked(exp.column(one), element, depth + 1), expressions=[one]))
+            return function(
+                "transform",
+                value,
+                exp.Lambda(this=_texts_checked(exp.column(one), element, depth + 1), expressions=[one]),
+            )
         case Row(fields):
             parts: list[exp.Expr] = []
             for name, field in fields:
                 part = exp.Dot(this=value.copy(), expression=exp.to_identifier(name, quoted=True))
                 parts += [text(name), _texts_checked(part, field, depth)]
-            return when(exp.Is(this=value.copy(), expression=exp.null()), exp.null(), function("named_struct", *parts))
+            return when(
+                exp.Is(this=value.copy(), expression=exp.null()), exp.null(), function("named_struct", *parts)
+            )
     return function("validate_utf8", value)
 
 
@@ -360,13 +442,18 @@ def _holds_text(kind: DataType) -> bool:
 def empty_select(relation: Relation, flavour: Flavour) -> str:
     """Return the SELECT of a relation of no rows."""
     items = [
-        exp.alias_(exp.Cast(this=exp.null(), to=flavour.kind(field.type)), exp.to_identifier(field.name, quoted=True)) for field in relation.schema
+        exp.alias_(
+            exp.Cast(this=exp.null(), to=flavour.kind(field.type)), exp.to_identifier(field.name, quoted=True)
+        )
+        for field in relation.schema
     ]
     return exp.select(*items).where(exp.false()).sql(flavour.dialect)
 
 
 def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
-    """A text column as its type by the rule of penstock's own readers: an instant without zone is UTC, a TIMESTAMP with one is refused."""
+    """A text column as its type by the rule of penstock's own readers: an instant without zone is UTC, a
+    TIMESTAMP with one is refused.
+    """
     if isinstance(field.type, String):
         return _spark_text(column) if flavour.dialect == "spark" else column
     if flavour.dialect == "spark":
@@ -376,16 +463,25 @@ def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
 
 def _by_our_rule(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
     if isinstance(field.type, Timestamp | TimestampLtz):
-        zoned = function("regexp_like" if flavour.dialect == "spark" else "regexp_matches", column, text(_ZONE))
+        zoned = function(
+            "regexp_like" if flavour.dialect == "spark" else "regexp_matches", column, text(_ZONE)
+        )
         moment = function("contains", column.copy(), text(":"))
-        utc = exp.DPipe(this=column.copy(), expression=when(moment, text("Z"), text(" 00:00:00Z")))  # a day has no zone
+        # a day has no zone
+        utc = exp.DPipe(this=column.copy(), expression=when(moment, text("Z"), text(" 00:00:00Z")))
         refused = exp.DPipe(this=column.copy(), expression=text(" has a zone"))
-        column = when(zoned, column.copy(), utc) if isinstance(field.type, TimestampLtz) else when(zoned, refused, column.copy())
+        column = (
+            when(zoned, column.copy(), utc)
+            if isinstance(field.type, TimestampLtz)
+            else when(zoned, refused, column.copy())
+        )
     return flavour.cast(column, STRING, field.type, False)
 
 
 def _spark_text(column: exp.Expr) -> exp.Expr:
-    """A text Spark has read byte by byte, as Latin-1: its own reading of UTF-8 puts marks in the place of bytes that are no text."""
+    """A text Spark has read byte by byte, as Latin-1: its own reading of UTF-8 puts marks in the place of
+    bytes that are no text.
+    """
     raw = function("encode", column, text("ISO-8859-1"))
     decoded = function("validate_utf8", exp.Cast(this=raw, to=exp.DataType.build("STRING", dialect="spark")))
     return when(exp.EQ(this=column.copy(), expression=text(EMPTY_MARK)), text(""), decoded)

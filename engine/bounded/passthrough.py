@@ -25,11 +25,15 @@ def copies(plan: LogicalPlan) -> bool:
 
 
 class CopyingBackend:
-    """Runs plans that are one Scan: the database leaves columns and rows out, what it cannot test is tested here."""
+    """Runs plans that are one Scan: the database leaves columns and rows out, what it cannot test is
+    tested here.
+    """
 
     name = "copy"
 
-    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+    def run(
+        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+    ) -> BoundedResult:
         def produce(emit: Emit) -> None:
             batches = _kept(plan, time_zone)
             if staging_dir is not None:
@@ -60,7 +64,9 @@ def _scan(plan: LogicalPlan) -> Scan:
 
 def _kept(plan: LogicalPlan, time_zone: str) -> Iterator[pa.RecordBatch]:
     scan, schema = _scan(plan), plan.schema.to_arrow()
-    chosen = [e.index for e in plan.expressions if isinstance(e, Column)] if isinstance(plan, Project) else None
+    chosen = (
+        [e.index for e in plan.expressions if isinstance(e, Column)] if isinstance(plan, Project) else None
+    )
     keep = None if scan.predicate is None else compile_predicate(scan.predicate, EvaluationContext(time_zone))
     for batch in scanned(scan.table, scan.columns, scan.predicate):
         kept = batch if keep is None else batch.filter(keep(batch))

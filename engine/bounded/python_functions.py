@@ -1,4 +1,6 @@
-"""Python functions on the bounded backends: the same object as an Arrow function of Spark's Python workers or of DuckDB."""
+"""Python functions on the bounded backends: the same object as an Arrow function of Spark's Python workers
+or of DuckDB.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from penstock.planner.sql_generator.dialect import python_name
 def column_function(function: PythonScalar) -> Callable[..., Any]:
     """Return the function from columns to a column of exactly the declared type.
 
-    It carries its imports along, for it runs in Spark's Python workers, which need not have penstock. A function of no arguments is given one column
-    all the same, for the number of its rows.
+    It carries its imports along, for it runs in Spark's Python workers, which need not have penstock. A
+    function of no arguments is given one column all the same, for the number of its rows.
     """
     by_row, wanted = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types]
     own, as_column = _raising(function), _result_reader(function)
@@ -26,7 +28,10 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
         import pyarrow as pa
 
         count = len(given[0])
-        flat = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in given[: len(wanted)]]
+        flat = [
+            column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            for column in given[: len(wanted)]
+        ]
         columns = [column.cast(target) for column, target in zip(flat, wanted, strict=True)]
         if by_row:
             rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
@@ -37,11 +42,16 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
 
 
 def group_function(function: PythonAggregate) -> Callable[..., Any]:
-    """Return the function from a column of lists, each the rows of a group as structs of the arguments, to a column of the groups' values.
+    """Return the function from a column of lists, each the rows of a group as structs of the arguments, to a
+    column of the groups' values.
 
     It carries its imports along as ``column_function`` does.
     """
-    by_group, wanted, kind = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types], to_arrow(function.result)
+    by_group, wanted, kind = (
+        function.mode is CallMode.ROW,
+        [to_arrow(arg) for arg in function.arg_types],
+        to_arrow(function.result),
+    )
     own, as_column = _raising(function), _result_reader(function)
 
     def call(lists: Any) -> Any:
@@ -56,11 +66,18 @@ def group_function(function: PythonAggregate) -> Callable[..., Any]:
         bounds = lists.offsets.to_numpy().astype(np.int64)
         first, last = int(bounds[0]), int(bounds[-1])
         parts = lists.values.slice(first, last - first).flatten()[: len(wanted)]
-        columns, offsets = [part.cast(target) for part, target in zip(parts, wanted, strict=True)], bounds - first
+        columns, offsets = (
+            [part.cast(target) for part, target in zip(parts, wanted, strict=True)],
+            bounds - first,
+        )
         if not by_group:
             return as_column(own(offsets, *columns), count)
         slices = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        return as_column([own(*(column.slice(start, end - start) for column in columns)) for start, end in slices], count, each=True)
+        return as_column(
+            [own(*(column.slice(start, end - start) for column in columns)) for start, end in slices],
+            count,
+            each=True,
+        )
 
     return call
 
@@ -79,14 +96,16 @@ def _raising(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}"
             reason = str(error).split("\n")[0]
-            raise ValueError(f"Python function {name}: {type(error).__name__}: {reason} (raised at {place})") from None
+            raise ValueError(
+                f"Python function {name}: {type(error).__name__}: {reason} (raised at {place})"
+            ) from None
 
     return own
 
 
 def _result_reader(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
-    """What makes a column of the declared type of what the program's function gave for so many rows or groups: an array or one value for all; with
-    ``each`` a list of what it gave each time.
+    """What makes a column of the declared type of what the program's function gave for so many rows or
+    groups: an array or one value for all; with ``each`` a list of what it gave each time.
     """
     name, kind, declared = function.name, to_arrow(function.result), str(function.result)
 
@@ -126,9 +145,13 @@ def register_on_spark(session: Any, functions: Sequence[PythonScalar | PythonAgg
     from pyspark.sql.functions import arrow_udf
 
     for function in functions:
-        call = group_function(function) if isinstance(function, PythonAggregate) else column_function(function)
+        call = (
+            group_function(function) if isinstance(function, PythonAggregate) else column_function(function)
+        )
         declared = arrow_udf(_annotated(call), to_spark(function.result))
-        session.udf.register(python_name(function), declared if function.deterministic else declared.asNondeterministic())
+        session.udf.register(
+            python_name(function), declared if function.deterministic else declared.asNondeterministic()
+        )
 
 
 def _annotated(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,7 +168,9 @@ def register_on_duckdb(connection: Any, functions: Sequence[PythonScalar]) -> No
     import duckdb
 
     for function in functions:
-        kinds = [duckdb.type(name) for name in map(_duckdb_type, function.arg_types)] or [duckdb.type("INTEGER")]
+        kinds = [duckdb.type(name) for name in map(_duckdb_type, function.arg_types)] or [
+            duckdb.type("INTEGER")
+        ]
         connection.create_function(
             python_name(function),
             _signed(column_function(function), len(kinds)),
@@ -163,7 +188,8 @@ def _signed(call: Callable[..., Any], count: int) -> Callable[..., Any]:
     def signed(*columns: Any) -> Any:
         return call(*columns)
 
-    signed.__signature__ = inspect.Signature([inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(count)])  # type: ignore[attr-defined]
+    parameters = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(count)]
+    signed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return signed
 
 

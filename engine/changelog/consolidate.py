@@ -12,7 +12,9 @@ from penstock.engine.kernels.nested_text import canonical_text
 
 
 def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
-    """Return the distinct rows whose weights do not sum to zero, in the order they first came, and the sums."""
+    """Return the distinct rows whose weights do not sum to zero, in the order they first came, and the
+    sums.
+    """
     group, count = group_numbers(rows)
     sums = np.zeros(count, np.int64)
     np.add.at(sums, group, weights)
@@ -54,18 +56,24 @@ class IdSums:
 
 
 def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
-    """Return a number per row, equal for rows equal in all columns (NULL equals NULL), and how many numbers there are."""
+    """Return a number per row, equal for rows equal in all columns (NULL equals NULL), and how many
+    numbers there are.
+    """
     number = np.zeros(rows.num_rows, np.int64)
     count = 1 if rows.num_rows else 0
     for column in rows.columns:
-        code, codes = _codes(column.combine_chunks()) if column.nbytes <= LIMITS.array_bytes else _large_codes(column)
+        code, codes = (
+            _codes(column.combine_chunks()) if column.nbytes <= LIMITS.array_bytes else _large_codes(column)
+        )
         _, number = np.unique(number * codes + code, return_inverse=True)
         count = int(number.max()) + 1 if len(number) else 0
     return number, count
 
 
 def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
-    """Return a small number per value and the count of numbers; nested values are told apart part by part, maps in any order of their entries."""
+    """Return a small number per value and the count of numbers; nested values are told apart part by part,
+    maps in any order of their entries.
+    """
     if pa.types.is_nested(column.type) and "map<" in str(column.type):
         column = canonical_text(column)
     if pa.types.is_nested(column.type):
@@ -86,12 +94,18 @@ def _large_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
 
 
 def _parts(column: pa.Array) -> pa.Table:
-    """Return flat columns that together say all a nested column says: a struct's fields; a list's length and its items by position."""
+    """Return flat columns that together say all a nested column says: a struct's fields; a list's length
+    and its items by position.
+    """
     missing = pc.is_null(column)
     if pa.types.is_struct(column.type):
-        return pa.table([missing, *column.flatten()], names=[str(i) for i in range(column.type.num_fields + 1)])
+        return pa.table(
+            [missing, *column.flatten()], names=[str(i) for i in range(column.type.num_fields + 1)]
+        )
     if pa.types.is_map(column.type):
-        column = column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+        column = column.cast(
+            pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)]))
+        )
     length = pc.fill_null(pc.list_value_length(column), 0)
     longest = pc.max(length).as_py() or 0
     items = [_item(column, length, position) for position in range(longest)]

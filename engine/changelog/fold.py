@@ -11,7 +11,9 @@ from penstock.engine.changelog.consolidate import summed
 
 
 class Fold:
-    """The sum of a changelog: rows and how often each is there. Rows keep the order in which they first came."""
+    """The sum of a changelog: rows and how often each is there. Rows keep the order in which they first
+    came.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -22,7 +24,9 @@ class Fold:
         self._positive = True
 
     def add(self, batch: Batch) -> None:
-        """Take a piece of the changelog; it is summed when there is as much new as old, so the work stays linear."""
+        """Take a piece of the changelog; it is summed when there is as much new as old, so the work stays
+        linear.
+        """
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
         self._positive = self._positive and batch.weights is None
@@ -30,7 +34,9 @@ class Fold:
             self._consolidate()
 
     def weighted(self) -> list[Batch]:
-        """Return the rows that are there now with their weights, those below zero too, in as few batches as Arrow can hold them in: none for none."""
+        """Return the rows that are there now with their weights, those below zero too, in as few batches
+        as Arrow can hold them in: none for none.
+        """
         self._consolidate()
         found, first = [], 0
         for rows in batches_of(self._folded):
@@ -49,7 +55,10 @@ class Fold:
     def _consolidate(self) -> None:
         if not self._pending:
             return
-        tables = [self._folded, *(pa.Table.from_batches([batch.rows], self._schema) for batch in self._pending)]
+        tables = [
+            self._folded,
+            *(pa.Table.from_batches([batch.rows], self._schema) for batch in self._pending),
+        ]
         counts = np.concatenate([self._counts, *(weights_of(batch) for batch in self._pending)])
         self._pending, self._pending_rows = [], 0
         rows = pa.concat_tables(tables)

@@ -1,4 +1,6 @@
-"""Rows of two sides, dealt to parts by their exact columns, so that sides of any length are compared a part at a time; on disk when they are many."""
+"""Rows of two sides, dealt to parts by their exact columns, so that sides of any length are compared a
+part at a time; on disk when they are many.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,12 @@ _WEIGHT = "@weight"
 
 
 class ComparedRows:
-    """Equal rows, and rows that differ in floating-point columns only, come to one part, whichever side they are of.
+    """Equal rows, and rows that differ in floating-point columns only, come to one part, whichever side they
+    are of.
 
-    Rows are held in memory until there are ``rows_held`` of them; from then on each part is an Arrow file in ``directory``. Rows without exact
-    columns are one part. ``counts``: by side, how many rows there are by their weights.
+    Rows are held in memory until there are ``rows_held`` of them; from then on each part is an Arrow file in
+    ``directory``. Rows without exact columns are one part. ``counts``: by side, how many rows there are by
+    their weights.
     """
 
     def __init__(self, schema: pa.Schema, directory: Path, rows_held: int = ROWS_HELD) -> None:
@@ -33,7 +37,11 @@ class ComparedRows:
         self._directory = directory
         self._rows_held = rows_held
         self._stored = schema.append(pa.field(_WEIGHT, pa.int64()))
-        self._exact = [place for place, field in enumerate(schema) if not (pa.types.is_floating(field.type) or pa.types.is_nested(field.type))]
+        self._exact = [
+            place
+            for place, field in enumerate(schema)
+            if not (pa.types.is_floating(field.type) or pa.types.is_nested(field.type))
+        ]
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
@@ -44,7 +52,11 @@ class ComparedRows:
         rows = pa.RecordBatch.from_arrays(batch.rows.columns, names=self._schema.names).cast(self._schema)
         weights = weights_of(batch)
         self.counts[side] += int(weights.sum())
-        self._held.append(pa.RecordBatch.from_arrays([*map(_canonical, rows.columns), array_of(weights * side)], schema=self._stored))
+        self._held.append(
+            pa.RecordBatch.from_arrays(
+                [*map(_canonical, rows.columns), array_of(weights * side)], schema=self._stored
+            )
+        )
         self._held_rows += batch.num_rows
         if self._held_rows >= self._rows_held:
             self._spill()
@@ -82,17 +94,25 @@ class ComparedRows:
             self._spill_rows(rows)
 
     def _spill_rows(self, rows: pa.RecordBatch) -> None:
-        hashed = stable_hash([rows.column(place) for place in self._exact]) if self._exact else np.zeros(rows.num_rows, np.uint64)
+        hashed = (
+            stable_hash([rows.column(place) for place in self._exact])
+            if self._exact
+            else np.zeros(rows.num_rows, np.uint64)
+        )
         order, starts = counting_sort((hashed % np.uint64(PARTS)).astype(np.int64), PARTS)
         sorted_rows = rows.take(array_of(order))
         for number in np.flatnonzero(np.diff(starts)).tolist():
             if number not in self._writers:
                 self._writers[number] = pa.ipc.new_file(str(self._path(number)), self._stored)
-            self._writers[number].write_batch(sorted_rows.slice(starts[number], starts[number + 1] - starts[number]))
+            self._writers[number].write_batch(
+                sorted_rows.slice(starts[number], starts[number + 1] - starts[number])
+            )
 
 
 def _canonical(column: pa.Array) -> pa.Array:
     """Give all NaNs one form, and zero one sign."""
     if not pa.types.is_floating(column.type):
         return column
-    return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, pa.scalar(0.0, column.type)))
+    return pc.if_else(
+        pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, pa.scalar(0.0, column.type))
+    )

@@ -1,4 +1,6 @@
-"""A changelog batch as single changes with an op: an update of one key is a pair -U, +U; the rest are +I and -D."""
+"""A changelog batch as single changes with an op: an update of one key is a pair -U, +U; the rest are +I
+and -D.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,20 @@ INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 
 
 def change_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> tuple[pa.RecordBatch, np.ndarray]:
-    """Return every change of a batch as a row of its own, and its op as an index into ``OPS``; a weight of n gives n rows.
+    """Return every change of a batch as a row of its own, and its op as an index into ``OPS``; a weight of n
+    gives n rows.
 
-    A -1 and a +1 of one upsert key become ``-U`` and ``+U``, side by side: within one key what goes comes before what comes, and what comes and
-    goes within the batch is left out. Without a key there are only ``+I`` and ``-D``, in the batch's order.
+    A -1 and a +1 of one upsert key become ``-U`` and ``+U``, side by side: within one key what goes comes
+    before what comes, and what comes and goes within the batch is left out. Without a key there are only
+    ``+I`` and ``-D``, in the batch's order.
     """
     if batch.weights is None:
         return batch.rows, np.full(batch.num_rows, INSERT, np.int8)
     if upsert_key is None:
         positions = np.repeat(np.arange(batch.num_rows), np.abs(batch.weights))
-        return batch.rows.take(array_of(positions)), np.where(batch.weights[positions] > 0, INSERT, DELETE).astype(np.int8)
+        return batch.rows.take(array_of(positions)), np.where(
+            batch.weights[positions] > 0, INSERT, DELETE
+        ).astype(np.int8)
     rows, weights = batch.rows, batch.weights
     group, count = _keys(rows, upsert_key)
     if _passing(group, count, weights > 0):
@@ -39,7 +45,9 @@ def _keys(rows: pa.RecordBatch, key: tuple[int, ...]) -> tuple[np.ndarray, int]:
 
 
 def _passing(group: np.ndarray, count: int, added: np.ndarray) -> bool:
-    """Whether within a key something may come and go again: more than one row comes, or goes, or one comes before one goes."""
+    """Whether within a key something may come and go again: more than one row comes, or goes, or one comes
+    before one goes.
+    """
     come, go = np.bincount(group[added], minlength=count), np.bincount(group[~added], minlength=count)
     if (come > 1).any() or (go > 1).any():
         return True
@@ -48,7 +56,9 @@ def _passing(group: np.ndarray, count: int, added: np.ndarray) -> bool:
     return bool((came[group[~added]] < np.flatnonzero(~added)).any())
 
 
-def _paired(rows: pa.RecordBatch, weights: np.ndarray, group: np.ndarray, count: int) -> tuple[pa.RecordBatch, np.ndarray]:
+def _paired(
+    rows: pa.RecordBatch, weights: np.ndarray, group: np.ndarray, count: int
+) -> tuple[pa.RecordBatch, np.ndarray]:
     positions = np.repeat(np.arange(len(weights)), np.abs(weights))
     added, group = weights[positions] > 0, group[positions]
     first = np.full(count, len(group), np.int64)
@@ -58,7 +68,9 @@ def _paired(rows: pa.RecordBatch, weights: np.ndarray, group: np.ndarray, count:
     both = np.zeros(count, np.int8)
     np.bitwise_or.at(both, group, np.where(added, 1, 2).astype(np.int8))
     updated = both[group] == 3
-    op = np.where(updated, np.where(added, UPDATE_AFTER, UPDATE_BEFORE), np.where(added, INSERT, DELETE)).astype(np.int8)
+    op = np.where(
+        updated, np.where(added, UPDATE_AFTER, UPDATE_BEFORE), np.where(added, INSERT, DELETE)
+    ).astype(np.int8)
     return rows.take(array_of(positions)), op
 
 

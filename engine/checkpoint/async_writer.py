@@ -90,12 +90,24 @@ class FinishRecorded:
 
 @dataclass(frozen=True)
 class Retired:
-    """Old checkpoints are gone, or ``error`` says why not (they are tried again after the next checkpoint)."""
+    """Old checkpoints are gone, or ``error`` says why not (they are tried again after the next
+    checkpoint).
+    """
 
     error: Exception | None = None
 
 
-IoOutcome = PartWritten | EndWritten | Published | CheckpointFailed | StorageFailed | RestorePointRead | RestorePointLost | FinishRecorded | Retired
+IoOutcome = (
+    PartWritten
+    | EndWritten
+    | Published
+    | CheckpointFailed
+    | StorageFailed
+    | RestorePointRead
+    | RestorePointLost
+    | FinishRecorded
+    | Retired
+)
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,9 @@ class WrittenElsewhere:
 
 
 def storage_failure(cause: Exception) -> Exception:
-    """Return an error of the system as STA-3053: what the job cannot go on without, which says where; others as they are."""
+    """Return an error of the system as STA-3053: what the job cannot go on without, which says where;
+    others as they are.
+    """
     if not isinstance(cause, OSError):
         return cause
     message = f"the job's state cannot be written or read: {cause.strerror or cause}"
@@ -117,7 +131,9 @@ def storage_failure(cause: Exception) -> Exception:
 class StoreIo:
     """Does the coordinator's I/O on a checkpoint store; one per deployment (``attempt``)."""
 
-    def __init__(self, store: CheckpointStore, plan: PlanIdentity, attempt: int, clock: Clock, run_io: RunIo) -> None:
+    def __init__(
+        self, store: CheckpointStore, plan: PlanIdentity, attempt: int, clock: Clock, run_io: RunIo
+    ) -> None:
         self._store = store
         self._plan = plan
         self._attempt = attempt
@@ -129,7 +145,9 @@ class StoreIo:
         if isinstance(report, SnapshotTaken):
             checkpoint_id = report.checkpoint_id
             self._run_io(
-                lambda: PartWritten(self._attempt, checkpoint_id, report.task, self._written(checkpoint_id, report)),
+                lambda: PartWritten(
+                    self._attempt, checkpoint_id, report.task, self._written(checkpoint_id, report)
+                ),
                 lambda error: CheckpointFailed(self._attempt, checkpoint_id, error),
             )
         else:
@@ -139,7 +157,9 @@ class StoreIo:
                 lambda error: StorageFailed(self._attempt, error),
             )
 
-    def publish(self, checkpoint_id: int, kind: CheckpointKind, tasks: Sequence[WrittenTask], ended: frozenset[TaskId]) -> None:
+    def publish(
+        self, checkpoint_id: int, kind: CheckpointKind, tasks: Sequence[WrittenTask], ended: frozenset[TaskId]
+    ) -> None:
         """Make a complete checkpoint durable."""
         plan = self._plan
         manifest = Manifest(

@@ -1,4 +1,6 @@
-"""The checkpoint coordinator: when a checkpoint starts, when it is complete, when it is given up, and who hears of it."""
+"""The checkpoint coordinator: when a checkpoint starts, when it is complete, when it is given up, and who
+hears of it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ HISTORY = 100
 
 
 class CheckpointKind(StrEnum):
-    """Why a checkpoint is taken: the interval, the user's stop, another parallelism, a history that is loaded, or the job's end."""
+    """Why a checkpoint is taken: the interval, the user's stop, another parallelism, a history that is
+    loaded, or the job's end.
+    """
 
     PERIODIC = "periodic"
     STOP = "stop"
@@ -44,7 +48,8 @@ class CheckpointKind(StrEnum):
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were written for it, the others are shared.
+    """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were
+    written for it, the others are shared.
 
     ``rows_in_flight``: those its barriers had overtaken, which take ``bytes_in_flight``.
     """
@@ -74,7 +79,9 @@ class PendingCheckpoint:
 
 @dataclasses.dataclass
 class LastCheckpoint:
-    """The checkpoint that ends the job, or its deployment: which tasks have not committed it yet, and whether the end is being written down."""
+    """The checkpoint that ends the job, or its deployment: which tasks have not committed it yet, and
+    whether the end is being written down.
+    """
 
     kind: CheckpointKind
     checkpoint_id: int
@@ -83,22 +90,29 @@ class LastCheckpoint:
 
 
 class CheckpointIo(Protocol):
-    """The blocking half: what is written comes back through ``on_written``, ``on_end_written``, ``on_published`` and ``on_failed``."""
+    """The blocking half: what is written comes back through ``on_written``, ``on_end_written``,
+    ``on_published`` and ``on_failed``.
+    """
 
     def write(self, report: SnapshotTaken | TaskEnded) -> None:
         """Write one task's snapshot."""
 
-    def publish(self, checkpoint_id: int, kind: CheckpointKind, tasks: Sequence[WrittenTask], ended: frozenset[TaskId]) -> None:
+    def publish(
+        self, checkpoint_id: int, kind: CheckpointKind, tasks: Sequence[WrittenTask], ended: frozenset[TaskId]
+    ) -> None:
         """Make a complete checkpoint durable."""
 
 
 class CheckpointCoordinator:
-    """Runs the checkpoints of one deployment, one at a time. ``io`` is None when nothing is kept: then a snapshot counts as written when taken.
+    """Runs the checkpoints of one deployment, one at a time. ``io`` is None when nothing is kept: then a
+    snapshot counts as written when taken.
 
     A task that has ended belongs to every later checkpoint with its final snapshot.
     """
 
-    def __init__(self, options: JobOptions, clock: Clock, io: CheckpointIo | None, next_checkpoint_id: int) -> None:
+    def __init__(
+        self, options: JobOptions, clock: Clock, io: CheckpointIo | None, next_checkpoint_id: int
+    ) -> None:
         self._options = options
         self._clock = clock
         self._io = io
@@ -120,7 +134,11 @@ class CheckpointCoordinator:
         self.history: deque[CheckpointInfo] = deque(maxlen=HISTORY)
 
     def deploy(
-        self, tasks: Sequence[TaskId], sources: Sequence[TaskId], send: Callable[[TaskId, TaskMessage], None], io: CheckpointIo | None
+        self,
+        tasks: Sequence[TaskId],
+        sources: Sequence[TaskId],
+        send: Callable[[TaskId, TaskMessage], None],
+        io: CheckpointIo | None,
     ) -> None:
         """Take over a new deployment; what was under way in the old one is given up."""
         self._tasks, self._sources, self._send, self._io = frozenset(tasks), tuple(sources), send, io
@@ -147,7 +165,11 @@ class CheckpointCoordinator:
         """When ``tick`` has something to do: a checkpoint to start, or one to give up."""
         if self._pending is None:
             return self._due_ms
-        return float("inf") if self._pending.publishing else self._pending.started_ms + self._options.checkpoint_timeout_ms
+        return (
+            float("inf")
+            if self._pending.publishing
+            else self._pending.started_ms + self._options.checkpoint_timeout_ms
+        )
 
     @property
     def too_many_failures(self) -> bool:
@@ -161,19 +183,29 @@ class CheckpointCoordinator:
             return
         if self._pending is not None:
             failpoint("C13")
-            self.give_up(self._pending.checkpoint_id, f"not complete after {self._options.checkpoint_timeout_ms} ms")
+            self.give_up(
+                self._pending.checkpoint_id, f"not complete after {self._options.checkpoint_timeout_ms} ms"
+            )
         else:
             self.trigger(CheckpointKind.PERIODIC)
 
     def trigger(self, kind: CheckpointKind) -> int:
-        """Start a checkpoint now and return its id; one under way is dropped, so do not call this while one is being published."""
+        """Start a checkpoint now and return its id; one under way is dropped, so do not call this while
+        one is being published.
+        """
         failpoint("C14" if self.committing else "C1")
         now_ms = self._clock.monotonic_ms()
         checkpoint_id, self._next_id = self._next_id, self._next_id + 1
         awaiting = set(self._tasks - self._ended.keys())
-        self._pending = PendingCheckpoint(checkpoint_id, kind, now_ms, awaiting, dict(self._ended), set(self._ended))
+        self._pending = PendingCheckpoint(
+            checkpoint_id, kind, now_ms, awaiting, dict(self._ended), set(self._ended)
+        )
         failpoint("C2")
-        overtakes_after_ms = self._options.aligned_timeout_ms if self._options.unaligned and kind is CheckpointKind.PERIODIC else float("inf")
+        overtakes_after_ms = (
+            self._options.aligned_timeout_ms
+            if self._options.unaligned and kind is CheckpointKind.PERIODIC
+            else float("inf")
+        )
         for task in self._sources:
             if task not in self._ended:
                 self._send(task, TriggerCheckpoint(checkpoint_id, kind.halts, overtakes_after_ms))
@@ -199,17 +231,26 @@ class CheckpointCoordinator:
 
     def on_written(self, checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
         """Count a task's part of a checkpoint as written."""
-        if self._pending is not None and self._pending.checkpoint_id == checkpoint_id and task in self._pending.awaiting:
+        if (
+            self._pending is not None
+            and self._pending.checkpoint_id == checkpoint_id
+            and task in self._pending.awaiting
+        ):
             failpoint("W10")
             self._pending.awaiting.discard(task)
             self._pending.written[task] = written
-            self._task_parts[task] = (self._clock.monotonic_ms() - self._pending.started_ms, 0 if written is None else written.size_bytes)
+            self._task_parts[task] = (
+                self._clock.monotonic_ms() - self._pending.started_ms,
+                0 if written is None else written.size_bytes,
+            )
             if self._pending.awaiting:
                 failpoint("C4")
             self._complete_when_all_written()
 
     def with_part(self, task: TaskId, figures: TaskFigures) -> TaskFigures:
-        """Return a task's figures with those of its part of the last checkpoint: how long until it was written, and its bytes."""
+        """Return a task's figures with those of its part of the last checkpoint: how long until it was
+        written, and its bytes.
+        """
         duration_ms, size_bytes = self._task_parts.get(task, (0.0, 0))
         return replace(figures, part_ms=duration_ms, part_bytes=size_bytes)
 
@@ -231,8 +272,22 @@ class CheckpointCoordinator:
         self._failures_in_a_row = 0
         self.completed += 1
         self.notified = True
-        rows, rows_bytes = sum(task.rows_in_flight for task in written), sum(task.bytes_in_flight for task in written)
-        self.history.append(CheckpointInfo(checkpoint_id, kind, self._clock.wall_ms(), duration_ms, size_bytes, new_bytes, rows, rows_bytes))
+        rows, rows_bytes = (
+            sum(task.rows_in_flight for task in written),
+            sum(task.bytes_in_flight for task in written),
+        )
+        self.history.append(
+            CheckpointInfo(
+                checkpoint_id,
+                kind,
+                self._clock.wall_ms(),
+                duration_ms,
+                size_bytes,
+                new_bytes,
+                rows,
+                rows_bytes,
+            )
+        )
         self.committing = set(self._tasks)
         for task in sorted(self._tasks):
             self._send(task, CheckpointComplete(checkpoint_id))
@@ -265,7 +320,12 @@ class CheckpointCoordinator:
             self.on_published(pending.checkpoint_id, pending.kind, 0, 0)
             return
         tasks = [pending.written[task] for task in sorted(self._tasks)]
-        self._io.publish(pending.checkpoint_id, pending.kind, [task for task in tasks if task is not None], frozenset(pending.ended))
+        self._io.publish(
+            pending.checkpoint_id,
+            pending.kind,
+            [task for task in tasks if task is not None],
+            frozenset(pending.ended),
+        )
 
     def _schedule(self, started_ms: float) -> None:
         interval = self._options.checkpoint_interval_ms

@@ -1,4 +1,6 @@
-"""What a job's directory says of the job: the record another process needs to run it on, and the identity under which its sinks stage."""
+"""What a job's directory says of the job: the record another process needs to run it on, and the identity
+under which its sinks stage.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ RUNNING = "RUNNING"
 class JobRecord:
     """A job's name, the statements before its own, its own, and the settings they are read under.
 
-    ``status``: RUNNING until it has ended; a job whose process died stays so. ``withheld``: statements hold secrets, which are not written down.
+    ``status``: RUNNING until it has ended; a job whose process died stays so. ``withheld``: statements hold
+    secrets, which are not written down.
     """
 
     name: str
@@ -76,7 +79,9 @@ def decode_record(data: bytes) -> JobRecord:
 
 @dataclass(frozen=True)
 class JobOwner:
-    """The identity under which a job's sinks stage; ``place``: where that was written, so that a copy is known as one; ``name``: the job's."""
+    """The identity under which a job's sinks stage; ``place``: where that was written, so that a copy is
+    known as one; ``name``: the job's.
+    """
 
     owner: str
     place: str
@@ -99,7 +104,9 @@ def decode_owner(data: bytes) -> JobOwner:
 
 
 def recorded_name(read: Callable[[str], bytes]) -> str:
-    """Return the name of the job a directory is of, "" where nothing that can be read says it; ``read`` gives the bytes of a file in it."""
+    """Return the name of the job a directory is of, "" where nothing that can be read says it; ``read``
+    gives the bytes of a file in it.
+    """
     with contextlib.suppress(FileNotFoundError, PenstockError):
         if name := decode_owner(read(OWNER)).name:
             return name
@@ -111,4 +118,6 @@ def recorded_name(read: Callable[[str], bytes]) -> str:
 def refuse_withheld(job_id: str) -> PenstockError:
     """Return the error for a job whose statements hold secrets."""
     message = f"the statements of job {job_id} hold secrets, which are not kept with its state"
-    return PenstockError("STA-3054", message, hint="run the script it was started by, with the same --state", sqlstate="55000")
+    return PenstockError(
+        "STA-3054", message, hint="run the script it was started by, with the same --state", sqlstate="55000"
+    )

@@ -1,4 +1,6 @@
-"""The manifest of a checkpoint: JSON with sorted keys and, on its last line, the checksum of what stands before it."""
+"""The manifest of a checkpoint: JSON with sorted keys and, on its last line, the checksum of what stands
+before it.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class OperatorEntry:
-    """An operator of the plan the checkpoint belongs to; ``former``: its id in the plan that wrote its state, where that was another.
+    """An operator of the plan the checkpoint belongs to; ``former``: its id in the plan that wrote its state,
+    where that was another.
 
-    ``place``: of a source or a sink its table, of watermarks what they are of: where operators of a changed query go on from.
+    ``place``: of a source or a sink its table, of watermarks what they are of: where operators of a changed
+    query go on from.
     """
 
     operator_id: str
@@ -65,7 +69,8 @@ class OperatorEntry:
 
 @dataclass(frozen=True)
 class Migration:
-    """How the state of an operator goes on in the types of another plan, by port: where each column of its rows stood before, -1: it is added, NULL.
+    """How the state of an operator goes on in the types of another plan, by port: where each column of its
+    rows stood before, -1: it is added, NULL.
 
     ``said``: what was widened and added, for people.
     """
@@ -76,11 +81,14 @@ class Migration:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended`` are tasks that had given all they had.
+    """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended``
+    are tasks that had given all they had.
 
-    ``owner``: the identity under which its sinks staged what is pending; before version 1.4 that was the job's id.
+    ``owner``: the identity under which its sinks staged what is pending; before version 1.4 that was the
+    job's id.
 
-    ``migrations``: by operator id, when another plan than the one that wrote it goes on from it; they are not written.
+    ``migrations``: by operator id, when another plan than the one that wrote it goes on from it; they are not
+    written.
     """
 
     job_id: str
@@ -132,7 +140,11 @@ def unseal(name: str, data: bytes) -> dict[str, Any]:
     text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
     expected = hashlib.sha256(text + b"\n").hexdigest()
     if tail != (_SEAL + expected).encode() or not data.endswith(b"\n"):
-        raise damaged(name, f"its checksum line is {tail[:80].decode(errors='replace')!r}, the content's is {_SEAL + expected!r}")
+        raise damaged(
+            name,
+            f"its checksum line is {tail[:80].decode(errors='replace')!r}, the content's is "
+            f"{_SEAL + expected!r}",
+        )
     fields = json.loads(text)
     if not isinstance(fields, dict):
         raise damaged(name, "it holds no fields")
@@ -157,9 +169,15 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "fingerprint": manifest.fingerprint,
             "operators": [_operator_fields(o) for o in manifest.operators],
             "alike": {i: [told.alike, _port_fields(told)] for i, told in manifest.meaning.operators.items()},
-            "tables": [[t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]] for t in manifest.meaning.tables],
+            "tables": [
+                [t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]]
+                for t in manifest.meaning.tables
+            ],
             "tasks": [_task_fields(task, task.task in manifest.ended) for task in manifest.tasks],
-            "files": {f.name: {"length": f.length, "crc32": list(f.crc32), "sha256": f.sha256} for f in manifest.files},
+            "files": {
+                f.name: {"length": f.length, "crc32": list(f.crc32), "sha256": f.sha256}
+                for f in manifest.files
+            },
         }
     )
 
@@ -172,26 +190,40 @@ def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any
     """Version 1.0 said no more than these."""
     role, place, columns, former = more or (Role.INNER, "", "", None)
     known = None if former is None else str(former)
-    return OperatorEntry(str(operator), str(name), bool(keeps), int(parallelism), Role(role), str(place), str(columns), known)
+    return OperatorEntry(
+        str(operator), str(name), bool(keeps), int(parallelism), Role(role), str(place), str(columns), known
+    )
 
 
 def _port_fields(told: StateMeaning) -> list[Any]:
-    return [[[c.text, c.name, c.type, [list(origin) for origin in c.origins]] for c in port] for port in told.ports]
+    return [
+        [[c.text, c.name, c.type, [list(origin) for origin in c.origins]] for c in port]
+        for port in told.ports
+    ]
 
 
 def _meaning(fields: dict[str, Any]) -> PlanMeaning:
     """Before version 1.3 it was not written."""
-    operators = {str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports)) for i, (alike, ports) in fields.get("alike", {}).items()}
+    operators = {
+        str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports))
+        for i, (alike, ports) in fields.get("alike", {}).items()
+    }
     return PlanMeaning(operators, tuple(_table(*told) for told in fields.get("tables", [])))
 
 
 def _port(columns: Any) -> tuple[CarriedColumn, ...]:
-    told = ((str(text), str(name), str(kind), tuple((str(t), str(c)) for t, c in origins)) for text, name, kind, origins in columns)
+    told = (
+        (str(text), str(name), str(kind), tuple((str(t), str(c)) for t, c in origins))
+        for text, name, kind, origins in columns
+    )
     return tuple(CarriedColumn(*column) for column in told)
 
 
 def _table(key: Any, name: Any, columns: Any) -> DeclaredTable:
-    told = (DeclaredColumn(str(column), str(kind), bool(read), bool(optional)) for column, kind, read, optional in columns)
+    told = (
+        DeclaredColumn(str(column), str(kind), bool(read), bool(optional))
+        for column, kind, read, optional in columns
+    )
     return DeclaredTable(str(key), str(name), tuple(told))
 
 
@@ -203,7 +235,15 @@ def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
         "operators": list(task.operators),
         "files": [file.name for file in task.files],
         "keyed": [
-            [*p.key, p.offset, p.schema_length, p.fingerprint, [[g.group, g.offset, g.length, g.rows, g.last] for g in p.groups], p.file, p.changed]
+            [
+                *p.key,
+                p.offset,
+                p.schema_length,
+                p.fingerprint,
+                [[g.group, g.offset, g.length, g.rows, g.last] for g in p.groups],
+                p.file,
+                p.changed,
+            ]
             for p in task.keyed
         ],
         "items": [[p.operator_id, p.state, p.offset, p.length, p.count, p.file] for p in task.items],
@@ -211,7 +251,9 @@ def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
 
 
 def decode_manifest(name: str, data: bytes) -> Manifest:
-    """Return the manifest of sealed bytes; raises STA-3005 when damaged, STA-3006 when its format is newer than this engine."""
+    """Return the manifest of sealed bytes; raises STA-3005 when damaged, STA-3006 when its format is newer
+    than this engine.
+    """
     fields = unseal(name, data)
     check_version(name, fields)
     return _shaped(name, lambda: _manifest(fields))
@@ -221,13 +263,18 @@ def check_version(name: str, fields: dict[str, Any]) -> None:
     """Refuse a format, or a feature it requires, that this engine does not know."""
     version = fields.get("version")
     known = isinstance(version, list) and len(version) == 2 and version[0] == VERSION[0]
-    reads = f"this engine reads {FORMAT} {VERSION[0]}.x up to {VERSION[0]}.{VERSION[1]} with {', '.join(FEATURES)}"
+    reads = (
+        f"this engine reads {FORMAT} {VERSION[0]}.x up to {VERSION[0]}.{VERSION[1]} with "
+        f"{', '.join(FEATURES)}"
+    )
     if fields.get("format") != FORMAT or not known:
         raise _too_new(f"checkpoint file {name} has format {fields.get('format')} {version}; {reads}")
     unknown = [str(feature) for feature in fields.get("requires", []) if feature not in FEATURES]
     if unknown:
         found = ".".join(map(str, version or []))
-        raise _too_new(f"checkpoint file {name} of format {found} requires {', '.join(unknown)[:80]}; {reads}")
+        raise _too_new(
+            f"checkpoint file {name} of format {found} requires {', '.join(unknown)[:80]}; {reads}"
+        )
 
 
 def _too_new(message: str) -> PenstockError:
@@ -244,7 +291,9 @@ def _shaped(name: str, build: Callable[[], Manifest]) -> Manifest:
 
 def _manifest(fields: dict[str, Any]) -> Manifest:
     files = {
-        check_name(name): FileEntry(name, int(f["length"]), tuple(int(crc) for crc in f["crc32"]), str(f["sha256"]))
+        check_name(name): FileEntry(
+            name, int(f["length"]), tuple(int(crc) for crc in f["crc32"]), str(f["sha256"])
+        )
         for name, f in fields["files"].items()
     }
     tasks = tuple(_task(entry, files) for entry in fields["tasks"])
@@ -259,7 +308,9 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
         fingerprint=str(fields["fingerprint"]),
         operators=tuple(_operator(*entry) for entry in fields["operators"]),
         tasks=tasks,
-        ended=frozenset(task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]),
+        ended=frozenset(
+            task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]
+        ),
         meaning=_meaning(fields),
         owner=str(fields.get("owner", fields["job_id"])),
     )
@@ -270,16 +321,30 @@ def _task(entry: dict[str, Any], files: dict[str, FileEntry]) -> WrittenTask:
     own = entry.get("file")
     names = entry.get("files", [] if own is None else [own])
     keyed = tuple(_keyed(*part[:6], *(part[6:] or (own, None))) for part in entry["keyed"])
-    items = tuple(ItemsPart(str(o), str(s), int(at), int(n), int(count), str(*(file or [own]))) for o, s, at, n, count, *file in entry["items"])
+    items = tuple(
+        ItemsPart(str(o), str(s), int(at), int(n), int(count), str(*(file or [own])))
+        for o, s, at, n, count, *file in entry["items"]
+    )
     task = WrittenTask(
-        TaskId(int(entry["chain"]), int(entry["subtask"])), tuple(map(str, entry["operators"])), tuple(files[name] for name in names), keyed, items
+        TaskId(int(entry["chain"]), int(entry["subtask"])),
+        tuple(map(str, entry["operators"])),
+        tuple(files[name] for name in names),
+        keyed,
+        items,
     )
     if not {part.file for part in keyed} | {item.file for item in items} <= set(names):
         raise ValueError("a part lies in no file of its task")
     return task
 
 
-def _keyed(operator: Any, state: Any, at: Any, length: Any, fingerprint: Any, groups: Any, file: Any, changed: Any) -> KeyedPart:
-    entries = tuple(GroupEntry(int(g), int(off), int(n), int(rows), int(*(last or [g]))) for g, off, n, rows, *last in groups)
+def _keyed(
+    operator: Any, state: Any, at: Any, length: Any, fingerprint: Any, groups: Any, file: Any, changed: Any
+) -> KeyedPart:
+    entries = tuple(
+        GroupEntry(int(g), int(off), int(n), int(rows), int(*(last or [g])))
+        for g, off, n, rows, *last in groups
+    )
     superseded = None if changed is None else (int(changed[0]), int(changed[1]))
-    return KeyedPart(str(operator), str(state), int(at), int(length), str(fingerprint), entries, str(file), superseded)
+    return KeyedPart(
+        str(operator), str(state), int(at), int(length), str(fingerprint), entries, str(file), superseded
+    )

@@ -9,7 +9,13 @@ from dataclasses import field
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.manifest import OperatorEntry, Role
 from penstock.engine.operators.factory import keeps_state
-from penstock.planner.physical.operator_specs import JobGraph, OperatorSpec, SinkSpec, SourceSpec, WatermarkSpec
+from penstock.planner.physical.operator_specs import (
+    JobGraph,
+    OperatorSpec,
+    SinkSpec,
+    SourceSpec,
+    WatermarkSpec,
+)
 from penstock.planner.physical.plan_digest import table_text
 from penstock.planner.physical.state_compatibility import PlanMeaning
 
@@ -29,17 +35,30 @@ class PlanIdentity:
 
 
 def plan_identity(graph: JobGraph) -> PlanIdentity:
-    """Return a plan's identity; the fingerprint depends on the operators that keep state only, not on parallelism or chaining."""
+    """Return a plan's identity; the fingerprint depends on the operators that keep state only, not on
+    parallelism or chaining.
+    """
     below = _below(graph)
-    places = {spec.operator_id: table_text(spec.table) for chain in graph.chains for spec in chain.operators if isinstance(spec, SourceSpec)}
-    operators = tuple(_entry(spec, chain.parallelism, below, places) for chain in graph.chains for spec in chain.operators)
+    places = {
+        spec.operator_id: table_text(spec.table)
+        for chain in graph.chains
+        for spec in chain.operators
+        if isinstance(spec, SourceSpec)
+    }
+    operators = tuple(
+        _entry(spec, chain.parallelism, below, places) for chain in graph.chains for spec in chain.operators
+    )
     stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
     fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
     kept = {known: told for known, told in graph.meaning.operators.items() if known in stateful}
-    return PlanIdentity(operators, fingerprint, graph.max_parallelism, below, PlanMeaning(kept, graph.meaning.tables))
+    return PlanIdentity(
+        operators, fingerprint, graph.max_parallelism, below, PlanMeaning(kept, graph.meaning.tables)
+    )
 
 
-def _entry(spec: OperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]) -> OperatorEntry:
+def _entry(
+    spec: OperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]
+) -> OperatorEntry:
     role, place = Role.INNER, ""
     if isinstance(spec, SourceSpec):
         role, place = Role.SOURCE, places[spec.operator_id]

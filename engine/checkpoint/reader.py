@@ -1,4 +1,6 @@
-"""Reading the checkpoints of one job without running it: what there is, whether it is whole, what it holds. Nothing is locked or written."""
+"""Reading the checkpoints of one job without running it: what there is, whether it is whole, what it
+holds. Nothing is locked or written.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ class CheckpointLine:
 
 @dataclass(frozen=True)
 class StateLine:
-    """One state of one operator over all its subtasks. ``rows`` are entries of a keyed state with those that later layers supersede, items of a list.
+    """One state of one operator over all its subtasks. ``rows`` are entries of a keyed state with those that
+    later layers supersede, items of a list.
 
     ``layers``: the most any subtask's has. ``new_bytes``: those written for this checkpoint.
     """
@@ -46,7 +49,9 @@ class StateLine:
 
 
 class CheckpointReader:
-    """Reads the checkpoints in one job's directory. STA-3005 for damage, STA-3006 for a newer format, STA-3031 for a checkpoint that is not there."""
+    """Reads the checkpoints in one job's directory. STA-3005 for damage, STA-3006 for a newer format,
+    STA-3031 for a checkpoint that is not there.
+    """
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -77,7 +82,13 @@ class CheckpointReader:
         if number is None or number not in self._numbers():
             known = ", ".join(map(str, self._numbers())) or "none"
             what = "no current checkpoint" if number is None else f"no checkpoint {number}"
-            raise PenstockError("STA-3031", f"there is {what} in {self._storage}", hint=f"there are: {known}", kind=Kind.USER, sqlstate="42704")
+            raise PenstockError(
+                "STA-3031",
+                f"there is {what} in {self._storage}",
+                hint=f"there are: {known}",
+                kind=Kind.USER,
+                sqlstate="42704",
+            )
         return self._read(number)
 
     def damage(self, manifest: Manifest) -> list[PenstockError]:
@@ -87,7 +98,9 @@ class CheckpointReader:
             try:
                 check_file(self._storage, file)
             except FileNotFoundError:
-                found.append(damaged(file.name, f"the file is gone; checkpoint {manifest.checkpoint_id} needs it"))
+                found.append(
+                    damaged(file.name, f"the file is gone; checkpoint {manifest.checkpoint_id} needs it")
+                )
             except PenstockError as error:
                 found.append(error)
         return found
@@ -105,8 +118,14 @@ class CheckpointReader:
         sums: dict[tuple[str, str, bool], list[int]] = {}
         new = f"-c{manifest.checkpoint_id}-"
         for task in manifest.tasks:
-            lines = [(part.key, True, sum(group.rows for group in part.groups), part.length, part.file) for part in task.keyed]
-            lines += [((part.operator_id, part.state), False, part.count, part.length, part.file) for part in task.items]
+            lines = [
+                (part.key, True, sum(group.rows for group in part.groups), part.length, part.file)
+                for part in task.keyed
+            ]
+            lines += [
+                ((part.operator_id, part.state), False, part.count, part.length, part.file)
+                for part in task.items
+            ]
             for key, keyed, rows, length, file in lines:
                 total = sums.setdefault((*key, keyed), [0, 0, 0, 0])
                 total[0] += rows
@@ -115,20 +134,30 @@ class CheckpointReader:
                 total[3] = max(total[3], len(task.layers(*key)))
         names = {operator.operator_id: operator.name for operator in manifest.operators}
         order = {operator_id: place for place, operator_id in enumerate(names)}
-        found = [StateLine(operator_id, names.get(operator_id, "?"), state, keyed, *total) for (operator_id, state, keyed), total in sums.items()]
+        found = [
+            StateLine(operator_id, names.get(operator_id, "?"), state, keyed, *total)
+            for (operator_id, state, keyed), total in sums.items()
+        ]
         return sorted(found, key=lambda line: (order.get(line.operator_id, len(order)), line.state))
 
     def items(self, manifest: Manifest) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Yield operator id, state and item of every list state: positions of splits, watermarks, pending commits."""
+        """Yield operator id, state and item of every list state: positions of splits, watermarks, pending
+        commits.
+        """
         for task in sorted(manifest.tasks, key=lambda task: task.task):
             for part in task.items:
                 for item in read_items(self._storage, task.file_of(part), part):
                     yield part.operator_id, part.state, item
 
     def table(self, manifest: Manifest, operator_id: str, state: str) -> pa.Table | None:
-        """Return a keyed state of all subtasks with its first column ``key_group``; ``None`` when it is empty."""
+        """Return a keyed state of all subtasks with its first column ``key_group``; ``None`` when it is
+        empty.
+        """
         tasks = sorted(manifest.tasks, key=lambda task: task.task)
-        pieces = [read_state(self._storage, task, task.layers(operator_id, state), 0, manifest.max_parallelism) for task in tasks]
+        pieces = [
+            read_state(self._storage, task, task.layers(operator_id, state), 0, manifest.max_parallelism)
+            for task in tasks
+        ]
         held = [piece for piece in pieces if piece is not None]
         return pa.concat_tables(held) if held else None
 

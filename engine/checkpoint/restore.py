@@ -36,13 +36,21 @@ def check_rows_in_flight(manifest: Manifest, operators: Iterable[OperatorEntry])
     """Refuse rows in flight to other operators than these: STA-3045."""
     present = {operator.operator_id for operator in operators}
     names = {operator.operator_id: operator.name for operator in manifest.operators}
-    lost = sorted({f"{names.get(i, '?')} [{i}]" for goal, _, _ in _rows_in_flight(manifest) if (i := goal.operator_id) not in present})
+    lost = sorted(
+        {
+            f"{names.get(i, '?')} [{i}]"
+            for goal, _, _ in _rows_in_flight(manifest)
+            if (i := goal.operator_id) not in present
+        }
+    )
     if lost:
         raise PenstockError(
             "STA-3045",
-            f"checkpoint {manifest.checkpoint_id} holds rows in flight to operators this plan has not, or has changed",
+            f"checkpoint {manifest.checkpoint_id} holds rows in flight to operators this plan has "
+            "not, or has changed",
             detail="to " + ", ".join(lost),
-            hint="start the job as it was; ALTER JOB 'id' SET PARALLELISM, STOP JOB and savepoints leave no rows in flight",
+            hint="start the job as it was; ALTER JOB 'id' SET PARALLELISM, STOP JOB and savepoints leave "
+            "no rows in flight",
             sqlstate="55000",
         )
 
@@ -68,7 +76,8 @@ class Restorer:
         self._migrations = manifest.migrations
 
     def restore(self, chain: OperatorChain, gate: InputGate | None) -> None:
-        """Restore every operator of a chain by its id: list states with the items of all subtasks, then keyed states by the subtask's key groups.
+        """Restore every operator of a chain by its id: list states with the items of all subtasks, then keyed
+        states by the subtask's key groups.
 
         Rows in flight come first to whom they were going, by the subtask's key groups.
         """
@@ -87,7 +96,9 @@ class Restorer:
                     chain.put_back(index, batches)
 
     def _rows_in_flight(self, target: Context) -> dict[tuple[int, int], list[Batch]]:
-        """Return the rows in flight into an operator by port and source subtask: of each channel first what had come, then what had not left."""
+        """Return the rows in flight into an operator by port and source subtask: of each channel first
+        what had come, then what had not left.
+        """
         found: dict[tuple[int, int], list[Batch]] = {}
         groups = target.key_groups
         mine = [kept for kept in _rows_in_flight(self._manifest) if kept[0].operator_id == target.operator_id]
@@ -106,9 +117,15 @@ class Restorer:
             if migration is None:
                 _check_schema(chained, name, wanted, found)
             for task, layers in found:
-                start, end = (0, groups.max_parallelism) if name in chained.operator.copied_states() else (groups.start, groups.end)
+                start, end = (
+                    (0, groups.max_parallelism)
+                    if name in chained.operator.copied_states()
+                    else (groups.start, groups.end)
+                )
                 for table in read_pieces(self._storage, task, layers, start, end):
-                    for part in parts_by_group(table if migration is None else _migrated(chained, name, wanted, table, migration)):
+                    for part in parts_by_group(
+                        table if migration is None else _migrated(chained, name, wanted, table, migration)
+                    ):
                         state.restore(part)
 
     def _restore_items(self, chained: ChainedOperator) -> None:
@@ -120,29 +137,54 @@ class Restorer:
                         items += read_items(self._storage, task.file_of(part), part)
             state.restore_items(items)
 
-    def _tasks_with(self, chained: ChainedOperator, name: str) -> list[tuple[WrittenTask, tuple[KeyedPart, ...]]]:
+    def _tasks_with(
+        self, chained: ChainedOperator, name: str
+    ) -> list[tuple[WrittenTask, tuple[KeyedPart, ...]]]:
         """Return the tasks that hold a keyed state, with its layers there."""
         operator_id = chained.context.operator_id
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
         found = [(task, layers) for task in tasks if (layers := task.layers(operator_id, name))]
-        states = {part.state for task in tasks for part in task.keyed if part.operator_id == operator_id and not part.state.startswith(RESERVED)}
+        states = {
+            part.state
+            for task in tasks
+            for part in task.keyed
+            if part.operator_id == operator_id and not part.state.startswith(RESERVED)
+        }
         if states and not found and name not in chained.operator.added_states:
-            raise _foreign(chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True))
+            raise _foreign(
+                chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True)
+            )
         return found
 
 
-def _check_schema(chained: ChainedOperator, name: str, wanted: pa.Schema, found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]]) -> None:
+def _check_schema(
+    chained: ChainedOperator,
+    name: str,
+    wanted: pa.Schema,
+    found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]],
+) -> None:
     for part in (part for _, layers in found for part in layers):
         if len(wanted) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(wanted)):
-            raise _foreign(chained, f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(wanted)})", None)
+            raise _foreign(
+                chained,
+                f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(wanted)})",
+                None,
+            )
 
 
-def _migrated(chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.Table, migration: Migration) -> pa.Table:
+def _migrated(
+    chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.Table, migration: Migration
+) -> pa.Table:
     """Return entries in the columns the state has now; STA-3009 when they do not fit."""
     port = chained.operator.state_ports().get(name, 0)
     found = migrated(table, wanted, migration.ports[port] if migration.ports else ())
     if found is None:
-        raise _foreign(chained, f"state {name} has columns ({schema_fingerprint(table.schema)}), wanted are ({schema_fingerprint(wanted)})", None)
+        raise _foreign(
+            chained,
+            f"state {name} has columns ({schema_fingerprint(table.schema)}), wanted are "
+            f"({schema_fingerprint(wanted)})",
+            None,
+        )
     return found
 
 
@@ -158,4 +200,12 @@ def _lasting(fingerprint: str) -> str:
 
 def _foreign(chained: ChainedOperator, facts: str, hint: str | None) -> PenstockError:
     message = f"the state of operator {chained.context.name} does not fit"
-    return PenstockError("STA-3009", message, detail=facts, hint=hint, kind=Kind.EXTERNAL, sqlstate="55000", operator=chained.context.name)
+    return PenstockError(
+        "STA-3009",
+        message,
+        detail=facts,
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        sqlstate="55000",
+        operator=chained.context.name,
+    )

@@ -1,4 +1,6 @@
-"""Columns of state as another schema wants them: integers widened, decimals of more digits, added columns NULL. Values stay what they are."""
+"""Columns of state as another schema wants them: integers widened, decimals of more digits, added columns
+NULL. Values stay what they are.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _ROW_COLUMN = re.compile(r"c(\d+)")
 def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Table | None:
     """Return a state's entries in the columns of ``wanted``; ``None`` when they do not fit.
 
-    ``places``: for each column of the rows it holds (c0, c1, ..) where it stood, -1: it was not there. What a state adds to its rows follows them.
+    ``places``: for each column of the rows it holds (c0, c1, ..) where it stood, -1: it was not there. What a
+    state adds to its rows follows them.
     """
     wanted = pa.schema([wanted.field(name) for name in wanted.names if name not in _optional(wanted)])
     sources = _sources(table.schema, wanted, places)
@@ -39,7 +42,9 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
 
 
 def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[str | None] | None:
-    """Return the name each wanted column had, None: it was not there. No column may be left over but the optional ones."""
+    """Return the name each wanted column had, None: it was not there. No column may be left over but the
+    optional ones.
+    """
     held = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
     extra = held - len(places)
     if held and extra < 0:
@@ -56,7 +61,9 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
 
 
 def _optional(schema: pa.Schema) -> list[str]:
-    """Return the optional columns of a state: those at its end. One of such a name before others is the state's own."""
+    """Return the optional columns of a state: those at its end. One of such a name before others is the
+    state's own.
+    """
     names = list(schema.names)
     first = len(names)
     while first and names[first - 1] in OPTIONAL:
@@ -65,7 +72,9 @@ def _optional(schema: pa.Schema) -> list[str]:
 
 
 def fits(old: pa.DataType, new: pa.DataType) -> bool:
-    """Return whether every value of a type is the same value of another: equal, a wider integer, a decimal of more digits; also inside lists."""
+    """Return whether every value of a type is the same value of another: equal, a wider integer, a decimal
+    of more digits; also inside lists.
+    """
     if old == new:
         return True
     if pa.types.is_signed_integer(old) and pa.types.is_signed_integer(new):
@@ -75,5 +84,7 @@ def fits(old: pa.DataType, new: pa.DataType) -> bool:
     if pa.types.is_list(old) and pa.types.is_list(new):
         return fits(old.value_type, new.value_type)
     if pa.types.is_struct(old) and pa.types.is_struct(new):
-        return [field.name for field in old] == [field.name for field in new] and all(fits(a.type, b.type) for a, b in zip(old, new, strict=True))
+        return [field.name for field in old] == [field.name for field in new] and all(
+            fits(a.type, b.type) for a, b in zip(old, new, strict=True)
+        )
     return False

@@ -1,4 +1,6 @@
-"""Savepoints: one checkpoint with all its files in a directory of its own, which is the user's: it can be moved, and is never deleted by us."""
+"""Savepoints: one checkpoint with all its files in a directory of its own, which is the user's: it can be
+moved, and is never deleted by us.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,11 @@ def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
 
 
 def start_from(savepoint: Path, store: CheckpointStore, opened: Opened) -> Opened:
-    """Give a job without checkpoints a savepoint as its first one; a job that has its own, or has finished, goes on from those.
+    """Give a job without checkpoints a savepoint as its first one; a job that has its own, or has finished,
+    goes on from those.
 
-    The savepoint is only read. Raises STA-3035 where there is none, STA-3005 for damage, STA-3006 for a newer format.
+    The savepoint is only read. Raises STA-3035 where there is none, STA-3005 for damage, STA-3006 for a newer
+    format.
     """
     if opened.latest is not None or opened.finished:
         return opened
@@ -67,7 +71,13 @@ def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manife
 
 def _not_written(target: Path, why: str) -> PenstockError:
     hint = "the job has stopped; its own last checkpoint is whole, and it can go on from there"
-    return PenstockError("STA-3034", f"the savepoint cannot be written to {target}: {why}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")
+    return PenstockError(
+        "STA-3034",
+        f"the savepoint cannot be written to {target}: {why}",
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        sqlstate="58030",
+    )
 
 
 def _no_savepoint(path: Path) -> PenstockError:

@@ -1,7 +1,9 @@
-"""The bytes of a snapshot: segment files, their parts addressable by key group, every block with a checksum that is checked before use.
+"""The bytes of a snapshot: segment files, their parts addressable by key group, every block with a checksum
+that is checked before use.
 
-A keyed part is an Arrow IPC stream whose record batches each hold a few key groups and are found by offset; a list part is a JSON array. A keyed
-state is one part, or several in layers: of entries with one slot the last layer's counts, and none when a later layer only says that it changed.
+A keyed part is an Arrow IPC stream whose record batches each hold a few key groups and are found by offset; a
+list part is a JSON array. A keyed state is one part, or several in layers: of entries with one slot the last
+layer's counts, and none when a later layer only says that it changed.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class GroupEntry:
 
 @dataclass(frozen=True)
 class KeyedPart:
-    """One layer of one keyed state of one operator of one subtask: where its schema and its key groups lie in which file.
+    """One layer of one keyed state of one operator of one subtask: where its schema and its key groups lie in
+    which file.
 
     ``changed``: where the slots it supersedes lie (offset, bytes; uint32 each), None for a first layer.
     """
@@ -78,7 +81,11 @@ class KeyedPart:
     @property
     def length(self) -> int:
         """Its bytes."""
-        return self.schema_length + sum(group.length for group in self.groups) + (self.changed[1] if self.changed else 0)
+        return (
+            self.schema_length
+            + sum(group.length for group in self.groups)
+            + (self.changed[1] if self.changed else 0)
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,9 @@ class ItemsPart:
 
 @dataclass(frozen=True)
 class WrittenTask:
-    """What a checkpoint holds of one task: all files it needs, also those earlier checkpoints wrote; layers of a state from the first to the last."""
+    """What a checkpoint holds of one task: all files it needs, also those earlier checkpoints wrote;
+    layers of a state from the first to the last.
+    """
 
     task: TaskId
     operators: tuple[str, ...]
@@ -110,7 +119,9 @@ class WrittenTask:
     @property
     def rows_in_flight(self) -> int:
         """How many rows in flight it holds."""
-        return sum(group.rows for part in self.keyed if part.state.startswith(RESERVED) for group in part.groups)
+        return sum(
+            group.rows for part in self.keyed if part.state.startswith(RESERVED) for group in part.groups
+        )
 
     @property
     def bytes_in_flight(self) -> int:
@@ -133,7 +144,9 @@ def schema_fingerprint(schema: pa.Schema) -> str:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return a type without what files call the values of lists and parts of maps, and whether these may be NULL: no part of a type of ours."""
+    """Return a type without what files call the values of lists and parts of maps, and whether these may
+    be NULL: no part of a type of ours.
+    """
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
     if pa.types.is_map(kind):
@@ -141,40 +154,66 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.list_(plain_type(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
-def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> pa.Table | None:
-    """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none; reads no other entries of its files."""
+def read_state(
+    storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int
+) -> pa.Table | None:
+    """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none;
+    reads no other entries of its files.
+    """
     pieces = list(read_pieces(storage, task, layers, start_group, end_group))
     return pa.concat_tables(pieces) if pieces else None
 
 
-def read_pieces(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> Iterator[pa.Table]:
-    """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a key group that is large by itself is cut."""
-    changed = [part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4") for part in layers]
+def read_pieces(
+    storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int
+) -> Iterator[pa.Table]:
+    """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a key group
+    that is large by itself is cut.
+    """
+    changed = [
+        part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4")
+        for part in layers
+    ]
     for start, end in pairwise(_bounds(layers, start_group, end_group)):
         if len(layers) == 1:
             tables = _read_layer(storage, task, layers[0], start, end)
         else:
             tables = _superseded(storage, task, layers, changed, start, end)
-        yield from (table.drop_columns([SLOT]) if SLOT in table.column_names else table for table in tables if table.num_rows)
+        yield from (
+            table.drop_columns([SLOT]) if SLOT in table.column_names else table
+            for table in tables
+            if table.num_rows
+        )
 
 
 def _bounds(layers: Sequence[KeyedPart], start_group: int, end_group: int) -> list[int]:
     """Return where to cut a range of key groups so that about so many bytes are read at once."""
-    wanted = sorted((max(start_group, entry.group), entry.length) for part in layers for entry in part.among(start_group, end_group))
+    wanted = sorted(
+        (max(start_group, entry.group), entry.length)
+        for part in layers
+        for entry in part.among(start_group, end_group)
+    )
     lengths = np.array([length for _, length in wanted], np.int64)
     firsts = {wanted[first][0] for first, _ in cut(lengths, lengths.size, LIMITS.batch_bytes)}
     return [start_group, *sorted(firsts - {start_group}), end_group]
 
 
 def _superseded(
-    storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], changed: Sequence[np.ndarray | None], start_group: int, end_group: int
+    storage: Storage,
+    task: WrittenTask,
+    layers: Sequence[KeyedPart],
+    changed: Sequence[np.ndarray | None],
+    start_group: int,
+    end_group: int,
 ) -> Iterator[pa.Table]:
     """Yield the entries that no later layer supersedes, in the order of their slots within a group."""
     tables = []
     gone = np.zeros(0, np.uint32)
     for part, slots in zip(reversed(layers), reversed(changed), strict=True):
         for table in _read_layer(storage, task, part, start_group, end_group):
-            tables.append(table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table)
+            tables.append(
+                table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table
+            )
         gone = gone if slots is None else np.union1d(gone, slots)
     whole = pa.concat_tables(tables) if tables else None
     if whole is not None:
@@ -182,7 +221,9 @@ def _superseded(
         yield whole if len(tables) == 1 else taken(whole, np.lexsort((slots, groups)))
 
 
-def _read_layer(storage: Storage, task: WrittenTask, part: KeyedPart, start_group: int, end_group: int) -> Iterator[pa.Table]:
+def _read_layer(
+    storage: Storage, task: WrittenTask, part: KeyedPart, start_group: int, end_group: int
+) -> Iterator[pa.Table]:
     file, wanted = task.file_of(part), part.among(start_group, end_group)
     if not wanted:
         return
@@ -192,7 +233,9 @@ def _read_layer(storage: Storage, task: WrittenTask, part: KeyedPart, start_grou
         first = some[0].offset
         view = read_checked(storage, file, first, some[-1].offset + some[-1].length - first)
         pieces = [view[entry.offset - first : entry.offset - first + entry.length] for entry in some]
-        table = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema)
+        table = pa.Table.from_batches(
+            [pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema
+        )
         low, high = np.searchsorted(numbers_of(table.column(0)), [start_group, end_group])
         yield table.slice(low, high - low)
 
@@ -204,7 +247,9 @@ def read_items(storage: Storage, file: FileEntry, part: ItemsPart) -> list[dict[
 
 
 def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) -> memoryview:
-    """Return bytes of a segment after checking every block they lie in; raises STA-3005 naming file, block and checksums."""
+    """Return bytes of a segment after checking every block they lie in; raises STA-3005 naming file, block
+    and checksums.
+    """
     first, last = offset // BLOCK_BYTES, max(offset + length - 1, offset) // BLOCK_BYTES
     begin = first * BLOCK_BYTES
     end = min((last + 1) * BLOCK_BYTES, file.length)
@@ -217,7 +262,10 @@ def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) ->
     for block in range(first, last + 1):
         found = zlib.crc32(view[block * BLOCK_BYTES - begin : (block + 1) * BLOCK_BYTES - begin])
         if found != file.crc32[block]:
-            raise damaged(file.name, f"block at {block * BLOCK_BYTES}: crc32 {found:08x}, expected {file.crc32[block]:08x}")
+            raise damaged(
+                file.name,
+                f"block at {block * BLOCK_BYTES}: crc32 {found:08x}, expected {file.crc32[block]:08x}",
+            )
     if begin == 0 and end == file.length and (found_sha := hashlib.sha256(data).hexdigest()) != file.sha256:
         raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
     return view[offset - begin : offset - begin + length]
@@ -240,4 +288,11 @@ def check_file(storage: Storage, file: FileEntry) -> None:
 
 def damaged(name: str, facts: str, hint: str | None = None) -> PenstockError:
     """Return the error for a checkpoint file that is not what was written."""
-    return PenstockError("STA-3005", f"checkpoint file {name} is damaged", detail=facts, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")
+    return PenstockError(
+        "STA-3005",
+        f"checkpoint file {name} is damaged",
+        detail=facts,
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        sqlstate="58030",
+    )

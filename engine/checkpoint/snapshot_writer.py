@@ -1,4 +1,6 @@
-"""Writing the snapshots of one deployment's tasks: each a new segment file, which refers to earlier ones for what has not changed."""
+"""Writing the snapshots of one deployment's tasks: each a new segment file, which refers to earlier ones
+for what has not changed.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ from penstock.engine.task.operator_chain import OperatorSnapshot
 ALIGNMENT = 8
 STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 PIECE_BYTES = 1 << 16
-"""About so many bytes of neighbouring key groups are one record batch: any range is read without much of the rest."""
+"""About so many bytes of neighbouring key groups are one record batch: any range is read without much of
+the rest.
+"""
 
 
 class _Segment:
@@ -52,7 +56,9 @@ class _Segment:
         self.begun = False
 
     def append(self, data: bytes | pa.Buffer) -> int:
-        """Append bytes, padded to the alignment; return where they begin. FileExistsError when the name is taken."""
+        """Append bytes, padded to the alignment; return where they begin. FileExistsError when the name is
+        taken.
+        """
         if not self.begun:
             self._storage.create(self.name)
             self.begun = True
@@ -92,7 +98,9 @@ _NOTHING = _Kept(WrittenTask(TaskId(0, 0), (), (), (), ()), {})
 
 
 class SnapshotWriter:
-    """Knows what it wrote for the checkpoints that snapshots are told against, so nobody else need tell it. One per deployment (``attempt``)."""
+    """Knows what it wrote for the checkpoints that snapshots are told against, so nobody else need tell
+    it. One per deployment (``attempt``).
+    """
 
     def __init__(self, storage: Storage, epoch: int, attempt: int) -> None:
         self._storage = storage
@@ -101,18 +109,28 @@ class SnapshotWriter:
         self._kept: dict[TaskId, dict[int, _Kept]] = {}
 
     def write(self, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
-        """Write and sync a task's snapshot. Raises OSError, and then leaves nothing behind if it can; no state writes no file."""
+        """Write and sync a task's snapshot. Raises OSError, and then leaves nothing behind if it can; no
+        state writes no file.
+        """
         segment = _Segment(self._storage, f"seg-e{self._epoch}-a{self.attempt}-c{checkpoint_id}-t{task}")
         try:
             kept = self._write(segment, task, operators)
         except OSError:
             if segment.begun:  # else the name is taken: not ours to delete
-                with contextlib.suppress(OSError):  # the first failure is the one to tell; the file is garbage either way
+                # the first failure is the one to tell; the file is garbage either way
+                with contextlib.suppress(OSError):
                     self._storage.delete(segment.name)
             raise
-        bases = [state.base for o in operators for state in o.keyed.values() if isinstance(state, FrozenState) and state.base is not None]
+        bases = [
+            state.base
+            for o in operators
+            for state in o.keyed.values()
+            if isinstance(state, FrozenState) and state.base is not None
+        ]
         mine = self._kept.get(task, {})
-        self._kept[task] = {number: earlier for number, earlier in mine.items() if number >= min(bases, default=-1)} | {checkpoint_id: kept}
+        self._kept[task] = {
+            number: earlier for number, earlier in mine.items() if number >= min(bases, default=-1)
+        } | {checkpoint_id: kept}
         return kept.written
 
     def _write(self, segment: _Segment, task: TaskId, operators: Sequence[OperatorSnapshot]) -> _Kept:
@@ -129,18 +147,26 @@ class SnapshotWriter:
                 if digest is not None:
                     digests[operator.operator_id, name] = digest
             failpoint("W7")
-            items += [_write_items(segment, operator.operator_id, name, rows) for name, rows in sorted(operator.items.items())]
+            items += [
+                _write_items(segment, operator.operator_id, name, rows)
+                for name, rows in sorted(operator.items.items())
+            ]
         files |= {file.name: file for file in segment.finish()}
         needed = {part.file for part in keyed} | {item.file for item in items}
         ids = tuple(operator.operator_id for operator in operators)
-        return _Kept(WrittenTask(task, ids, tuple(files[name] for name in sorted(needed)), tuple(keyed), tuple(items)), digests)
+        return _Kept(
+            WrittenTask(task, ids, tuple(files[name] for name in sorted(needed)), tuple(keyed), tuple(items)),
+            digests,
+        )
 
     def _base(self, task: TaskId, state: Snapshot) -> _Kept:
         base = state.base if isinstance(state, FrozenState) else None
         return _NOTHING if base is None else self._kept[task][base]
 
 
-def _layers(segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _Kept) -> tuple[list[KeyedPart], bytes | None]:
+def _layers(
+    segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _Kept
+) -> tuple[list[KeyedPart], bytes | None]:
     """Write what is new of a state; return its layers, and the digest of one that was written whole."""
     earlier = list(base.written.layers(operator_id, name))
     if isinstance(state, FrozenState) and state.changed is not None:
@@ -152,7 +178,9 @@ def _layers(segment: _Segment, operator_id: str, name: str, state: Snapshot, bas
     def pieces() -> Iterator[pa.Table]:
         return state.pieces() if isinstance(state, FrozenState) else iter((state,))
 
-    if earlier and base.digests.get((operator_id, name)) == (digest := _digest(pieces(), f"{operator_id}.{name}")):
+    if earlier and base.digests.get((operator_id, name)) == (
+        digest := _digest(pieces(), f"{operator_id}.{name}")
+    ):
         return earlier, digest
     layer, digest = _write_keyed(segment, operator_id, name, pieces(), None)
     return [layer], digest
@@ -190,7 +218,9 @@ def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:
     return sha.digest()
 
 
-def _write_keyed(segment: _Segment, operator_id: str, name: str, pieces: Iterator[pa.Table], changed: np.ndarray | None) -> tuple[KeyedPart, bytes]:
+def _write_keyed(
+    segment: _Segment, operator_id: str, name: str, pieces: Iterator[pa.Table], changed: np.ndarray | None
+) -> tuple[KeyedPart, bytes]:
     """Write a layer piece by piece; return it, and its digest."""
     schema, messages = _encoded(pieces, f"{operator_id}.{name}")
     encoded = schema.serialize()
@@ -209,23 +239,38 @@ def _write_keyed(segment: _Segment, operator_id: str, name: str, pieces: Iterato
     if changed is not None:
         data = changed.astype("<u4").tobytes()
         superseded = (segment.append(data), len(data))
-    part = KeyedPart(operator_id, name, offset, schema_length, schema_fingerprint(schema), tuple(groups), segment.name, superseded)
+    part = KeyedPart(
+        operator_id,
+        name,
+        offset,
+        schema_length,
+        schema_fingerprint(schema),
+        tuple(groups),
+        segment.name,
+        superseded,
+    )
     return part, sha.digest()
 
 
-def _write_items(segment: _Segment, operator_id: str, name: str, items: Sequence[dict[str, Any]]) -> ItemsPart:
+def _write_items(
+    segment: _Segment, operator_id: str, name: str, items: Sequence[dict[str, Any]]
+) -> ItemsPart:
     data = json.dumps(list(items), sort_keys=True, separators=(",", ":")).encode()
     return ItemsPart(operator_id, name, segment.append(data), len(data), len(items), segment.name)
 
 
 def _by_groups(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, int, pa.RecordBatch]]:
-    """Cut a batch whose first column is its ascending key group between groups, into pieces of about PIECE_BYTES at least."""
+    """Cut a batch whose first column is its ascending key group between groups, into pieces of about
+    PIECE_BYTES at least.
+    """
     if batch.num_rows == 0:
         return
     groups = numbers_of(batch.column(0)).astype(np.int64)
     steps = np.diff(groups)
     if batch.schema.field(0).name != "key_group" or (steps < 0).any():
-        raise PenstockError("INT-9015", f"state {name} is not ordered by key group", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9015", f"state {name} is not ordered by key group", kind=Kind.INTERNAL, sqlstate="XX000"
+        )
     most = max(1, PIECE_BYTES * batch.num_rows // max(1, batch.nbytes))
     start = 0
     for end in [*(np.flatnonzero(steps) + 1).tolist(), batch.num_rows]:

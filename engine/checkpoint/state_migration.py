@@ -22,7 +22,9 @@ class Obstacle:
 
 
 class Migrations:
-    """Compares the operators of a checkpoint with those of a plan that mean the same but for the width of types and for columns carried along."""
+    """Compares the operators of a checkpoint with those of a plan that mean the same but for the width of
+    types and for columns carried along.
+    """
 
     def __init__(self, manifest: Manifest, plan: PlanIdentity) -> None:
         self._manifest, self._plan = manifest, plan
@@ -34,7 +36,9 @@ class Migrations:
             self._fingerprints.setdefault(part.operator_id, []).append(part.fingerprint)
 
     def alike(self, one: str, other: str) -> bool:
-        """Return whether two operators, the former and the new one, mean the same whatever the width of types."""
+        """Return whether two operators, the former and the new one, mean the same whatever the width of
+        types.
+        """
         old, new = self._old.operators.get(one), self._new.operators.get(other)
         return old is not None and new is not None and old.alike == new.alike
 
@@ -43,7 +47,9 @@ class Migrations:
         return one in self._fingerprints
 
     def of(self, one: str, other: str) -> Migration | Obstacle | None:
-        """Return how the state of ``one`` goes on as that of ``other``; None when all its columns are as they were, or nothing is known of them."""
+        """Return how the state of ``one`` goes on as that of ``other``; None when all its columns are as
+        they were, or nothing is known of them.
+        """
         old, new = self._old.operators.get(one), self._new.operators.get(other)
         if old is None or new is None or len(old.ports) != len(new.ports):
             return None
@@ -58,12 +64,16 @@ class Migrations:
             if isinstance(places, Obstacle):
                 return places
             ports.append(places)
-        same = all(places == tuple(range(len(before))) for places, before in zip(ports, old.ports, strict=True))
+        same = all(
+            places == tuple(range(len(before))) for places, before in zip(ports, old.ports, strict=True)
+        )
         if same and not said and old.alike == new.alike and one == other:
             return None
         return Migration(tuple(ports), ", ".join(dict.fromkeys(said)))
 
-    def _places(self, old: tuple[CarriedColumn, ...], new: tuple[CarriedColumn, ...], sums: bool, said: list[str]) -> tuple[int, ...] | Obstacle:
+    def _places(
+        self, old: tuple[CarriedColumn, ...], new: tuple[CarriedColumn, ...], sums: bool, said: list[str]
+    ) -> tuple[int, ...] | Obstacle:
         """Return where each column stood; the former ones must all be there, in their order."""
         places: list[int] = []
         done = 0
@@ -74,7 +84,8 @@ class Migrations:
                     return Obstacle(f"column {column.name} was {was} and is {column.type}")
                 if sums and crosses_words(was, column.type):
                     return Obstacle(
-                        f"column {column.name} was {was} and is {column.type}: what is aggregated of more than 18 digits is kept otherwise"
+                        f"column {column.name} was {was} and is {column.type}: what is aggregated "
+                        "of more than 18 digits is kept otherwise"
                     )
                 said += [] if was == column.type else [f"{column.name} {was} is {column.type}"]
                 places.append(done)
@@ -82,7 +93,9 @@ class Migrations:
                 continue
             why = self._not_added(column)
             if why is not None:
-                return Obstacle(f"its rows have a column {column.name} {column.type} that those kept have not, and {why}")
+                return Obstacle(
+                    f"its rows have a column {column.name} {column.type} that those kept have not, and {why}"
+                )
             said.append(f"{column.name} {column.type} is added, NULL in what is kept")
             places.append(-1)
         if done < len(old):
@@ -90,7 +103,9 @@ class Migrations:
         return tuple(places)
 
     def _not_added(self, column: CarriedColumn) -> str | None:
-        """Return why a column cannot be NULL in the rows there are, None if it can: it was added to the end of its table, and may be NULL."""
+        """Return why a column cannot be NULL in the rows there are, None if it can: it was added to the
+        end of its table, and may be NULL.
+        """
         if not column.origins:
             return "it is computed"
         for key, name in column.origins:
@@ -104,11 +119,16 @@ class Migrations:
             if names[: len(before)] != before:
                 return f"it is not at the end of table {table.name} as it was declared"
             if not table.columns[names.index(name)].optional:
-                return "it is NOT NULL, filled by the connector, or of a table of changes, which may take rows back with another value"
+                return (
+                    "it is NOT NULL, filled by the connector, or of a table of changes, which may take "
+                    "rows back with another value"
+                )
         return None
 
     def _narrowed(self, other: str) -> Iterator[str]:
-        """Yield what became of columns that are read below an operator and are neither what they were nor wider."""
+        """Yield what became of columns that are read below an operator and are neither what they were nor
+        wider.
+        """
         below = self._plan.below.get(other, frozenset())
         for key, table in self._is.items():
             if self._was.get(key) is not None and self._reads(below, key):
@@ -116,7 +136,9 @@ class Migrations:
 
     def _reads(self, below: frozenset[str], key: str) -> bool:
         """Return whether a table's rows come to an operator: not when only sources elsewhere read it."""
-        readers = {o.operator_id for o in self._plan.operators if o.role is Role.SOURCE and o.place.startswith(key)}
+        readers = {
+            o.operator_id for o in self._plan.operators if o.role is Role.SOURCE and o.place.startswith(key)
+        }
         return not readers or bool(readers & below)
 
 

@@ -1,10 +1,13 @@
-"""Checkpoints of one job on storage: the publish sequence, the newest one, what may be deleted, and who may write.
+"""Checkpoints of one job on storage: the publish sequence, the newest one, what may be deleted, and who may
+write.
 
-Order of a publish: segments synced, directory synced, manifest written, synced and renamed, then CURRENT likewise. Only after that does anybody
-hear of the checkpoint. No durable file is ever written again: names carry epoch, attempt and checkpoint.
+Order of a publish: segments synced, directory synced, manifest written, synced and renamed, then CURRENT
+likewise. Only after that does anybody hear of the checkpoint. No durable file is ever written again: names
+carry epoch, attempt and checkpoint.
 
-A new epoch first becomes known, then takes away what older ones have staged, and only then reads what is current. Who publishes stages, looks
-at the epoch, and renames: so an older writer, stopped wherever it was, has renamed before the new one reads, or finds nothing left to rename.
+A new epoch first becomes known, then takes away what older ones have staged, and only then reads what is
+current. Who publishes stages, looks at the epoch, and renames: so an older writer, stopped wherever it was,
+has renamed before the new one reads, or finds nothing left to rename.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ _STAGED = re.compile(r"(?:chk-\d+\.manifest|CURRENT|FINISHED|JOB|OWNER)\.e(\d+)\
 
 @dataclass(frozen=True)
 class Opened:
-    """What a state directory held when it was opened: the checkpoint to restore, whether the job had finished, and the next free checkpoint id."""
+    """What a state directory held when it was opened: the checkpoint to restore, whether the job had
+    finished, and the next free checkpoint id.
+    """
 
     latest: Manifest | None
     finished: bool
@@ -63,8 +68,8 @@ class Opened:
 class CheckpointStore:
     """Reads and writes the checkpoints of one job; one writer at a time, older writers are refused by epoch.
 
-    ``fallback``: for a damaged newest one the newest intact one is taken, and ``fell_back`` says so. ``view``: how the newest one is shown to who
-    restores it, for a job whose query has changed.
+    ``fallback``: for a damaged newest one the newest intact one is taken, and ``fell_back`` says so.
+    ``view``: how the newest one is shown to who restores it, for a job whose query has changed.
     """
 
     def __init__(self, storage: Storage, job_id: str, retained: int = 2, *, fallback: bool = False) -> None:
@@ -82,10 +87,11 @@ class CheckpointStore:
         self._record: JobRecord | None = None
 
     def open(self, *, take_over: bool = False) -> Opened:
-        """Lock the directory, take the next epoch, read the newest checkpoint, and remove what earlier runs left unreferenced.
+        """Lock the directory, take the next epoch, read the newest checkpoint, and remove what earlier runs
+        left unreferenced.
 
-        ``take_over``: fence off another process that is at work. Raises STA-3001 when one is, STA-3005 for damaged files, STA-3006 for a newer
-        format, STA-3010 for another job's files.
+        ``take_over``: fence off another process that is at work. Raises STA-3001 when one is, STA-3005 for
+        damaged files, STA-3006 for a newer format, STA-3010 for another job's files.
         """
         self.storage.lock(take_over=take_over)
         current = self._current_bytes()
@@ -102,13 +108,17 @@ class CheckpointStore:
         names = self.storage.list()
         taken = _numbers(_MANIFEST, names)
         self._current = latest.checkpoint_id if latest else None
-        self._know_manifests([number for number in taken if latest is not None and number <= latest.checkpoint_id])
+        self._know_manifests(
+            [number for number in taken if latest is not None and number <= latest.checkpoint_id]
+        )
         if self.fell_back is None:  # else what is damaged stays until a newer checkpoint is durable
             self._collect_garbage(above_too=True)
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Let everybody know of the epoch, then see to it that no older one publishes: what it has staged is gone, what it stages is refused."""
+        """Let everybody know of the epoch, then see to it that no older one publishes: what it has staged
+        is gone, what it stages is refused.
+        """
         try:
             self.storage.create(f"epoch-{epoch}")
         except FileExistsError as cause:  # another process opens it at the same moment
@@ -127,10 +137,12 @@ class CheckpointStore:
         return self.storage.read(CURRENT) if CURRENT in self.storage.list() else None
 
     def latest(self) -> Manifest | None:
-        """Return the checkpoint CURRENT names after checking every byte of it and of its files, or ``None`` when there is none.
+        """Return the checkpoint CURRENT names after checking every byte of it and of its files, or ``None``
+        when there is none.
 
-        The directory is synced first: an earlier attempt to publish may have failed after the rename, and what is restored gets committed.
-        All is checked before anything is used, for a task that restores at once may give rows before another finds its part damaged.
+        The directory is synced first: an earlier attempt to publish may have failed after the rename, and
+        what is restored gets committed. All is checked before anything is used, for a task that restores at
+        once may give rows before another finds its part damaged.
         """
         self.storage.sync_directory()
         names = self.storage.list()
@@ -148,13 +160,20 @@ class CheckpointStore:
                 raise
             intact = self._newest_intact(name)
             if self._fallback and intact is not None:
-                self.fell_back = f"to checkpoint {intact.checkpoint_id}, for {error.message}: {error.detail}; output committed since may come again"
+                self.fell_back = (
+                    f"to checkpoint {intact.checkpoint_id}, for {error.message}: {error.detail}; output "
+                    "committed since may come again"
+                )
                 return self.view(intact)
             error.hint = error.hint or _alternative(intact)
             raise
 
-    def write_task(self, attempt: int, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
-        """Write and sync one task's part of a checkpoint. Raises OSError, and then leaves nothing behind if it can."""
+    def write_task(
+        self, attempt: int, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]
+    ) -> WrittenTask:
+        """Write and sync one task's part of a checkpoint. Raises OSError, and then leaves nothing behind
+        if it can.
+        """
         if self._writer is None or self._writer.attempt != attempt:
             self._writer = SnapshotWriter(self.storage, self.epoch, attempt)
         return self._writer.write(checkpoint_id, task, operators)
@@ -171,10 +190,19 @@ class CheckpointStore:
         self.storage.sync_directory()
         self._check_files(manifest)
         self._publish(f"chk-{manifest.checkpoint_id}.manifest", name, data)
-        fields = {"manifest": name, "length": len(data), "epoch": self.epoch, "checkpoint_id": manifest.checkpoint_id}
+        fields = {
+            "manifest": name,
+            "length": len(data),
+            "epoch": self.epoch,
+            "checkpoint_id": manifest.checkpoint_id,
+        }
         failpoint("C10")
         self._check_epoch()
-        self._publish(CURRENT, CURRENT, seal({"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, **fields}))
+        self._publish(
+            CURRENT,
+            CURRENT,
+            seal({"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, **fields}),
+        )
         failpoint("C11")
         self._check_epoch()
         self._current = manifest.checkpoint_id
@@ -182,30 +210,46 @@ class CheckpointStore:
         return manifest
 
     def retire(self) -> None:
-        """Delete checkpoints beyond the retained ones, and our files that none of those needs. Raises OSError, STA-3002."""
+        """Delete checkpoints beyond the retained ones, and our files that none of those needs. Raises
+        OSError, STA-3002.
+        """
         failpoint("G1")
         self._collect_garbage(above_too=False)
 
     def record_finished(self, checkpoint_id: int) -> None:
-        """Write down that the job has finished with this checkpoint, so that running it again does nothing. Raises OSError, STA-3002."""
+        """Write down that the job has finished with this checkpoint, so that running it again does
+        nothing. Raises OSError, STA-3002.
+        """
         self._check_epoch()
-        fields = {"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, "checkpoint_id": checkpoint_id}
+        fields = {
+            "format": FORMAT,
+            "version": list(VERSION),
+            "job_id": self.job_id,
+            "checkpoint_id": checkpoint_id,
+        }
         self._publish(FINISHED, FINISHED, seal(fields))
 
     def check_job_name(self, name: str) -> None:
-        """Refuse the state of another job than the one of this name: STA-3012. One that names none is that of the directory's."""
+        """Refuse the state of another job than the one of this name: STA-3012. One that names none is that
+        of the directory's.
+        """
         recorded = recorded_name(self.storage.read)
         if recorded not in ("", name):
             message = f"the state in {self.storage} is that of job '{recorded}', not of '{name}'"
-            hint = "give this job another name: SET 'pipeline.name' = '..', or another state directory; penstock jobs --state DIR lists what is there"
+            hint = (
+                "give this job another name: SET 'pipeline.name' = '..', or another state directory; "
+                "penstock jobs --state DIR lists what is there"
+            )
             raise PenstockError("STA-3012", message, hint=hint, sqlstate="55000")
 
     def own(self, drawn: str, name: str = "") -> str:
-        """Return the identity under which the job's sinks stage: the one this directory has, else ``drawn``, which it has from now on.
+        """Return the identity under which the job's sinks stage: the one this directory has, else ``drawn``,
+        which it has from now on.
 
-        A copied directory is another job's, for the job it was copied from may live: it gets ``drawn``, and so does one whose own is damaged: what
-        was staged under the old one is published if a checkpoint says so, never deleted. A directory that has none yet may be of an early version,
-        which let everybody in: it is shut, once. Raises OSError, STA-3002.
+        A copied directory is another job's, for the job it was copied from may live: it gets ``drawn``, and
+        so does one whose own is damaged: what was staged under the old one is published if a checkpoint says
+        so, never deleted. A directory that has none yet may be of an early version, which let everybody in:
+        it is shut, once. Raises OSError, STA-3002.
         """
         place = self.storage.place()
         with contextlib.suppress(FileNotFoundError, PenstockError):
@@ -234,7 +278,8 @@ class CheckpointStore:
         """Write down how the job ``ended``, and let go of the lock."""
         if ended is not None and self._record is not None:
             status = "STOPPED" if ended == "FINISHED" and FINISHED not in self.storage.list() else ended
-            with contextlib.suppress(OSError, PenstockError):  # it then counts as one whose process died, and ends the same when it is run on
+            # it then counts as one whose process died, and ends the same when it is run on
+            with contextlib.suppress(OSError, PenstockError):
                 self.record_job(self._record.ended(status))
         self.storage.close()
 
@@ -249,7 +294,8 @@ class CheckpointStore:
             self._check_epoch()
             raise
         except OSError:
-            with contextlib.suppress(OSError):  # the first failure is the one to tell; a disk that is full needs the room
+            # the first failure is the one to tell; a disk that is full needs the room
+            with contextlib.suppress(OSError):
                 self.storage.delete(staged)
             raise
 
@@ -268,13 +314,21 @@ class CheckpointStore:
         """A checkpoint may be published only while all it shares with earlier ones is still there."""
         missing = sorted({file.name for file in manifest.files} - set(self.storage.list()))
         if missing:
-            raise FileNotFoundError(f"{missing[0]}, which checkpoint {manifest.checkpoint_id} shares with an earlier one, is gone")
+            raise FileNotFoundError(
+                f"{missing[0]}, which checkpoint {manifest.checkpoint_id} shares with an earlier one, is gone"
+            )
 
     def _check_epoch(self, names: Sequence[str] | None = None) -> None:
         newest = max(_numbers(_EPOCH, self.storage.list() if names is None else names), default=0)
         if newest > self.epoch:
             message = f"this run of job {self.job_id} (epoch {self.epoch}) is superseded by epoch {newest}"
-            raise PenstockError("STA-3002", message, hint="another process has taken the job over", kind=Kind.EXTERNAL, sqlstate="55006")
+            raise PenstockError(
+                "STA-3002",
+                message,
+                hint="another process has taken the job over",
+                kind=Kind.EXTERNAL,
+                sqlstate="55006",
+            )
 
     def _manifest(self, name: str, length: int | None = None) -> Manifest:
         """Read and check one manifest and the lengths of its files."""
@@ -295,14 +349,22 @@ class CheckpointStore:
             try:
                 size = self.storage.size(file.name)
             except FileNotFoundError as cause:
-                raise damaged(file.name, f"the file is gone; checkpoint {manifest.checkpoint_id} needs it") from cause
+                raise damaged(
+                    file.name, f"the file is gone; checkpoint {manifest.checkpoint_id} needs it"
+                ) from cause
             if size != file.length:
                 raise damaged(file.name, f"{size} bytes, expected {file.length}")
         return manifest
 
     def _refuse_lost(self, names: Sequence[str]) -> None:
-        """Without CURRENT only a first checkpoint may lie here, published half; one that follows another had a CURRENT before it."""
-        followers = [n for n in _numbers(_MANIFEST, names) if self._manifest(f"chk-{n}.manifest.json").parent is not None]
+        """Without CURRENT only a first checkpoint may lie here, published half; one that follows another
+        had a CURRENT before it.
+        """
+        followers = [
+            n
+            for n in _numbers(_MANIFEST, names)
+            if self._manifest(f"chk-{n}.manifest.json").parent is not None
+        ]
         if followers or FINISHED in names:
             raise damaged(CURRENT, "the file is gone", _alternative(self._newest_intact(CURRENT)))
 
@@ -323,7 +385,9 @@ class CheckpointStore:
         return None
 
     def _know_manifests(self, numbers: Sequence[int]) -> None:
-        """Read which files the retained checkpoints need; a damaged older one is kept out of it, and its files become garbage with it."""
+        """Read which files the retained checkpoints need; a damaged older one is kept out of it, and its
+        files become garbage with it.
+        """
         for number in sorted(numbers)[-self._retained :]:
             try:
                 manifest = self._manifest(f"chk-{number}.manifest.json")
@@ -334,10 +398,12 @@ class CheckpointStore:
             self._manifests[number] = frozenset(file.name for file in manifest.files)
 
     def _collect_garbage(self, *, above_too: bool) -> None:
-        """Delete our names that no retained checkpoint reaches; ``above_too`` also those of checkpoints after the current one.
+        """Delete our names that no retained checkpoint reaches; ``above_too`` also those of checkpoints after
+        the current one.
 
-        Manifests go first, durably: a manifest that is there has all its files, and what is left behind at any step is found again by the next
-        collection. While a job runs, segments above the current checkpoint belong to the next one and stay.
+        Manifests go first, durably: a manifest that is there has all its files, and what is left behind at
+        any step is found again by the next collection. While a job runs, segments above the current
+        checkpoint belong to the next one and stay.
         """
         kept = sorted(self._manifests)[-self._retained :]
         self._manifests = {number: self._manifests[number] for number in kept}
@@ -345,8 +411,14 @@ class CheckpointStore:
         horizon = float("inf") if above_too else (self._current or 0)
         names = self.storage.list()
         self._check_epoch(names)  # by the same list: nothing in it is a newer epoch's
-        manifests = [n for n in names if (m := _MANIFEST.fullmatch(n)) and int(m[1]) not in kept and int(m[1]) <= horizon]
-        segments = [n for n in names if (m := _SEGMENT.fullmatch(n)) and n not in reachable and int(m[1]) <= horizon]
+        manifests = [
+            n
+            for n in names
+            if (m := _MANIFEST.fullmatch(n)) and int(m[1]) not in kept and int(m[1]) <= horizon
+        ]
+        segments = [
+            n for n in names if (m := _SEGMENT.fullmatch(n)) and n not in reachable and int(m[1]) <= horizon
+        ]
         for name in manifests:
             self.storage.delete(name)
         if manifests:
@@ -361,10 +433,15 @@ class CheckpointStore:
 def _alternative(intact: Manifest | None) -> str:
     """Say which other checkpoint is whole."""
     if intact is None:
-        return "no other checkpoint is intact; restore the file from a backup, or remove the job's directory to start over"
+        return (
+            "no other checkpoint is intact; restore the file from a backup, or remove the job's "
+            "directory to start over"
+        )
     name = f"checkpoint {intact.checkpoint_id} (chk-{intact.checkpoint_id}.manifest.json)"
     setting = "SET 'execution.state-recovery.fallback' = 'true' goes back to it"
-    return f"{name} is intact; it is not used unasked because later output may already be committed: {setting}"
+    return (
+        f"{name} is intact; it is not used unasked because later output may already be committed: {setting}"
+    )
 
 
 def _numbers(pattern: re.Pattern[str], names: Sequence[str]) -> list[int]:

@@ -1,4 +1,6 @@
-"""Lets something that may block be polled: a thread of its own takes items ahead, a poll takes what is there."""
+"""Lets something that may block be polled: a thread of its own takes items ahead, a poll takes what is
+there.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ CAPACITY_ITEMS = 16_384
 
 
 class Pump:
-    """Reads an iterator ahead, at most ``capacity`` items. ``ended`` says that it has ended and all was taken."""
+    """Reads an iterator ahead, at most ``capacity`` items. ``ended`` says that it has ended and all was
+    taken.
+    """
 
     def __init__(self, items: Iterator[Any], name: str, capacity: int = CAPACITY_ITEMS) -> None:
         self._items = items
@@ -32,7 +36,9 @@ class Pump:
             return self._finished and not self._ready and self._error is None
 
     def take(self, most: int) -> list[Any]:
-        """Return the items that are there, at most so many; an empty list when there is none now. Raises what the iterator raised."""
+        """Return the items that are there, at most so many; an empty list when there is none now. Raises
+        what the iterator raised.
+        """
         with self._changed:
             taken = [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
             if not taken and self._error is not None:

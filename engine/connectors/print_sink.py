@@ -16,7 +16,9 @@ from penstock.engine.formats.text_conversion import to_text
 
 
 class PrintSink(DirectSink):
-    """Writes lines such as ``+I[1, abc, NULL]``; with several subtasks each line begins with the subtask's number."""
+    """Writes lines such as ``+I[1, abc, NULL]``; with several subtasks each line begins with the subtask's
+    number.
+    """
 
     def __init__(self, request: SinkRequest) -> None:
         identifier = str(option(request.table, "print-identifier")) if request.table is not None else ""
@@ -31,7 +33,10 @@ class PrintSink(DirectSink):
 
     def write(self, batch: Batch) -> None:
         rows, ops = change_rows(batch, self._key)
-        values = [pc.fill_null(to_text(c) if not pa.types.is_nested(c.type) else json_tokens(c), "NULL") for c in rows.columns]
+        values = [
+            pc.fill_null(to_text(c) if not pa.types.is_nested(c.type) else json_tokens(c), "NULL")
+            for c in rows.columns
+        ]
         lines = pc.binary_join_element_wise(*values, ", ") if values else pa.array([""] * rows.num_rows)
         named = texts(list(OPS)).take(array_of(ops))
         lines = pc.binary_join_element_wise(self._prefix, named, "[", lines, "]\n", "")

@@ -1,4 +1,6 @@
-"""The source and the sink writer of each connector, imported with the first table that has it: a start waits for no other."""
+"""The source and the sink writer of each connector, imported with the first table that has it: a start
+waits for no other.
+"""
 
 from __future__ import annotations
 
@@ -105,15 +107,23 @@ def source_connector(request: ScanRequest) -> SourceConnector:
     """Return the connector that reads a table. SQL-1511 when its connector only writes."""
     made = SOURCES.get(request.table.connector)
     if made is None:
-        message = f"table {request.table.name} cannot be read: connector '{request.table.connector}' only writes"
+        message = (
+            f"table {request.table.name} cannot be read: connector '{request.table.connector}' only writes"
+        )
         raise PenstockError("SQL-1511", message, hint=f"these can be read: {', '.join(sorted(SOURCES))}")
     return made(request)
 
 
 def sink_writer(request: SinkRequest) -> SinkWriter:
-    """Return the writer of one subtask for a table (the client when there is none). SQL-1512 when its connector only reads."""
+    """Return the writer of one subtask for a table (the client when there is none). SQL-1512 when its
+    connector only reads.
+    """
     name = "collect" if request.table is None else request.table.connector
     made = SINKS.get(name)
     if made is None:
-        raise PenstockError("SQL-1512", f"connector '{name}' only reads", hint=f"these can be written: {', '.join(sorted(SINKS))}")
+        raise PenstockError(
+            "SQL-1512",
+            f"connector '{name}' only reads",
+            hint=f"these can be written: {', '.join(sorted(SINKS))}",
+        )
     return made(request)

@@ -1,4 +1,6 @@
-"""Alignment of barriers: which channels a checkpoint's barrier has come on, and which of them wait until it has come on all."""
+"""Alignment of barriers: which channels a checkpoint's barrier has come on, and which of them wait until
+it has come on all.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,12 @@ from penstock.engine.api.stream_elements import Barrier
 
 
 class Alignment:
-    """Knows, per input channel, whether the current barrier has come and whether the channel waits behind it, and which channels have ended.
+    """Knows, per input channel, whether the current barrier has come and whether the channel waits behind it,
+    and which channels have ended.
 
-    Only one checkpoint is under way at a time, so a newer barrier means that the older checkpoint was given up, and an older one that comes after it
-    is nobody's. ``blocking`` False lets channels go on behind their barriers: then rows of the next checkpoint count in this one (at least once).
+    Only one checkpoint is under way at a time, so a newer barrier means that the older checkpoint was given
+    up, and an older one that comes after it is nobody's. ``blocking`` False lets channels go on behind their
+    barriers: then rows of the next checkpoint count in this one (at least once).
     """
 
     def __init__(self, channels: int, *, blocking: bool = True) -> None:
@@ -27,7 +31,9 @@ class Alignment:
     def on_barrier(self, channel: int, barrier: Barrier) -> Barrier | None:
         """Take a channel's barrier in its turn; return it when that was the last one missing."""
         current = self.barrier
-        if barrier.checkpoint_id <= self.settled or (current is not None and barrier.checkpoint_id < current.checkpoint_id):
+        if barrier.checkpoint_id <= self.settled or (
+            current is not None and barrier.checkpoint_id < current.checkpoint_id
+        ):
             return None
         if current is not None and barrier.checkpoint_id != current.checkpoint_id:
             self._give_up(current, barrier)
@@ -48,7 +54,11 @@ class Alignment:
     def missing(self, checkpoint_id: int) -> list[int]:
         """Return the open channels on which a checkpoint's barrier has not had its turn."""
         mine = self.barrier is not None and self.barrier.checkpoint_id == checkpoint_id
-        return [index for index, (came, ended) in enumerate(zip(self._came, self._ended, strict=True)) if not ended and not (mine and came)]
+        return [
+            index
+            for index, (came, ended) in enumerate(zip(self._came, self._ended, strict=True))
+            if not ended and not (mine and came)
+        ]
 
     def go_ahead(self, barrier: Barrier) -> None:
         """Let a barrier go on without those that are missing; no channel waits any more."""
@@ -56,7 +66,10 @@ class Alignment:
 
     def _give_up(self, current: Barrier, newer: Barrier) -> None:
         if self._blocking and current.overtakes_at_ms == newer.overtakes_at_ms == float("inf"):
-            message = f"barrier {newer.checkpoint_id} came on a channel while barrier {current.checkpoint_id} was being aligned"
+            message = (
+                f"barrier {newer.checkpoint_id} came on a channel while barrier {current.checkpoint_id} "
+                "was being aligned"
+            )
             raise PenstockError("INT-9011", message, kind=Kind.INTERNAL, sqlstate="XX000")
         self._clear()
 

@@ -28,8 +28,13 @@ def _one(pieces: Sequence[Batch]) -> Batch:
 
 
 def _joined(pieces: Sequence[Batch], columns: Sequence[np.ndarray | None], absent: int) -> np.ndarray | None:
-    """Return the per-row numbers of all pieces end to end; ``absent`` fills pieces without; ``None`` when no piece has any."""
+    """Return the per-row numbers of all pieces end to end; ``absent`` fills pieces without; ``None`` when
+    no piece has any.
+    """
     if all(column is None for column in columns):
         return None
-    filled = [np.full(piece.num_rows, absent, np.int64) if column is None else column for piece, column in zip(pieces, columns, strict=True)]
+    filled = [
+        np.full(piece.num_rows, absent, np.int64) if column is None else column
+        for piece, column in zip(pieces, columns, strict=True)
+    ]
     return np.concatenate(filled)

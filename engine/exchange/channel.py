@@ -1,4 +1,6 @@
-"""Channels: bounded, ordered queues of elements between one producing and one consuming subtask, and the faces each side sees of one."""
+"""Channels: bounded, ordered queues of elements between one producing and one consuming subtask, and the
+faces each side sees of one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def no_wakeup() -> None:
 
 
 class ProducerChannel(Protocol):
-    """What a record writer sees: the channel itself when the consumer lives in this process, the near end of a connection when it does not."""
+    """What a record writer sees: the channel itself when the consumer lives in this process, the near end
+    of a connection when it does not.
+    """
 
     @property
     def credit(self) -> int:
@@ -31,13 +35,17 @@ class ProducerChannel(Protocol):
         """Take an element behind all others; always succeeds."""
 
     def overtake(self, barrier: Barrier) -> list[Element]:
-        """Put a barrier ahead of all that waits on the producer's side, one that waits there itself is moved; return what it has overtaken, in order.
+        """Put a barrier ahead of all that waits on the producer's side, one that waits there itself is moved;
+        return what it has overtaken, in order.
 
-        What has left the producer's side is the consumer's to look after, so a channel whose queue the consumer holds returns nothing.
+        What has left the producer's side is the consumer's to look after, so a channel whose queue the
+        consumer holds returns nothing.
         """
 
     def holds(self, barrier: Barrier) -> bool:
-        """Whether a barrier that was put still waits on the producer's side; the producer is woken when it has left."""
+        """Whether a barrier that was put still waits on the producer's side; the producer is woken when it
+        has left.
+        """
 
 
 class ConsumerChannel(Protocol):
@@ -64,25 +72,44 @@ class ConsumerChannel(Protocol):
         """Take the next element; IndexError when there is none."""
 
     def queued_before(self, checkpoint_id: int) -> list[Element] | None:
-        """Return what waits before a checkpoint's barrier, or before the end of input; ``None`` when neither has come."""
+        """Return what waits before a checkpoint's barrier, or before the end of input; ``None`` when
+        neither has come.
+        """
 
     def put_back(self, elements: Sequence[Element]) -> None:
         """Put elements before all that waits, in their order."""
 
 
 class Channel:
-    """A queue with credits: the producer looks for credit before it takes more work, and is woken when credit comes back.
+    """A queue with credits: the producer looks for credit before it takes more work, and is woken when credit
+    comes back.
 
-    It is full when it holds ``capacity`` elements or ``most_bytes`` of rows. ``put`` always succeeds, so one piece of work may overrun both by what
-    it emits; no further work starts until there is credit. Thread-safe for one producer and one consumer: the producer only appends, the consumer
-    only touches the front, both are atomic in a deque, and of the two counts of bytes each side writes its own.
-    A barrier stays in line whatever happens, so what it follows is always told by its place; to overtake is for the consumer to act on it before
-    it is reached. Hence it is announced when it is in the queue, never sooner.
+    It is full when it holds ``capacity`` elements or ``most_bytes`` of rows. ``put`` always succeeds, so one
+    piece of work may overrun both by what it emits; no further work starts until there is credit. Thread-safe
+    for one producer and one consumer: the producer only appends, the consumer only touches the front, both
+    are atomic in a deque, and of the two counts of bytes each side writes its own. A barrier stays in line
+    whatever happens, so what it follows is always told by its place; to overtake is for the consumer to act
+    on it before it is reached. Hence it is announced when it is in the queue, never sooner.
     """
 
-    __slots__ = ("_capacity", "_most_bytes", "_put_bytes", "_queue", "_taken_bytes", "_wake_consumer", "_wake_producer", "announced")
+    __slots__ = (
+        "_capacity",
+        "_most_bytes",
+        "_put_bytes",
+        "_queue",
+        "_taken_bytes",
+        "_wake_consumer",
+        "_wake_producer",
+        "announced",
+    )
 
-    def __init__(self, capacity: int, wake_consumer: Wakeup = no_wakeup, wake_producer: Wakeup = no_wakeup, most_bytes: int = CHANNEL_BYTES) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        wake_consumer: Wakeup = no_wakeup,
+        wake_producer: Wakeup = no_wakeup,
+        most_bytes: int = CHANNEL_BYTES,
+    ) -> None:
         self._capacity = capacity
         self._most_bytes = most_bytes
         self._put_bytes = self._taken_bytes = 0
@@ -96,7 +123,9 @@ class Channel:
 
     @property
     def credit(self) -> int:
-        """How many more elements the consumer is willing to hold (negative when overrun, none while it has bytes enough)."""
+        """How many more elements the consumer is willing to hold (negative when overrun, none while it has
+        bytes enough).
+        """
         left = self._capacity - len(self._queue)
         return left if self.size_bytes < self._most_bytes else min(left, 0)
 
@@ -138,9 +167,11 @@ class Channel:
         return self._queue[0] if self._queue else None
 
     def take(self) -> Element:
-        """Take the next element; wakes the producer when that gives it its first credit. IndexError when empty.
+        """Take the next element; wakes the producer when that gives it its first credit. IndexError when
+        empty.
 
-        The length is looked at after taking: a producer that fills the channel meanwhile and goes to sleep is woken by this or by a later take.
+        The length is looked at after taking: a producer that fills the channel meanwhile and goes to sleep is
+        woken by this or by a later take.
         """
         element = self._queue.popleft()
         taken = element.size_bytes if isinstance(element, Batch) else 0
@@ -152,10 +183,14 @@ class Channel:
         return element
 
     def queued_before(self, checkpoint_id: int) -> list[Element] | None:
-        """Return what waits before a checkpoint's barrier, or before the end of input; ``None`` when neither has come."""
+        """Return what waits before a checkpoint's barrier, or before the end of input; ``None`` when
+        neither has come.
+        """
         before: list[Element] = []
         for element in self._queued():
-            if isinstance(element, EndOfInput) or (isinstance(element, Barrier) and element.checkpoint_id == checkpoint_id):
+            if isinstance(element, EndOfInput) or (
+                isinstance(element, Barrier) and element.checkpoint_id == checkpoint_id
+            ):
                 return before
             before.append(element)
         return None

@@ -1,4 +1,6 @@
-"""Rows in flight: what an unaligned barrier has overtaken, gathered per channel, kept as state by key group, and put back after a restore."""
+"""Rows in flight: what an unaligned barrier has overtaken, gathered per channel, kept as state by key
+group, and put back after a restore.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ _OWN_COLUMNS = 4
 
 @dataclass(frozen=True)
 class Way:
-    """Where the rows of an edge go: the ``port`` of an operator, and by which edge, which says whose they are at any parallelism.
+    """Where the rows of an edge go: the ``port`` of an operator, and by which edge, which says whose they are
+    at any parallelism.
 
-    Rows sent by keys belong to their key groups, so those of one key stay in order. Rows dealt out keep no order and are dealt out again.
+    Rows sent by keys belong to their key groups, so those of one key stay in order. Rows dealt out keep no
+    order and are dealt out again.
     """
 
     operator_id: str
@@ -50,12 +54,16 @@ class Way:
 
     def _keyed(self, piece: Batch) -> np.ndarray:
         from penstock.engine.api.key_groups import groups_of_hashes
-        from penstock.engine.kernels.stable_hash import stable_hash  # numba: only jobs that exchange rows pay for it
+
+        # numba: only jobs that exchange rows pay for it
+        from penstock.engine.kernels.stable_hash import stable_hash
 
         assert isinstance(self.edge, Partition)
         if not self.edge.keys:
             return np.zeros(piece.num_rows, np.uint16)
-        return groups_of_hashes(stable_hash([piece.rows.column(key) for key in self.edge.keys]), self.max_parallelism)
+        return groups_of_hashes(
+            stable_hash([piece.rows.column(key) for key in self.edge.keys]), self.max_parallelism
+        )
 
 
 def received_state(port: int) -> str:
@@ -64,7 +72,9 @@ def received_state(port: int) -> str:
 
 
 def unsent_state(operator_id: str, port: int) -> str:
-    """Return the name of the state that holds rows in flight from the operator it belongs to into a port of another."""
+    """Return the name of the state that holds rows in flight from the operator it belongs to into a port
+    of another.
+    """
     return f"{RESERVED}output.{operator_id}.{port}"
 
 
@@ -78,7 +88,9 @@ class Goal:
 
 
 def goal_of(operator_id: str, state: str) -> Goal | None:
-    """Return where rows in flight were going, by the operator that keeps them and the state's name; ``None`` for any other state."""
+    """Return where rows in flight were going, by the operator that keeps them and the state's name;
+    ``None`` for any other state.
+    """
     if not state.startswith(RESERVED):
         return None
     kind, _, way = state.removeprefix(RESERVED).partition(".")
@@ -95,12 +107,15 @@ class ChannelRows:
     batches: list[Batch] = field(default_factory=list)
 
     def add(self, elements: Iterable[Element]) -> None:
-        """Add the rows among elements; time is told again by those who told it, and no barrier belongs to another checkpoint."""
+        """Add the rows among elements; time is told again by those who told it, and no barrier belongs to
+        another checkpoint.
+        """
         self.batches.extend(element for element in elements if isinstance(element, Batch))
 
 
 def kept(way: Way, channels: Sequence[ChannelRows]) -> pa.Table | None:
-    """Return rows in flight as keyed state: ``key_group``, ``source`` (subtask), ``weight``, ``behind``, then their columns; ``None`` without rows.
+    """Return rows in flight as keyed state: ``key_group``, ``source`` (subtask), ``weight``, ``behind``, then
+    their columns; ``None`` without rows.
 
     Rows of one key group and channel keep their order.
     """
@@ -113,22 +128,38 @@ def kept(way: Way, channels: Sequence[ChannelRows]) -> pa.Table | None:
     own = {
         "key_group": groups,
         "source": np.concatenate([np.full(piece.num_rows, source, np.int32) for source, piece in pieces]),
-        "weight": np.concatenate([np.ones(piece.num_rows, np.int64) if piece.weights is None else piece.weights for piece in batches]),
-        "behind": np.concatenate([np.full(piece.num_rows, _NOT_BEHIND) if piece.behind is None else piece.behind for piece in batches]),
+        "weight": np.concatenate(
+            [
+                np.ones(piece.num_rows, np.int64) if piece.weights is None else piece.weights
+                for piece in batches
+            ]
+        ),
+        "behind": np.concatenate(
+            [
+                np.full(piece.num_rows, _NOT_BEHIND) if piece.behind is None else piece.behind
+                for piece in batches
+            ]
+        ),
     }
     names = [*own, *(f"{index}.{name}" for index, name in enumerate(rows.column_names))]
-    table = pa.Table.from_arrays([*map(pa.array, own.values()), *rows.columns], schema=_schema(own, rows.schema, names))
+    table = pa.Table.from_arrays(
+        [*map(pa.array, own.values()), *rows.columns], schema=_schema(own, rows.schema, names)
+    )
     return table.take(np.argsort(groups, kind="stable"))
 
 
 def _schema(own: dict[str, np.ndarray], rows: pa.Schema, names: Sequence[str]) -> pa.Schema:
     """Return the columns of the state; those of the rows keep their types, under names that are unique."""
     fields = [pa.field(name, pa.from_numpy_dtype(values.dtype)) for name, values in own.items()]
-    return pa.schema([*fields, *(column.with_name(name) for column, name in zip(rows, names[_OWN_COLUMNS:], strict=True))])
+    return pa.schema(
+        [*fields, *(column.with_name(name) for column, name in zip(rows, names[_OWN_COLUMNS:], strict=True))]
+    )
 
 
 def batches_of(table: pa.Table, max_rows: int) -> Iterator[tuple[int, Batch]]:
-    """Yield the rows of such a state with the source subtask of their channel, at most ``max_rows`` at a time."""
+    """Yield the rows of such a state with the source subtask of their channel, at most ``max_rows`` at a
+    time.
+    """
     rows = table.drop_columns(table.column_names[:_OWN_COLUMNS])
     schema = pa.schema([column.with_name(column.name.partition(".")[2]) for column in rows.schema])
     sources, weights, behind = (numbers_of(table.column(name)) for name in ("source", "weight", "behind"))
@@ -139,7 +170,11 @@ def batches_of(table: pa.Table, max_rows: int) -> Iterator[tuple[int, Batch]]:
             columns = [column.combine_chunks() for column in rows.take(places).columns]
             yield (
                 source,
-                Batch(pa.RecordBatch.from_arrays(columns, schema=schema), _unless_all(weights[places], 1), _unless_all(behind[places], _NOT_BEHIND)),
+                Batch(
+                    pa.RecordBatch.from_arrays(columns, schema=schema),
+                    _unless_all(weights[places], 1),
+                    _unless_all(behind[places], _NOT_BEHIND),
+                ),
             )
 
 

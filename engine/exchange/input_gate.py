@@ -1,4 +1,6 @@
-"""The input gate of a task: one ordered flow of events out of many channels, with barriers aligned or gone ahead, and watermarks merged."""
+"""The input gate of a task: one ordered flow of events out of many channels, with barriers aligned or gone
+ahead, and watermarks merged.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,18 @@ class PortEnd:
 
 @dataclass(frozen=True)
 class BarrierAhead:
-    """A barrier that has not come on every channel in its turn: act on it at once. ``RowsInFlight`` follows when all that it overtook is known."""
+    """A barrier that has not come on every channel in its turn: act on it at once. ``RowsInFlight``
+    follows when all that it overtook is known.
+    """
 
     barrier: Barrier
 
 
 @dataclass(frozen=True, eq=False)
 class RowsInFlight:
-    """The rows a barrier has overtaken on the way to this gate: they belong to its checkpoint, and go on to be taken as usual."""
+    """The rows a barrier has overtaken on the way to this gate: they belong to its checkpoint, and go on
+    to be taken as usual.
+    """
 
     checkpoint_id: int
     channels: tuple[ChannelRows, ...]
@@ -54,11 +60,24 @@ class PortTime:
     time_us: int | None
 
 
-GateEvent = Batch | Watermark | PortTime | Idle | Barrier | BarrierAhead | RowsInFlight | PortEnd | EndOfInput | LatencyMarker
+GateEvent = (
+    Batch
+    | Watermark
+    | PortTime
+    | Idle
+    | Barrier
+    | BarrierAhead
+    | RowsInFlight
+    | PortEnd
+    | EndOfInput
+    | LatencyMarker
+)
 
 
 class Collection:
-    """The rows in flight of one checkpoint while channels are still missing: all that is taken from one before its barrier is found."""
+    """The rows in flight of one checkpoint while channels are still missing: all that is taken from one
+    before its barrier is found.
+    """
 
     def __init__(self, checkpoint_id: int, channels: Sequence[ChannelRows], missing: Sequence[int]) -> None:
         self.checkpoint_id = checkpoint_id
@@ -78,19 +97,23 @@ class Collection:
 
     def rows(self) -> RowsInFlight:
         """Return what was found."""
-        return RowsInFlight(self.checkpoint_id, tuple(channel for channel in self._channels if channel.batches))
+        return RowsInFlight(
+            self.checkpoint_id, tuple(channel for channel in self._channels if channel.batches)
+        )
 
 
 class InputGate:
-    """Takes from the channels in turn and gives what the task must act on; ``port`` tells where the last batch came from.
+    """Takes from the channels in turn and gives what the task must act on; ``port`` tells where the last
+    batch came from.
 
-    While ports named in ``bounded_ports`` are still open, the other ports are not read (the bounded side is loaded first), except during an
-    alignment, which needs every channel's barrier. A watermark given is the minimum over channels that are neither idle nor ended, and never
-    goes back; Idle is given when every open channel is idle. The end of time counts when the channel ends, which is when its port's end is told.
+    While ports named in ``bounded_ports`` are still open, the other ports are not read (the bounded side is
+    loaded first), except during an alignment, which needs every channel's barrier. A watermark given is the
+    minimum over channels that are neither idle nor ended, and never goes back; Idle is given when every open
+    channel is idle. The end of time counts when the channel ends, which is when its port's end is told.
 
-    ``sources``: by channel the subtask it comes from. ``overtakable``: by channel whether a barrier may go ahead of its rows once its time has come;
-    it does when it has had its turn on every channel where it may not. ``blocking``: see ``Alignment``. ``by_port``: watermarks are merged and told
-    port by port.
+    ``sources``: by channel the subtask it comes from. ``overtakable``: by channel whether a barrier may go
+    ahead of its rows once its time has come; it does when it has had its turn on every channel where it may
+    not. ``blocking``: see ``Alignment``. ``by_port``: watermarks are merged and told port by port.
     """
 
     def __init__(
@@ -111,7 +134,9 @@ class InputGate:
         self._alignment = Alignment(len(self._channels), blocking=blocking)
         self._collection: Collection | None = None
         self._watermarks = WatermarkMerge(len(self._channels))
-        self._port_watermarks = {port: WatermarkMerge(self._ports.count(port)) for port in self._ports} if by_port else {}
+        self._port_watermarks = (
+            {port: WatermarkMerge(self._ports.count(port)) for port in self._ports} if by_port else {}
+        )
         self._open_by_port = {port: self._ports.count(port) for port in self._ports}
         self._bounded = [port in bounded_ports for port in self._ports]
         self._held = self._holding()
@@ -119,7 +144,9 @@ class InputGate:
         self._cursor = 0
         self.port = 0
         self.due_ms: float | None = None
-        """When a barrier that waits its turn may overtake, monotonic milliseconds; ``None`` when none waits for that."""
+        """When a barrier that waits its turn may overtake, monotonic milliseconds; ``None`` when none
+        waits for that.
+        """
 
     @property
     def aligning(self) -> bool:
@@ -130,17 +157,26 @@ class InputGate:
         """Return how full the channels are; any thread may ask."""
         channels = self._channels
         capacity = sum(channel.capacity for channel in channels)
-        return Queues(sum(len(channel) for channel in channels), capacity, sum(channel.size_bytes for channel in channels))
+        return Queues(
+            sum(len(channel) for channel in channels),
+            capacity,
+            sum(channel.size_bytes for channel in channels),
+        )
 
     @property
     def rows_ready(self) -> bool:
         """Whether some channel that may be read has rows in front."""
         if self._pending or self._alignment.barrier is not None:
             return False
-        return any(isinstance(c.peek(), Batch) and (b or not self._held) for c, b in zip(self._channels, self._bounded, strict=True))
+        return any(
+            isinstance(c.peek(), Batch) and (b or not self._held)
+            for c, b in zip(self._channels, self._bounded, strict=True)
+        )
 
     def next(self, now_ms: float = 0.0, *, only_barriers: bool = False) -> GateEvent | None:
-        """Return the next event, or ``None`` when no readable channel has one; ``only_barriers`` takes no rows and no news of time."""
+        """Return the next event, or ``None`` when no readable channel has one; ``only_barriers`` takes no
+        rows and no news of time.
+        """
         while True:
             if self._pending:
                 return self._pending.popleft()
@@ -158,21 +194,27 @@ class InputGate:
             self._on_control(index, element)
 
     def put_back(self, port: int, source: int, batches: Sequence[Batch]) -> None:
-        """Put restored rows before all that comes on the channel from a subtask; one that is no more has its successor's."""
+        """Put restored rows before all that comes on the channel from a subtask; one that is no more has
+        its successor's.
+        """
         mine = [index for index, known in enumerate(self._ports) if known == port]
         self._channels[mine[source % len(mine)]].put_back(batches)
 
     # Barriers that go ahead.
 
     def _look_ahead(self, now_ms: float) -> bool:
-        """Let a barrier go ahead when it may, and look for what it has overtaken; return whether there is an event for it."""
+        """Let a barrier go ahead when it may, and look for what it has overtaken; return whether there is
+        an event for it.
+        """
         barrier = self._announced()
         self.due_ms = None
         if barrier is not None and barrier.overtakes_at_ms > now_ms:
             self.due_ms = barrier.overtakes_at_ms
         elif barrier is not None and self._had_its_turn(barrier):
             missing = self._alignment.missing(barrier.checkpoint_id)
-            channels = [ChannelRows(port, source) for port, source in zip(self._ports, self._sources, strict=True)]
+            channels = [
+                ChannelRows(port, source) for port, source in zip(self._ports, self._sources, strict=True)
+            ]
             self._alignment.go_ahead(barrier)
             self._collection = Collection(barrier.checkpoint_id, channels, missing)
             self._pending.append(BarrierAhead(barrier))
@@ -184,7 +226,9 @@ class InputGate:
         """Return the newest barrier known that may some time overtake and has not gone on yet."""
         known = [self._alignment.barrier, *(self._channels[index].announced for index in self._overtakable)]
         settled, never = self._alignment.settled, float("inf")
-        waiting = [b for b in known if b is not None and b.checkpoint_id > settled and b.overtakes_at_ms < never]
+        waiting = [
+            b for b in known if b is not None and b.checkpoint_id > settled and b.overtakes_at_ms < never
+        ]
         return newest(waiting) if waiting else None
 
     def _had_its_turn(self, barrier: Barrier) -> bool:
@@ -240,7 +284,9 @@ class InputGate:
             return
         port = self._ports[index]
         told = news(self._port_watermarks[port], self._ports[:index].count(port))
-        self._pending.extend(PortTime(port, event.time_us if isinstance(event, Watermark) else None) for event in told)
+        self._pending.extend(
+            PortTime(port, event.time_us if isinstance(event, Watermark) else None) for event in told
+        )
 
     def _on_barrier(self, index: int, barrier: Barrier) -> None:
         collection = self._collection
@@ -251,7 +297,10 @@ class InputGate:
         if aligned is None:
             failpoint("W4")
         self._release(aligned)
-        if collection is not None and max(barrier.checkpoint_id, self._alignment.settled) > collection.checkpoint_id:
+        if (
+            collection is not None
+            and max(barrier.checkpoint_id, self._alignment.settled) > collection.checkpoint_id
+        ):
             self._collection = None  # given up for a newer one
 
     def _on_end(self, index: int) -> None:
@@ -261,7 +310,8 @@ class InputGate:
         port = self._ports[index]
         self._open_by_port[port] -= 1
         if self._open_by_port[port] == 0:
-            self._pending.append(PortEnd(port))  # before time moves on: rows held for this port are on time now
+            # before time moves on: rows held for this port are on time now
+            self._pending.append(PortEnd(port))
             self._held = self._holding()
         self._tell_time(index, WatermarkMerge.on_end)
         self._release(self._alignment.on_end(index))
@@ -274,7 +324,10 @@ class InputGate:
 
     def _holding(self) -> bool:
         """Whether bounded ports are still open while others wait for them."""
-        return any(bounded and self._open_by_port[port] > 0 for bounded, port in zip(self._bounded, self._ports, strict=True))
+        return any(
+            bounded and self._open_by_port[port] > 0
+            for bounded, port in zip(self._bounded, self._ports, strict=True)
+        )
 
 
 class WatermarkMerge:
@@ -315,7 +368,9 @@ class WatermarkMerge:
         return [Watermark(self._merged)] if woken else []
 
     def _nobody_active(self) -> list[Watermark | Idle]:
-        """All open channels idle: say so once, at the highest time any of them has reached. All ended: the task ends time itself."""
+        """All open channels idle: say so once, at the highest time any of them has reached. All ended: the
+        task ends time itself.
+        """
         if self._all_idle or all(self._ended):
             return []
         self._all_idle = True

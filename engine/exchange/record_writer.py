@@ -1,4 +1,6 @@
-"""Record writers: how the rows of a chain's last operator get to the input channels of the next chain, per edge kind."""
+"""Record writers: how the rows of a chain's last operator get to the input channels of the next chain, per
+edge kind.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Part
 
 
 class RecordWriter:
-    """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to its only target.
+    """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to
+    its only target.
 
-    ``way``: where the rows go, on an edge whose rows a barrier may overtake; ``None`` on one where it always waits its turn.
+    ``way``: where the rows go, on an edge whose rows a barrier may overtake; ``None`` on one where it always
+    waits its turn.
     """
 
     way: Way | None = None
@@ -38,7 +42,9 @@ class RecordWriter:
 
     @property
     def deadline_ms(self) -> float | None:
-        """When buffered rows must be shipped, in monotonic milliseconds; ``None`` when nothing is buffered."""
+        """When buffered rows must be shipped, in monotonic milliseconds; ``None`` when nothing is
+        buffered.
+        """
         return None
 
     @property
@@ -65,12 +71,16 @@ class RecordWriter:
                 failpoint("W3")
 
     def mark(self, marker: LatencyMarker) -> None:
-        """Put a latency marker behind the rows for one of the targets, each in turn: one for all would multiply with every exchange."""
+        """Put a latency marker behind the rows for one of the targets, each in turn: one for all would
+        multiply with every exchange.
+        """
         self._marked = (self._marked + 1) % len(self._targets)
         self._targets[self._marked].put(marker)
 
     def barrier(self, barrier: Barrier, now_ms: float) -> list[Element]:
-        """Ship what is buffered, then a barrier, ahead of what waits if it may now; return what it has overtaken that had not left here."""
+        """Ship what is buffered, then a barrier, ahead of what waits if it may now; return what it has
+        overtaken that had not left here.
+        """
         if self.way is None or now_ms < barrier.overtakes_at_ms:
             self.control(barrier)
             return []
@@ -87,7 +97,12 @@ class RecordWriter:
 
     def hurry(self, barrier: Barrier) -> list[Element]:
         """Move a barrier that still waits here ahead of all else; return what it has overtaken."""
-        return [element for target in self._targets if target.holds(barrier) for element in target.overtake(barrier)]
+        return [
+            element
+            for target in self._targets
+            if target.holds(barrier)
+            for element in target.overtake(barrier)
+        ]
 
 
 class ShuffleWriter(RecordWriter):
@@ -113,14 +128,23 @@ class BroadcastWriter(RecordWriter):
 class PartitionWriter(RecordWriter):
     """Gives each row to the subtask that owns its key group, gathering small pieces per target.
 
-    A target's pieces are shipped when they hold ``max_rows``, and all of them when the oldest has waited ``timeout_ms`` (0: at once).
+    A target's pieces are shipped when they hold ``max_rows``, and all of them when the oldest has waited
+    ``timeout_ms`` (0: at once).
     """
 
     def __init__(
-        self, targets: Sequence[ProducerChannel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
+        self,
+        targets: Sequence[ProducerChannel],
+        keys: tuple[int, ...],
+        max_parallelism: int,
+        clock: Clock,
+        max_rows: int,
+        timeout_ms: float,
     ) -> None:
         from penstock.engine.kernels.partition import partition
-        from penstock.engine.kernels.stable_hash import stable_hash  # numba: only jobs that exchange rows pay for it
+
+        # numba: only jobs that exchange rows pay for it
+        from penstock.engine.kernels.stable_hash import stable_hash
 
         super().__init__(targets)
         self._keys = keys
@@ -187,7 +211,9 @@ class PartitionWriter(RecordWriter):
 
 
 class TaskOutput:
-    """All record writers of a task: each element goes to every edge. ``bytes_out``: of the rows taken, about."""
+    """All record writers of a task: each element goes to every edge. ``bytes_out``: of the rows taken,
+    about.
+    """
 
     def __init__(self, writers: Sequence[RecordWriter]) -> None:
         self._writers = tuple(writers)
@@ -246,14 +272,22 @@ class TaskOutput:
 
     def barrier(self, barrier: Barrier, now_ms: float) -> list[tuple[Way, list[Element]]]:
         """Forward a barrier; return what it has overtaken that had not left here, by where it was going."""
-        return [(writer.way, overtaken) for writer in self._writers if (overtaken := writer.barrier(barrier, now_ms)) and writer.way is not None]
+        return [
+            (writer.way, overtaken)
+            for writer in self._writers
+            if (overtaken := writer.barrier(barrier, now_ms)) and writer.way is not None
+        ]
 
     def holds(self, barrier: Barrier) -> bool:
         """Whether a barrier that may some time overtake has not left here yet."""
-        return barrier.overtakes_at_ms < float("inf") and any(writer.holds(barrier) for writer in self._writers)
+        return barrier.overtakes_at_ms < float("inf") and any(
+            writer.holds(barrier) for writer in self._writers
+        )
 
     def hurry(self, barrier: Barrier) -> list[tuple[Way, list[Element]]]:
-        """Move a barrier that has not left ahead of all else; return what it has overtaken, by where it was going."""
+        """Move a barrier that has not left ahead of all else; return what it has overtaken, by where it
+        was going.
+        """
         return [(writer.way, writer.hurry(barrier)) for writer in self._writers if writer.way is not None]
 
     def end(self) -> None:
@@ -276,10 +310,14 @@ def record_writer(
     timeout_ms: float,
     way: Way | None = None,
 ) -> RecordWriter:
-    """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the order of target subtasks."""
+    """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the
+    order of target subtasks.
+    """
     writer: RecordWriter
     if isinstance(edge, Partition) and len(targets) > 1 and edge.keys:
-        writer = PartitionWriter(targets, edge.keys, max_parallelism, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms)
+        writer = PartitionWriter(
+            targets, edge.keys, max_parallelism, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms
+        )
     elif isinstance(edge, Broadcast):
         writer = BroadcastWriter(targets)
     elif isinstance(edge, Shuffle) and len(targets) > 1:
@@ -287,6 +325,8 @@ def record_writer(
     elif isinstance(edge, Forward | Partition | Shuffle):
         writer = RecordWriter(targets)
     else:
-        raise PenstockError("INT-9013", f"no record writer for edge {edge.sign}", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9013", f"no record writer for edge {edge.sign}", kind=Kind.INTERNAL, sqlstate="XX000"
+        )
     writer.way = way
     return writer

@@ -15,7 +15,9 @@ from penstock.planner.expressions.nodes import Call
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """What expressions may read besides columns: the session's time zone, and a clock for ``current_timestamp`` and its kin."""
+    """What expressions may read besides columns: the session's time zone, and a clock for
+    ``current_timestamp`` and its kin.
+    """
 
     zone: str = "UTC"
     clock: Clock | None = None
@@ -23,7 +25,9 @@ class EvaluationContext:
 
 @dataclass(frozen=True)
 class Site:
-    """One call at compile time. ``constants`` holds a scalar for each argument that never changes, else ``None``."""
+    """One call at compile time. ``constants`` holds a scalar for each argument that never changes, else
+    ``None``.
+    """
 
     call: Call
     constants: tuple[pa.Scalar | None, ...]

@@ -43,11 +43,13 @@ class Compiled:
     constant: pa.Scalar | None = None
 
 
-def compile_expression(expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT) -> Callable[[pa.RecordBatch], pa.Array]:
+def compile_expression(
+    expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT
+) -> Callable[[pa.RecordBatch], pa.Array]:
     """Return a function from a batch to the expression's column, of exactly its Arrow type.
 
-    The function raises PenstockError RUN-2001 (division by zero), RUN-2002 (out of range), RUN-2003 (bad cast), RUN-2004 (bad argument),
-    RUN-2006 (too large).
+    The function raises PenstockError RUN-2001 (division by zero), RUN-2002 (out of range), RUN-2003 (bad
+    cast), RUN-2004 (bad argument), RUN-2006 (too large).
     """
     kind = to_arrow(expression.type)
     if isinstance(expression, Column):
@@ -88,8 +90,12 @@ def _told(compute: Callable[[], pa.Array], whole: Expression) -> pa.Array:
         raise to_error(fault, whole, None) from None
 
 
-def compile_predicate(expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT) -> Callable[[pa.RecordBatch], pa.BooleanArray]:
-    """Return a function from a batch to a BOOLEAN column; NULL means the row is not kept. Raises as ``compile_expression``."""
+def compile_predicate(
+    expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT
+) -> Callable[[pa.RecordBatch], pa.BooleanArray]:
+    """Return a function from a batch to a BOOLEAN column; NULL means the row is not kept. Raises as
+    ``compile_expression``.
+    """
     return compile_expression(expression, context)
 
 
@@ -124,12 +130,18 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
             kernel = cast_kernel(expression.arg.type, expression.type, expression.safe, context.zone)
             return arg if kernel is None else _applied(expression, kernel, (arg,), True)
         case Case():
-            whens = tuple((_compile(c, context).evaluate, _compile(v, context).evaluate) for c, v in expression.whens)
+            whens = tuple(
+                (_compile(c, context).evaluate, _compile(v, context).evaluate) for c, v in expression.whens
+            )
             default = _compile(expression.default, context).evaluate
             return Compiled(short_circuit.case(expression, whens, default))
         case Call(function="and" | "or"):
             parts = short_circuit.flattened(expression)
-            return Compiled(short_circuit.connective(expression.function, parts, tuple(_compile(part, context).evaluate for part in parts)))
+            return Compiled(
+                short_circuit.connective(
+                    expression.function, parts, tuple(_compile(part, context).evaluate for part in parts)
+                )
+            )
         case PythonCall():
             args = tuple(_compile(arg, context) for arg in expression.args)
             return _over_rows(expression, python_kernel(expression), args)
@@ -139,13 +151,20 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
             return _call(expression, context)
         case LambdaVariable(number=number):
             return Compiled(lambda rows: rows.column(-1 - number))
-    raise PenstockError("INT-9002", f"no way to compile {type(expression).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+    raise PenstockError(
+        "INT-9002", f"no way to compile {type(expression).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
+    )
 
 
 def _with_functions(call: Call, context: EvaluationContext) -> Compiled:
     values = [_compile(arg, context).evaluate for arg in call.args if not isinstance(arg, Lambda)]
     given = [arg for arg in call.args if isinstance(arg, Lambda)]
-    bodies = [Body(tuple(p.number for p in one.parameters), _compile(one.body, context).evaluate, to_arrow(one.type)) for one in given]
+    bodies = [
+        Body(
+            tuple(p.number for p in one.parameters), _compile(one.body, context).evaluate, to_arrow(one.type)
+        )
+        for one in given
+    ]
     evaluate = with_functions(call.function, values, bodies)
 
     def located(rows: Rows) -> Datum:
@@ -163,7 +182,9 @@ def _call(call: Call, context: EvaluationContext) -> Compiled:
     args = tuple(_compile(arg, context) for arg in call.args)
     factory = KERNELS.get(call.function)
     if factory is None:
-        raise PenstockError("INT-9002", f"function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9002", f"function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000"
+        )
     try:
         kernel = factory(Site(call, tuple(arg.constant for arg in args), context))
     except Fault as fault:
@@ -181,7 +202,10 @@ def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...],
 
     def evaluate(rows: Rows) -> Datum:
         data = [each(rows) for each in evaluates]
-        if any(constant is None and isinstance(datum, pa.Scalar) for datum, constant in zip(data, constants, strict=True)):
+        if any(
+            constant is None and isinstance(datum, pa.Scalar)
+            for datum, constant in zip(data, constants, strict=True)
+        ):
             return _with_late_constants(run, data, constants)
         return run(*data)
 
@@ -189,11 +213,14 @@ def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...],
 
 
 def _with_late_constants(run: Kernel, data: list[Datum], constants: list[pa.Scalar | None]) -> Datum:
-    """Run a kernel over operands that turn out to be one value for all rows, such as the current time. Kernels see them as columns, as they do all
-    that was no constant when they were built; where there is no other column the result is one value as well."""
+    """Run a kernel over operands that turn out to be one value for all rows, such as the current time.
+    Kernels see them as columns, as they do all that was no constant when they were built; where there is no
+    other column the result is one value as well."""
     length = next((len(datum) for datum in data if isinstance(datum, pa.Array)), None)
     columns = [
-        repeated(datum, 1 if length is None else length) if constant is None and isinstance(datum, pa.Scalar) else datum
+        repeated(datum, 1 if length is None else length)
+        if constant is None and isinstance(datum, pa.Scalar)
+        else datum
         for datum, constant in zip(data, constants, strict=True)
     ]
     result = run(*columns)
@@ -248,5 +275,7 @@ def literal_scalar(literal: Literal) -> pa.Scalar:
     """Return a literal as an Arrow scalar of its type's layout."""
     value = literal.value
     if isinstance(literal.type, YearMonthInterval) and isinstance(value, timedelta):
-        raise PenstockError("INT-9002", "a year-month interval counts months", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9002", "a year-month interval counts months", kind=Kind.INTERNAL, sqlstate="XX000"
+        )
     return scalar_of(value, to_arrow(literal.type))

@@ -29,7 +29,9 @@ _DTYPES: dict[pa.DataType, str] = {
 
 
 def values_of(array: pa.Array) -> np.ndarray:
-    """Return the values of a fixed-width column without copying (booleans are unpacked); slots of NULLs hold anything."""
+    """Return the values of a fixed-width column without copying (booleans are unpacked); slots of NULLs
+    hold anything.
+    """
     if pa.types.is_boolean(array.type):
         return arrays.is_true(array)
     data = array.buffers()[1]
@@ -83,9 +85,15 @@ def lists_of(offsets: np.ndarray, flat: pa.Array) -> pa.Array:
 
 
 def repeated(value: pa.Scalar, count: int) -> pa.Array:
-    """Return a column of one value; Arrow itself has no nested one of no rows. Raises Fault RUN-2006 for a value too large for so many rows."""
+    """Return a column of one value; Arrow itself has no nested one of no rows. Raises Fault RUN-2006 for a
+    value too large for so many rows.
+    """
     if count > 1 and value.is_valid and isinstance(value, pa.ListScalar | pa.StringScalar | pa.BinaryScalar):
-        single, unit = (len(value.values), "elements") if isinstance(value, pa.ListScalar) else (value.as_buffer().size, "bytes")
+        single, unit = (
+            (len(value.values), "elements")
+            if isinstance(value, pa.ListScalar)
+            else (value.as_buffer().size, "bytes")
+        )
         if single * count > MOST[unit]:
             check_sizes("a constant", np.full(count, single, np.int64), unit)
     return pa.repeat(value, count) if count else pa.array([], value.type)

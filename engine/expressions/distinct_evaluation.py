@@ -1,4 +1,6 @@
-"""Functions without a vector form: asked once for each different combination of arguments, however many rows have it."""
+"""Functions without a vector form: asked once for each different combination of arguments, however many
+rows have it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _CODES_MAX = 1 << 62
 
 
 def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
-    """Return the factory of a Python function's kernel; NULL where an argument is, and where the function gives None."""
+    """Return the factory of a Python function's kernel; NULL where an argument is, and where the function
+    gives None.
+    """
 
     def kernel(*data: Any) -> pa.Array:
         columns = aligned(*data)
@@ -25,7 +29,10 @@ def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
         _, firsts, inverse = np.unique(np.where(known, codes, -1), return_index=True, return_inverse=True)
         places = array_of(firsts)
         arguments = zip(*(column.take(places).to_pylist() for column in columns), strict=True)
-        results = [compute(*values) if wanted else None for values, wanted in zip(arguments, known[firsts].tolist(), strict=True)]
+        results = [
+            compute(*values) if wanted else None
+            for values, wanted in zip(arguments, known[firsts].tolist(), strict=True)
+        ]
         return pa.array(results, kind).take(array_of(inverse))
 
     return plain(kernel)

@@ -1,4 +1,6 @@
-"""The kernel of last resort: a scalar expression in DuckDB over columns, where Arrow has no kernel for arguments that vary by row."""
+"""The kernel of last resort: a scalar expression in DuckDB over columns, where Arrow has no kernel for
+arguments that vary by row.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,12 @@ def _close_all() -> None:
 
 
 def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) -> Kernel:
-    """Return the kernel of a DuckDB expression whose arguments are written ``{0}``, ``{1}``, ..; about a millisecond per batch.
+    """Return the kernel of a DuckDB expression whose arguments are written ``{0}``, ``{1}``, ..; about a
+    millisecond per batch.
 
-    ``strict`` makes the result NULL where an argument is, which not all of DuckDB's functions do by themselves. DuckDB is loaded and an
-    in-memory database opened at the first batch; a kernel runs in one task, so it has its own.
+    ``strict`` makes the result NULL where an argument is, which not all of DuckDB's functions do by
+    themselves. DuckDB is loaded and an in-memory database opened at the first batch; a kernel runs in one
+    task, so it has its own.
     """
     database = _Database()
 

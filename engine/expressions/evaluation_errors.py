@@ -1,4 +1,6 @@
-"""Faults of evaluation: what a value did wrong, translated once to the error a user sees, with the row that did it."""
+"""Faults of evaluation: what a value did wrong, translated once to the error a user sees, with the row
+that did it.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,15 @@ from penstock.planner.expressions.nodes import Column, Expression
 
 _SHOWN_COLUMNS = 8
 _SHOWN_WIDTH = 80
-# What functions that make much of little may give for one batch, so that a slip of a digit does not take all memory.
+# What functions that make much of little may give for one batch, so that a slip of a digit does not take all
+# memory.
 MOST = {"elements": 1 << 25, "bytes": 1 << 29}
 
 
 class Fault(Exception):
-    """A value an expression cannot take. ``expression`` is the innermost one that refused; the row is found later, by whoever holds the batch."""
+    """A value an expression cannot take. ``expression`` is the innermost one that refused; the row is
+    found later, by whoever holds the batch.
+    """
 
     def __init__(self, code: str, sqlstate: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -39,19 +44,31 @@ class BatchTooLarge(PenstockError):
 
 def division_by_zero() -> Fault:
     """Return the fault of ``x / 0``."""
-    return Fault("RUN-2001", "22012", "division by zero", "guard it: CASE WHEN divisor <> 0 THEN .. END, or NULLIF(divisor, 0)")
+    return Fault(
+        "RUN-2001",
+        "22012",
+        "division by zero",
+        "guard it: CASE WHEN divisor <> 0 THEN .. END, or NULLIF(divisor, 0)",
+    )
 
 
 def out_of_range(kind: object, value: object = None) -> Fault:
     """Return the fault of a number too large for its type."""
     shown = "value" if value is None else f"value {value}"
-    return Fault("RUN-2002", "22003", f"{shown} out of range for {kind}", "CAST the operands to a wider type first")
+    return Fault(
+        "RUN-2002", "22003", f"{shown} out of range for {kind}", "CAST the operands to a wider type first"
+    )
 
 
 def bad_cast(value: object, kind: object) -> Fault:
     """Return the fault of a value that cannot be read as a type."""
     shown = repr(value) if isinstance(value, str) else str(value)
-    return Fault("RUN-2003", "22018", f"cannot cast {_cut(shown)} to {kind}", "write TRY_CAST to get NULL for what cannot be read")
+    return Fault(
+        "RUN-2003",
+        "22018",
+        f"cannot cast {_cut(shown)} to {kind}",
+        "write TRY_CAST to get NULL for what cannot be read",
+    )
 
 
 def bad_argument(message: str, hint: str | None = None) -> Fault:
@@ -60,14 +77,26 @@ def bad_argument(message: str, hint: str | None = None) -> Fault:
 
 
 def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
-    """Refuse a call that would give more ``unit`` (elements or bytes) for a row, or for all rows of the batch, than is let be; sizes are int64."""
+    """Refuse a call that would give more ``unit`` (elements or bytes) for a row, or for all rows of the
+    batch, than is let be; sizes are int64.
+    """
     most = MOST[unit]
     if not sizes.size or int(sizes.sum(dtype=np.float64)) <= most:
         return
     largest = int(sizes.max())
     if largest > most:
-        raise Fault("RUN-2006", "54000", f"{function} would give {largest:,} {unit}, over the limit of {most:,}", "check the size before the call")
-    fault = Fault("RUN-2006", "54000", f"{function} would give {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit of {most:,}")
+        raise Fault(
+            "RUN-2006",
+            "54000",
+            f"{function} would give {largest:,} {unit}, over the limit of {most:,}",
+            "check the size before the call",
+        )
+    fault = Fault(
+        "RUN-2006",
+        "54000",
+        f"{function} would give {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit "
+        f"of {most:,}",
+    )
     fault.hint = "SET 'execution.batch.max-rows' to fewer rows"
     fault.of_batch = True
     raise fault
@@ -75,7 +104,12 @@ def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
 
 def out_of_memory(expression: Expression) -> Fault:
     """Return the fault of a value there is no memory for."""
-    fault = Fault("RUN-2006", "53200", f"there is not enough memory for a value of {expression.type}", "SET 'execution.batch.max-rows' to fewer rows")
+    fault = Fault(
+        "RUN-2006",
+        "53200",
+        f"there is not enough memory for a value of {expression.type}",
+        "SET 'execution.batch.max-rows' to fewer rows",
+    )
     fault.of_batch = True
     return fault.within(expression)
 
@@ -110,16 +144,28 @@ def to_error(fault: Fault, whole: Expression, row: pa.RecordBatch | None) -> Pen
     part = fault.expression if fault.expression is not None else whole
     facts = [f"in {_cut(str(part), 200)}"]
     if row is not None:
-        shown = [f"{_name(row, whole, index)} = {_shown(row.column(index)[0])}" for index in sorted(whole.columns())[:_SHOWN_COLUMNS]]
+        shown = [
+            f"{_name(row, whole, index)} = {_shown(row.column(index)[0])}"
+            for index in sorted(whole.columns())[:_SHOWN_COLUMNS]
+        ]
         if shown:
             facts.append("row: " + ", ".join(shown))
     span = part.span if part.span is not None else whole.span
     kind = BatchTooLarge if fault.of_batch else PenstockError
-    return kind(fault.code, fault.message, detail="\n".join(facts), hint=fault.hint, span=span, sqlstate=fault.sqlstate)
+    return kind(
+        fault.code,
+        fault.message,
+        detail="\n".join(facts),
+        hint=fault.hint,
+        span=span,
+        sqlstate=fault.sqlstate,
+    )
 
 
 def _name(row: pa.RecordBatch, whole: Expression, index: int) -> str:
-    names = (node.name for node in whole.walk() if isinstance(node, Column) and node.index == index and node.name)
+    names = (
+        node.name for node in whole.walk() if isinstance(node, Column) and node.index == index and node.name
+    )
     return next(names, row.schema.field(index).name)
 
 

@@ -1,4 +1,6 @@
-"""Calls with functions of elements: a function's body is computed on all elements of a batch at once, its columns gathered for them."""
+"""Calls with functions of elements: a function's body is computed on all elements of a batch at once, its
+columns gathered for them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from penstock.engine.expressions.selection import Evaluate, Rows
 
 
 class Elements:
-    """Rows of elements: the columns of their own rows, and the parameters ``number`` as columns -1 - number."""
+    """Rows of elements: the columns of their own rows, and the parameters ``number`` as columns -1 -
+    number.
+    """
 
     def __init__(self, rows: Rows, parents: np.ndarray, variables: Mapping[int, pa.Array]) -> None:
         self._rows = rows
@@ -47,7 +51,9 @@ class Body:
     kind: pa.DataType
 
     def of(self, rows: Rows, parents: np.ndarray, *given: pa.Array) -> pa.Array:
-        """Return what the function gives for elements of the rows ``parents``; arguments it has no parameter for are left out."""
+        """Return what the function gives for elements of the rows ``parents``; arguments it has no
+        parameter for are left out.
+        """
         if not parents.size:
             return pa.array([], self.kind)
         found = self.evaluate(Elements(rows, parents, dict(zip(self.parameters, given, strict=False))))
@@ -64,7 +70,11 @@ def with_functions(function: str, values: Sequence[Evaluate], bodies: Sequence[B
 
     def evaluate(rows: Rows) -> Datum:
         data = [value(rows) for value in values]
-        return kernel(rows, [repeated(datum, rows.num_rows) if isinstance(datum, pa.Scalar) else datum for datum in data], bodies)
+        return kernel(
+            rows,
+            [repeated(datum, rows.num_rows) if isinstance(datum, pa.Scalar) else datum for datum in data],
+            bodies,
+        )
 
     return evaluate
 
@@ -103,12 +113,17 @@ def _zip_with(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa
     if missing is not None:
         lengths = np.where(missing, 0, lengths)
     pairs = Lists(pa.nulls(int(lengths.sum())), lengths, missing)
-    beside = [picked(side.flat, side.starts[pairs.parents] + pairs.nth, pairs.nth >= side.lengths[pairs.parents]) for side in (left, right)]
+    beside = [
+        picked(side.flat, side.starts[pairs.parents] + pairs.nth, pairs.nth >= side.lengths[pairs.parents])
+        for side in (left, right)
+    ]
     return Lists(bodies[0].of(rows, pairs.parents, *beside), lengths, missing).column()
 
 
 def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
-    """One pass per place: the longest arrays first, so that those that still have an element are the first ones."""
+    """One pass per place: the longest arrays first, so that those that still have an element are the first
+    ones.
+    """
     lists, value = lists_of(columns[0]), columns[1]
     order = np.argsort(-lists.lengths, kind="stable")
     lengths, value = lists.lengths[order], value.take(arrow_numpy.array_of(order))
@@ -129,7 +144,9 @@ def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
     finished = bodies[1].of(rows, there, result.take(arrow_numpy.array_of(there)))
     if lists.missing is None:
         return finished
-    return finished.take(arrow_numpy.array_of(np.where(lists.missing, 0, np.cumsum(~lists.missing) - 1), lists.missing))
+    return finished.take(
+        arrow_numpy.array_of(np.where(lists.missing, 0, np.cumsum(~lists.missing) - 1), lists.missing)
+    )
 
 
 def _entries_of(column: pa.Array) -> tuple[Lists, pa.Array, pa.Array]:
@@ -146,13 +163,17 @@ def _transform_keys(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body])
     lists, keys, values = _entries_of(columns[0])
     changed = bodies[0].of(rows, lists.parents, keys, values)
     checked_keys(Lists(changed, lists.lengths))
-    return Lists(pa.StructArray.from_arrays([changed, values], ["key", "value"]), lists.lengths, lists.missing).maps()
+    return Lists(
+        pa.StructArray.from_arrays([changed, values], ["key", "value"]), lists.lengths, lists.missing
+    ).maps()
 
 
 def _transform_values(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     lists, keys, values = _entries_of(columns[0])
     changed = bodies[0].of(rows, lists.parents, keys, values)
-    return Lists(pa.StructArray.from_arrays([keys, changed], ["key", "value"]), lists.lengths, lists.missing).maps()
+    return Lists(
+        pa.StructArray.from_arrays([keys, changed], ["key", "value"]), lists.lengths, lists.missing
+    ).maps()
 
 
 LAMBDA_KERNELS: dict[str, Kernel] = {

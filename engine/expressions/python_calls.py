@@ -1,4 +1,6 @@
-"""Python scalar functions as kernels: called with columns, or, where the program asked for it, row by row; what they give is checked."""
+"""Python scalar functions as kernels: called with columns, or, where the program asked for it, row by row;
+what they give is checked.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ _ENGINE = Path(__file__).resolve().parents[1]
 
 
 def python_kernel(call: PythonCall) -> RowsKernel:
-    """Return the kernel of a call: from the number of rows and the arguments to a column of the declared type.
+    """Return the kernel of a call: from the number of rows and the arguments to a column of the declared
+    type.
 
-    Faults: RUN-2010 what the function raised, with the line of the program it was raised at; RUN-2011 a result that is no such column.
+    Faults: RUN-2010 what the function raised, with the line of the program it was raised at; RUN-2011 a
+    result that is no such column.
     """
     function, kind = call.body, to_arrow(call.body.result)
     evaluate = _by_row if function.mode is CallMode.ROW else _by_column
@@ -56,14 +60,29 @@ def called(function: PythonFunction, *args: Any) -> Any:
 
 def raised(function: PythonFunction, error: Exception) -> Fault:
     """Return the fault of an exception of the program, told with the program's own line."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not Path(frame.filename).is_relative_to(_ENGINE)]
-    place = f"raised at {Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else None
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not Path(frame.filename).is_relative_to(_ENGINE)
+    ]
+    place = (
+        f"raised at {Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}"
+        if frames
+        else None
+    )
     reason = str(error).strip().split("\n")[0]
-    return Fault("RUN-2010", "39000", f"Python function {function.name}: {type(error).__name__}{f': {reason}' if reason else ''}", place)
+    return Fault(
+        "RUN-2010",
+        "39000",
+        f"Python function {function.name}: {type(error).__name__}{f': {reason}' if reason else ''}",
+        place,
+    )
 
 
 def as_column(function: PythonFunction, given: Any, kind: pa.DataType, count: int) -> pa.Array:
-    """Return what a function gave for ``count`` rows as a column of ``kind``: an Arrow or numpy array of that length, or one value for all rows."""
+    """Return what a function gave for ``count`` rows as a column of ``kind``: an Arrow or numpy array of
+    that length, or one value for all rows.
+    """
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     if isinstance(given, np.ndarray):
@@ -90,7 +109,9 @@ def _from_numpy(function: PythonFunction, given: np.ndarray) -> pa.Array:
     try:
         return pa.array(given)
     except pa.ArrowException as error:
-        raise _bad_result(function, f"gave a numpy array Arrow cannot read: {str(error).splitlines()[0]}") from None
+        raise _bad_result(
+            function, f"gave a numpy array Arrow cannot read: {str(error).splitlines()[0]}"
+        ) from None
 
 
 def _cast(function: PythonFunction, given: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -104,4 +125,6 @@ def _cast(function: PythonFunction, given: pa.Array, kind: pa.DataType) -> pa.Ar
 
 def _bad_result(function: PythonFunction, what: str) -> Fault:
     declared: DataType | None = getattr(function, "result", None)
-    return Fault("RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to give {declared}")
+    return Fault(
+        "RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to give {declared}"
+    )

@@ -1,8 +1,9 @@
-"""AND, OR and CASE: what stands behind a condition is not computed where the condition says no, as far as anyone can tell.
+"""AND, OR and CASE: what stands behind a condition is not computed where the condition says no, as far as
+anyone can tell.
 
-All operands are computed on all rows first, which is the fast way and gives the same values. When an operand faults on some row, the operands
-are computed once more, each only on the rows that are still undecided: a fault that is left is a real one. A guard that had to help once
-goes the careful way at once from then on.
+All operands are computed on all rows first, which is the fast way and gives the same values. When an operand
+faults on some row, the operands are computed once more, each only on the rows that are still undecided: a
+fault that is left is a real one. A guard that had to help once goes the careful way at once from then on.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def _adaptive(eager: Evaluate, careful: Evaluate) -> Evaluate:
 
 
 def connective(function: str, parts: tuple[Expression, ...], operands: tuple[Evaluate, ...]) -> Evaluate:
-    """Return AND or OR over operands in three-valued logic; an operand is not asked about rows that an earlier one has decided."""
+    """Return AND or OR over operands in three-valued logic; an operand is not asked about rows that an
+    earlier one has decided.
+    """
     combine = _KLEENE[function]
     decided = function == "or"
 

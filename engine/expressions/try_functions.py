@@ -70,9 +70,14 @@ def _by_halves(kernel: Kernel, left: pa.Array, right: pa.Array, kind: pa.DataTyp
         half = len(left) // 2
         if not half:
             return pa.nulls(1, kind)
-    parts = [_by_halves(kernel, left.slice(at, size), right.slice(at, size), kind) for at, size in ((0, half), (half, len(left) - half))]
+    parts = [
+        _by_halves(kernel, left.slice(at, size), right.slice(at, size), kind)
+        for at, size in ((0, half), (half, len(left) - half))
+    ]
     return pa.concat_arrays(parts)
 
 
-TRIES: dict[str, Factory] = {f"try_{operator}": _tried(operator) for operator in ("add", "subtract", "multiply", "divide", "mod")}
+TRIES: dict[str, Factory] = {
+    f"try_{operator}": _tried(operator) for operator in ("add", "subtract", "multiply", "divide", "mod")
+}
 """NULL where the operation overflows or divides by zero."""

@@ -1,4 +1,6 @@
-"""Finding the records of a block that cannot be read, by halves: whole pieces are parsed, only the bad ones are looked at singly."""
+"""Finding the records of a block that cannot be read, by halves: whole pieces are parsed, only the bad
+ones are looked at singly.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,9 @@ def _records(data: bytes, quote: bytes | None) -> _Records:
 def separate(block: Block, first: int, quote: bytes | None, parse: Parse, explain: Explain) -> Decoded:
     """Return what can be read of a block whose parse as a whole failed, and the bad records.
 
-    ``parse`` gives the rows of a piece, or ``None`` when something in it cannot be read or a row count cannot be trusted. ``explain`` says
-    of one bad record which column is at fault and why. ``first`` is the ordinal of the block's first record.
+    ``parse`` gives the rows of a piece, or ``None`` when something in it cannot be read or a row count cannot
+    be trusted. ``explain`` says of one bad record which column is at fault and why. ``first`` is the ordinal
+    of the block's first record.
     """
     records = _records(block.data, quote)
     pieces: list[pa.RecordBatch] = []
@@ -57,7 +60,11 @@ def separate(block: Block, first: int, quote: bytes | None, parse: Parse, explai
         elif high - low == 1:
             raw = records.piece(low, high)
             column, error = explain(raw)
-            bad.append(BadRecord(first + low, raw.rstrip(b"\r\n"), error, column, block.offset + int(records.starts[low])))
+            bad.append(
+                BadRecord(
+                    first + low, raw.rstrip(b"\r\n"), error, column, block.offset + int(records.starts[low])
+                )
+            )
         else:
             middle = (low + high) // 2
             todo += [(middle, high), (low, middle)]

@@ -1,4 +1,6 @@
-"""Columns of self-describing files (parquet, arrow) as the columns a table declares: found by name, read by the table of types."""
+"""Columns of self-describing files (parquet, arrow) as the columns a table declares: found by name, read
+by the table of types.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from penstock.engine.formats.json_nested import holds_map
 
 
 class ColumnAdapter:
-    """Maps the columns of one file to wanted fields. ``names``: the file's columns to read, in the order of the fields."""
+    """Maps the columns of one file to wanted fields. ``names``: the file's columns to read, in the order
+    of the fields.
+    """
 
     def __init__(self, path: str, file_schema: pa.Schema, wanted: tuple[Field, ...]) -> None:
         self._path = path
@@ -26,25 +30,36 @@ class ColumnAdapter:
         self.names = [column.name for column, _ in found]
         self._types = [column.type for column, _ in found]
         self.exact = self._types == self._targets and not any(holds_map(field.type) for field in wanted)
-        self._schema = pa.schema([pa.field(field.name, target) for field, target in zip(wanted, self._targets, strict=True)])
+        self._schema = pa.schema(
+            [pa.field(field.name, target) for field, target in zip(wanted, self._targets, strict=True)]
+        )
 
     @property
     def paths(self) -> list[str]:
         """What to read of the file, each path once: a column, or the fields wanted of one with more."""
         triples = zip(self.names, self._types, self._wanted, strict=True)
-        return list(dict.fromkeys(path for name, have, field in triples for path in _paths(name, have, field.type)))
+        return list(
+            dict.fromkeys(path for name, have, field in triples for path in _paths(name, have, field.type))
+        )
 
     def adapt(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch of the file (whose columns may stand in any order) as the wanted columns. DAT-4206 when a value does not fit."""
+        """Return a batch of the file (whose columns may stand in any order) as the wanted columns.
+        DAT-4206 when a value does not fit.
+        """
         if not self._wanted:
             return batch_of([], (), batch.num_rows)
         if self.exact and batch.schema.names == self._schema.names:
             return pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
-        arrays = [self._read(batch.column(name), field) for name, field in zip(self.names, self._wanted, strict=True)]
+        arrays = [
+            self._read(batch.column(name), field)
+            for name, field in zip(self.names, self._wanted, strict=True)
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def fault(self, batch: pa.RecordBatch) -> PenstockError | None:
-        """Return what to say of a batch that is not valid: the first column whose values are not what its type says."""
+        """Return what to say of a batch that is not valid: the first column whose values are not what its
+        type says.
+        """
         for name, field in zip(self.names, self._wanted, strict=True):
             try:
                 batch.column(name).validate(full=True)
@@ -60,13 +75,16 @@ class ColumnAdapter:
 
     def _misfit(self, field: Field, error: pa.ArrowInvalid) -> PenstockError:
         message = f"{self._path}: a value of column {field.name} does not fit {field.type}"
-        return PenstockError("DAT-4206", message, detail=str(error)[:200], kind=Kind.EXTERNAL, sqlstate="22000")
+        return PenstockError(
+            "DAT-4206", message, detail=str(error)[:200], kind=Kind.EXTERNAL, sqlstate="22000"
+        )
 
 
 def file_column(path: str, file_schema: pa.Schema, field: Field) -> tuple[pa.Field, Fit]:
     """Return the file's column a field is read from, and how.
 
-    DAT-4203 where there is none, DAT-4208 where more than one has its name without case, DAT-4205 where its type is not read as the field's.
+    DAT-4203 where there is none, DAT-4208 where more than one has its name without case, DAT-4205 where its
+    type is not read as the field's.
     """
     column = file_schema.field(the_one(path, file_schema.names, field))
     found = fit(column.type, field.type)
@@ -84,7 +102,9 @@ def the_one(path: str, names: Sequence[str], field: Field) -> int:
         return places[0]
     if not places:
         hint = did_you_mean(field.name, names, others=True)
-        raise PenstockError("DAT-4203", f"{path} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL, sqlstate="42703")
+        raise PenstockError(
+            "DAT-4203", f"{path} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL, sqlstate="42703"
+        )
     several = " and ".join(names[place] for place in places)
     message = f"{path} has {len(places)} columns for {field.name}: {several}"
     hint = "names are compared without case: rename one in the file, or leave the column out of the table"

@@ -1,4 +1,6 @@
-"""CSV files: blocks parsed straight into typed columns; only a block that fails is taken apart to find its bad records."""
+"""CSV files: blocks parsed straight into typed columns; only a block that fails is taken apart to find its
+bad records.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class CsvReader(LineReader):
 
     def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
         self._csv = CsvParser(task)
-        super().__init__(task, anchor, self._csv, task.dialect.quote.encode() if task.dialect.multiline else None)
+        super().__init__(
+            task, anchor, self._csv, task.dialect.quote.encode() if task.dialect.multiline else None
+        )
         self._skip_header = task.dialect.header and not self._resumed and task.start == 0
 
     def _next_block(self) -> Block | None:
@@ -50,23 +54,36 @@ class CsvParser:
     def __init__(self, task: FileTask) -> None:
         self._wanted = task.wanted
         self._quote = task.dialect.quote.encode()
-        self._names = (header_names(task) if task.dialect.header else None) or [field.name for field in task.declared]
+        self._names = (header_names(task) if task.dialect.header else None) or [
+            field.name for field in task.declared
+        ]
         positions = [csv_position(field, self._names, task.path) for field in task.wanted]
         self._columns = [f"c{index}" for index in range(len(self._names))]
         self._include = [self._columns[index] for index in positions] or self._columns[:1]
-        self._types = {self._columns[index]: _wire_type(field) for index, field in zip(positions, task.wanted, strict=True)}
+        self._types = {
+            self._columns[index]: _wire_type(field)
+            for index, field in zip(positions, task.wanted, strict=True)
+        }
         dialect = task.dialect
-        self._parse = arrow_csv.ParseOptions(delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=dialect.multiline)
+        self._parse = arrow_csv.ParseOptions(
+            delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=dialect.multiline
+        )
         self._nulls = sorted({"", dialect.null_literal})
-        self._plain = PlainCsv(task.wanted, positions, len(self._names), dialect.delimiter, dialect.quote, dialect.null_literal)
+        self._plain = PlainCsv(
+            task.wanted, positions, len(self._names), dialect.delimiter, dialect.quote, dialect.null_literal
+        )
 
     def plain(self, data: bytes) -> pa.RecordBatch | None:
-        """Return the rows of a block if it is plain: no quotes, as many values as columns in every record, each written in the common way."""
+        """Return the rows of a block if it is plain: no quotes, as many values as columns in every record,
+        each written in the common way.
+        """
         columns = self._plain.columns(data)
         return None if columns is None else batch_of(columns, self._wanted, len(columns[0]))
 
     def parse(self, data: bytes) -> pa.RecordBatch | None:
-        """Return the rows of whole records; ``None`` when a value or a record does not fit, or the end is inside quotes."""
+        """Return the rows of whole records; ``None`` when a value or a record does not fit, or the end is
+        inside quotes.
+        """
         if not data:
             return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
         last = 0 if self._parse.newlines_in_values else data.rfind(b"\n", 0, len(data) - 1) + 1
@@ -78,27 +95,40 @@ class CsvParser:
             return None
 
     def _ends(self, record: bytes) -> bool:
-        """Return whether a record with an odd number of quotes ends all the same: written twice, it must give two rows."""
+        """Return whether a record with an odd number of quotes ends all the same: written twice, it must
+        give two rows.
+        """
         return self._read(record + b"\n" + record, self._include, self._types).num_rows == 2
 
     def _typed(self, data: bytes) -> pa.RecordBatch:
         try:
             return self._columns_of(data, self._types)
         except pa.ArrowInvalid:
-            return self._columns_of(data, dict.fromkeys(self._types, pa.string()))  # every value by the rule of CAST
+            # every value by the rule of CAST
+            return self._columns_of(data, dict.fromkeys(self._types, pa.string()))
 
     def _columns_of(self, data: bytes, types: dict[str, pa.DataType]) -> pa.RecordBatch:
         table = self._read(data, self._include, types)
         arrays = []
         for index, field in enumerate(self._wanted):
-            column = table.column(index).combine_chunks() if table.column(index).num_chunks != 1 else table.column(index).chunk(0)
-            arrays.append(checked(column, data) if column.type == to_arrow(field.type) else from_text(column, field.type))
+            column = (
+                table.column(index).combine_chunks()
+                if table.column(index).num_chunks != 1
+                else table.column(index).chunk(0)
+            )
+            arrays.append(
+                checked(column, data)
+                if column.type == to_arrow(field.type)
+                else from_text(column, field.type)
+            )
         return batch_of(arrays, self._wanted, table.num_rows)
 
     def _read(self, data: bytes, include: list[str], types: dict[str, pa.DataType]) -> pa.Table:
         return arrow_csv.read_csv(
             pa.BufferReader(data),
-            read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self._columns),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=len(data) + 1, column_names=self._columns
+            ),
             parse_options=self._parse,
             convert_options=arrow_csv.ConvertOptions(
                 column_types=types,
@@ -131,7 +161,11 @@ class CsvParser:
             reason = self._why(raw, name, field)
             if reason is not None:
                 shown = "NULL" if value is None else f"'{escaped(value)}'"
-                wrong = f"has a zone, {field.type} has none" if "zone" in reason else f"is not a valid {field.type}"
+                wrong = (
+                    f"has a zone, {field.type} has none"
+                    if "zone" in reason
+                    else f"is not a valid {field.type}"
+                )
                 return field.name, f"{shown} {wrong}"
         return None, "a quoted value does not end"
 
@@ -146,9 +180,16 @@ class CsvParser:
 
 
 def header_names(task: FileTask) -> list[str] | None:
-    """Return the column names in the first record of a file, ``None`` for an empty file. DAT-4202 when it cannot be read."""
+    """Return the column names in the first record of a file, ``None`` for an empty file. DAT-4202 when it
+    cannot be read.
+    """
     quote = task.dialect.quote.encode() if task.dialect.multiline else None
-    blocks = RecordBlocks(FileTask(task.filesystem, task.path, (), (), task.compression), 0 if task.compression is None else None, quote, 1 << 16)
+    blocks = RecordBlocks(
+        FileTask(task.filesystem, task.path, (), (), task.compression),
+        0 if task.compression is None else None,
+        quote,
+        1 << 16,
+    )
     try:
         block = blocks.next()
     finally:
@@ -157,13 +198,25 @@ def header_names(task: FileTask) -> list[str] | None:
         return None
     line = block.data[: int(record_ends(block.data, quote)[0])]
     options = arrow_csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
-    parse = arrow_csv.ParseOptions(delimiter=task.dialect.delimiter, quote_char=task.dialect.quote, newlines_in_values=task.dialect.multiline)
+    parse = arrow_csv.ParseOptions(
+        delimiter=task.dialect.delimiter,
+        quote_char=task.dialect.quote,
+        newlines_in_values=task.dialect.multiline,
+    )
     try:
         table = arrow_csv.read_csv(
-            pa.BufferReader(line), read_options=options, parse_options=parse, convert_options=_texts(line.count(task.dialect.delimiter.encode()) + 1)
+            pa.BufferReader(line),
+            read_options=options,
+            parse_options=parse,
+            convert_options=_texts(line.count(task.dialect.delimiter.encode()) + 1),
         )
     except pa.ArrowInvalid as error:
-        raise PenstockError("DAT-4202", f"the header of {task.path} cannot be read", detail=str(error)[:200], kind=Kind.EXTERNAL) from error
+        raise PenstockError(
+            "DAT-4202",
+            f"the header of {task.path} cannot be read",
+            detail=str(error)[:200],
+            kind=Kind.EXTERNAL,
+        ) from error
     return [str(column[0].as_py()).strip() for column in table.columns]
 
 
@@ -173,7 +226,9 @@ def _texts(columns: int) -> arrow_csv.ConvertOptions:
 
 
 def csv_position(field: Field, names: Sequence[str], path: str) -> int:
-    """Return where a column stands in the records of a file with these columns. DAT-4203 for none of its name, DAT-4208 for several."""
+    """Return where a column stands in the records of a file with these columns. DAT-4203 for none of its
+    name, DAT-4208 for several.
+    """
     try:
         return the_one(path, names, field)
     except PenstockError as error:

@@ -1,4 +1,6 @@
-"""Debezium's JSON: each line tells of one change of a row by what it was before and after; read as rows with weights, written from them."""
+"""Debezium's JSON: each line tells of one change of a row by what it was before and after; read as rows
+with weights, written from them.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,21 @@ from penstock.engine.formats.line_reader import LineReader
 
 _OPS = {"c": "is created", "r": "was there", "u": "is updated", "d": "is deleted"}
 _ENVELOPE = 'a change is {"before": .., "after": .., "op": "c", "r", "u" or "d"}'
-_SCHEMA_WORDS = {"bool": "boolean", "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float": "float", "double": "double"}
+_SCHEMA_WORDS = {
+    "bool": "boolean",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "float": "float",
+    "double": "double",
+}
 
 
 def debezium_reader(task: FileTask, anchor: dict[str, Any] | None) -> LineReader:
-    """Return a reader of changes: a row is taken back where there is a ``before``, a row is added where there is an ``after``."""
+    """Return a reader of changes: a row is taken back where there is a ``before``, a row is added where
+    there is an ``after``.
+    """
     return LineReader(task, anchor, EnvelopeParser(task.wanted, task.declared, task.in_payload))
 
 
@@ -40,7 +52,10 @@ class EnvelopeParser:
         self._in_payload = in_payload
         self._types = pa.schema([pa.field(field.name, to_arrow(field.type)) for field in self._read])
         plain = pa.struct([pa.field(field.name, wire_type(field, field.type)) for field in self._read])
-        careful = [pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else plain.field(i) for i, f in enumerate(self._read)]
+        careful = [
+            pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else plain.field(i)
+            for i, f in enumerate(self._read)
+        ]
         self._wires = [self._wire(plain), self._wire(pa.struct(careful))]
 
     def _wire(self, row: pa.DataType) -> pa.Schema:
@@ -75,7 +90,9 @@ class EnvelopeParser:
         return changes if bool(_well_formed(changes).all()) else None
 
     def _typed(self, side: pa.StructArray) -> pa.StructArray:
-        columns = [converted(column, field.type) for field, column in zip(self._read, side.flatten(), strict=True)]
+        columns = [
+            converted(column, field.type) for field, column in zip(self._read, side.flatten(), strict=True)
+        ]
         return pa.StructArray.from_arrays(columns, fields=list(self._types), mask=pc.is_null(side))
 
     def _changes(self, sides: list[pa.Array], op: pa.Array) -> pa.RecordBatch:
@@ -87,7 +104,9 @@ class EnvelopeParser:
         taken = _is(changes, "u", "d")
         added = _is(changes, "c", "r", "u")
         count = changes.num_rows
-        ordinals = np.arange(decoded.first, decoded.first + count) if decoded.ordinals is None else decoded.ordinals
+        ordinals = (
+            np.arange(decoded.first, decoded.first + count) if decoded.ordinals is None else decoded.ordinals
+        )
         if not taken.any():
             rows = self._rows(changes.column("after").flatten(), count)
             return Decoded(rows, decoded.first, decoded.records, decoded.ordinals, decoded.bad)
@@ -96,7 +115,14 @@ class EnvelopeParser:
         pairs = zip(changes.column("before").flatten(), changes.column("after").flatten(), strict=True)
         columns = [pa.concat_arrays(pair).take(array_of(places)) for pair in pairs]
         weights = np.tile(np.array([-1, 1]), count)[sides]
-        return Decoded(self._rows(columns, len(places)), decoded.first, decoded.records, np.repeat(ordinals, 2)[sides], decoded.bad, weights=weights)
+        return Decoded(
+            self._rows(columns, len(places)),
+            decoded.first,
+            decoded.records,
+            np.repeat(ordinals, 2)[sides],
+            decoded.bad,
+            weights=weights,
+        )
 
     def _rows(self, columns: list[pa.Array], count: int) -> pa.RecordBatch:
         return batch_of(columns, self._wanted, count) if self._wanted else empty_columns(count)
@@ -111,18 +137,28 @@ class EnvelopeParser:
             return JsonParser(self._read).explain(raw)
         if self._in_payload and isinstance(found, dict):
             if "payload" not in found:
-                return None, "there is no payload; without one the option is 'debezium-json.schema-include' = 'false'"
+                return (
+                    None,
+                    "there is no payload; without one the option is 'debezium-json.schema-include' = 'false'",
+                )
             found = found["payload"]
         if not isinstance(found, dict) or "op" not in found:
             inside = isinstance(found, dict) and "payload" in found
-            return None, "the change stands in a payload: 'debezium-json.schema-include' = 'true'" if inside else _ENVELOPE
+            return (
+                None,
+                "the change stands in a payload: 'debezium-json.schema-include' = 'true'"
+                if inside
+                else _ENVELOPE,
+            )
         op = found["op"]
         if op not in _OPS:
             return None, f"op is {json.dumps(op)[:40]}; {_ENVELOPE}"
         for side in ("before", "after"):
             if (side == "after") != (op == "d") or op == "u":
                 if not isinstance(found.get(side), dict):
-                    advice = ": a source must log whole rows (REPLICA IDENTITY FULL)" if side == "before" else ""
+                    advice = (
+                        ": a source must log whole rows (REPLICA IDENTITY FULL)" if side == "before" else ""
+                    )
                     return None, f"op is {op}, a row {_OPS[op]}, but there is no {side}{advice}"
                 column, error = JsonParser(self._read).explain(json.dumps(found[side]).encode())
                 if column is not None:
@@ -137,11 +173,15 @@ def _is(changes: pa.RecordBatch, *ops: str) -> np.ndarray:
 def _well_formed(changes: pa.RecordBatch) -> np.ndarray:
     """Return which changes carry the sides their op needs; a side it does not need is not looked at."""
     before, after = truths(changes.column("before").is_valid()), truths(changes.column("after").is_valid())
-    return (_is(changes, "c", "r") & after) | (_is(changes, "u") & before & after) | (_is(changes, "d") & before)
+    return (
+        (_is(changes, "c", "r") & after) | (_is(changes, "u") & before & after) | (_is(changes, "d") & before)
+    )
 
 
 def debezium_lines(rows: pa.RecordBatch, with_schema: bool) -> pa.Array:
-    """Return changes (first column ``op``) as lines: a -U with the +U after it is one update, any other row was created or deleted."""
+    """Return changes (first column ``op``) as lines: a -U with the +U after it is one update, any other
+    row was created or deleted.
+    """
     op, plain = rows.column(0), rows.select(rows.schema.names[1:])
     before, after = (is_true(pc.equal(op, OPS[index])) for index in (UPDATE_BEFORE, UPDATE_AFTER))
     paired = np.append(before[:-1] & after[1:], np.zeros(min(len(before), 1), np.bool_))
@@ -156,12 +196,22 @@ def debezium_lines(rows: pa.RecordBatch, with_schema: bool) -> pa.Array:
     if with_schema:
         head, tail = '{"schema":' + _schema_text(plain.schema) + ',"payload":' + head, "}" + tail
     middle = pc.binary_join_element_wise(',"op":"', names, '"', "")
-    return pc.binary_join_element_wise(head, pc.fill_null(old, "null"), ',"after":', pc.fill_null(new, "null"), middle, tail, "")
+    return pc.binary_join_element_wise(
+        head, pc.fill_null(old, "null"), ',"after":', pc.fill_null(new, "null"), middle, tail, ""
+    )
 
 
 def _schema_text(schema: pa.Schema) -> str:
     """Return the schema of the envelope as Kafka Connect writes it; what it has no word for is a string."""
-    fields = [{"field": f.name, "type": _SCHEMA_WORDS.get(str(f.type), "string"), "optional": True} for f in schema]
-    sides = [{"field": side, "type": "struct", "fields": fields, "optional": True} for side in ("before", "after")]
+    fields = [
+        {"field": f.name, "type": _SCHEMA_WORDS.get(str(f.type), "string"), "optional": True} for f in schema
+    ]
+    sides = [
+        {"field": side, "type": "struct", "fields": fields, "optional": True} for side in ("before", "after")
+    ]
     op = {"field": "op", "type": "string", "optional": False}
-    return json.dumps({"type": "struct", "fields": [*sides, op], "optional": False}, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        {"type": "struct", "fields": [*sides, op], "optional": False},
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )

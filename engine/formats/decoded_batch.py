@@ -1,4 +1,6 @@
-"""What a file reader gives: decoded rows with their ordinals in the file, and the records that could not be read."""
+"""What a file reader gives: decoded rows with their ordinals in the file, and the records that could not
+be read.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ SHOWN_BYTES = 200
 
 @dataclass(frozen=True)
 class BadRecord:
-    """One record that could not be read: its ordinal and its byte position in the file (decompressed), where those are known."""
+    """One record that could not be read: its ordinal and its byte position in the file (decompressed),
+    where those are known.
+    """
 
     ordinal: int
     raw: bytes
@@ -41,9 +45,10 @@ def escaped(raw: bytes) -> str:
 class Decoded:
     """A decoded piece of a file.
 
-    ``rows``: the wanted columns in engine types. ``first``: ordinal of the first record of the piece; ``records``: how many it holds, bad ones
-    included. ``ordinals``: int64 ordinal per row, ``None`` when they simply follow ``first``. ``anchor``: where reading may begin again to
-    get this piece. ``weights``: int64 per row where records are changes; ``None`` means every row is +1.
+    ``rows``: the wanted columns in engine types. ``first``: ordinal of the first record of the piece;
+    ``records``: how many it holds, bad ones included. ``ordinals``: int64 ordinal per row, ``None`` when they
+    simply follow ``first``. ``anchor``: where reading may begin again to get this piece. ``weights``: int64
+    per row where records are changes; ``None`` means every row is +1.
     """
 
     rows: pa.RecordBatch
@@ -55,8 +60,14 @@ class Decoded:
     weights: np.ndarray | None = None
 
     def whole_records(self, end: int) -> int:
-        """Return the row at or after ``end`` where a record begins, so that the rows of one change stay together."""
-        return end if self.ordinals is None or end >= len(self.ordinals) else int(np.searchsorted(self.ordinals, self.ordinals[end - 1], "right"))
+        """Return the row at or after ``end`` where a record begins, so that the rows of one change stay
+        together.
+        """
+        return (
+            end
+            if self.ordinals is None or end >= len(self.ordinals)
+            else int(np.searchsorted(self.ordinals, self.ordinals[end - 1], "right"))
+        )
 
     def ordinal_of(self, row: int) -> int:
         """Return the file ordinal of a row of the piece."""
@@ -70,7 +81,9 @@ class Decoded:
 
 
 class FileReader(Protocol):
-    """Decodes one file, or a range of it, piece by piece in order. Made by a format with where to begin (an anchor, or nothing)."""
+    """Decodes one file, or a range of it, piece by piece in order. Made by a format with where to begin
+    (an anchor, or nothing).
+    """
 
     def next(self) -> Decoded | None:
         """Return the next piece; ``None`` at the end. Pieces never depend on who asks how often."""
@@ -86,4 +99,8 @@ def empty_columns(rows: int) -> pa.RecordBatch:
 
 def batch_of(arrays: list[pa.Array], fields: tuple[Field, ...], rows: int) -> pa.RecordBatch:
     """Return a batch of these columns; ``rows`` counts when there are none."""
-    return pa.RecordBatch.from_arrays(arrays, schema=Schema(fields).to_arrow()) if fields else empty_columns(rows)
+    return (
+        pa.RecordBatch.from_arrays(arrays, schema=Schema(fields).to_arrow())
+        if fields
+        else empty_columns(rows)
+    )

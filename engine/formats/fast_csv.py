@@ -1,4 +1,6 @@
-"""Blocks of CSV without quotes, read by our own kernels: values are found eight bytes at a time and only the wanted columns are read."""
+"""Blocks of CSV without quotes, read by our own kernels: values are found eight bytes at a time and only
+the wanted columns are read.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,26 @@ from penstock.engine.api.arrow_numpy import array_of
 _MOST_BYTES = 1 << 30
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _WORTH_BYTES = 1 << 20
-"""So much is read by Arrow before the kernels are loaded, which takes a moment; once they are, all blocks are theirs."""
+"""So much is read by Arrow before the kernels are loaded, which takes a moment; once they are, all blocks
+are theirs.
+"""
 _KERNELS = "penstock.engine.kernels.csv_fields"
 
 
 class PlainCsv:
-    """Reads whole numbers, timestamps and texts out of blocks of plain records. ``positions``: where each wanted column stands among ``width``."""
+    """Reads whole numbers, timestamps and texts out of blocks of plain records. ``positions``: where each
+    wanted column stands among ``width``.
+    """
 
-    def __init__(self, wanted: tuple[Field, ...], positions: list[int], width: int, delimiter: str, quote: str, null_literal: str) -> None:
+    def __init__(
+        self,
+        wanted: tuple[Field, ...],
+        positions: list[int],
+        width: int,
+        delimiter: str,
+        quote: str,
+        null_literal: str,
+    ) -> None:
         self._wanted = wanted
         self._positions = positions
         self._width = width
@@ -34,7 +48,9 @@ class PlainCsv:
         self._usable = width > 1 and bool(wanted) and all(_is_plain(field) for field in wanted)
 
     def columns(self, data: bytes) -> list[pa.Array] | None:
-        """Return the wanted columns of a block; ``None`` when anything in it is not plain: such a block is for Arrow's reader."""
+        """Return the wanted columns of a block; ``None`` when anything in it is not plain: such a block is
+        for Arrow's reader.
+        """
         begun, self._seen = self._seen >= _WORTH_BYTES or _KERNELS in sys.modules, self._seen + len(data)
         if not begun or not self._usable or len(data) > _MOST_BYTES or self._quote in data or b"\r" in data:
             return None
@@ -44,7 +60,9 @@ class PlainCsv:
         if len(self._ends) <= len(data):
             self._ends = np.empty(len(data) + 1, np.int32)
         bits = np.empty(1, np.uint64)
-        records = find_ends(view, view[: len(data) // 8 * 8].view(np.uint64), self._delimiter, self._width, self._ends, bits)
+        records = find_ends(
+            view, view[: len(data) // 8 * 8].view(np.uint64), self._delimiter, self._width, self._ends, bits
+        )
         if records <= 0:
             return None
         self._ascii = not bits[0] & _HIGH_BITS
@@ -69,7 +87,11 @@ class PlainCsv:
             return None
         array = array_of(values, nulls.view(np.bool_) if count else None)
         try:
-            return array.view(to_arrow(field.type)) if isinstance(field.type, Timestamp) else array.cast(to_arrow(field.type))
+            return (
+                array.view(to_arrow(field.type))
+                if isinstance(field.type, Timestamp)
+                else array.cast(to_arrow(field.type))
+            )
         except pa.ArrowInvalid:  # a number too great for its type
             return None
 
@@ -78,7 +100,10 @@ class PlainCsv:
 
         bounds = np.empty(2 * records + 1, np.int32)
         count = find_texts(data, self._ends, records, self._width, position, self._literal, bounds, nulls)
-        all_ = pa.Array.from_buffers(pa.string(), 2 * records, [None, pa.py_buffer(bounds), pa.py_buffer(data)])  # texts and what lies between
+        # texts and what lies between
+        all_ = pa.Array.from_buffers(
+            pa.string(), 2 * records, [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+        )
         array = all_.take(array_of(np.arange(0, 2 * records, 2), nulls.view(np.bool_) if count else None))
         try:
             if not self._ascii:

@@ -28,11 +28,13 @@ class CsvDialect:
 
 @dataclass(frozen=True)
 class FileTask:
-    """One file to read. ``wanted``: columns to give, in order; ``declared``: all physical columns of the table in order.
+    """One file to read. ``wanted``: columns to give, in order; ``declared``: all physical columns of the
+    table in order.
 
-    ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` reads ``wanted`` positions and may be used to
-    skip what cannot match; rows given may still fail it. ``in_payload``: each Debezium change stands in a payload beside its schema.
-    ``skipping``: what else may be skipped, asked while the file is read.
+    ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` reads
+    ``wanted`` positions and may be used to skip what cannot match; rows given may still fail it.
+    ``in_payload``: each Debezium change stands in a payload beside its schema. ``skipping``: what else may be
+    skipped, asked while the file is read.
     """
 
     filesystem: pafs.FileSystem
@@ -49,9 +51,14 @@ class FileTask:
     skipping: Skipping | None = None
 
     def open_seekable(self) -> pa.NativeFile:
-        """Open the raw bytes for random access (memory-mapped where the file is local). DAT-4104/4105 when that fails."""
+        """Open the raw bytes for random access (memory-mapped where the file is local). DAT-4104/4105 when
+        that fails.
+        """
         try:
-            if isinstance(self.filesystem, pafs.LocalFileSystem) and self.filesystem.get_file_info(self.path).size:
+            if (
+                isinstance(self.filesystem, pafs.LocalFileSystem)
+                and self.filesystem.get_file_info(self.path).size
+            ):
                 return pa.memory_map(self.path)
             return self.filesystem.open_input_file(self.path)
         except OSError as error:
@@ -73,10 +80,25 @@ def unreadable(path: str, error: BaseException) -> PenstockError:
         return PenstockError("DAT-4104", f"no permission to read {name}", detail=reason, kind=Kind.EXTERNAL)
     if isinstance(error, FileNotFoundError):
         return PenstockError("DAT-4101", f"there is no file {name}", detail=reason, kind=Kind.EXTERNAL)
-    hint = "is it of the format its name or the table says, and whole?" if isinstance(error, pa.ArrowInvalid) else None
-    return PenstockError("DAT-4105", f"file {name} cannot be read", detail=reason, hint=hint, kind=Kind.EXTERNAL, retriable=may_pass(error))
+    hint = (
+        "is it of the format its name or the table says, and whole?"
+        if isinstance(error, pa.ArrowInvalid)
+        else None
+    )
+    return PenstockError(
+        "DAT-4105",
+        f"file {name} cannot be read",
+        detail=reason,
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        retriable=may_pass(error),
+    )
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether a disk or a connection failed. Arrow raises OSError for content it cannot decode as well, but then without an errno."""
-    return isinstance(error, OSError) and (error.errno is not None or any(store in str(error) for store in _REMOTE))
+    """Return whether a disk or a connection failed. Arrow raises OSError for content it cannot decode as
+    well, but then without an errno.
+    """
+    return isinstance(error, OSError) and (
+        error.errno is not None or any(store in str(error) for store in _REMOTE)
+    )

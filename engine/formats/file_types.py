@@ -1,4 +1,6 @@
-"""Types of self-describing files read as declared types: one table for the stream, DuckDB and Spark, and what it means for values."""
+"""Types of self-describing files read as declared types: one table for the stream, DuckDB and Spark, and
+what it means for values.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,15 @@ class Fit(IntEnum):
     """Every value is exactly one of the declared type."""
 
     TESTED = 2
-    """Each value is tested or converted by a rule of our own: backends that read files themselves have others."""
+    """Each value is tested or converted by a rule of our own: backends that read files themselves have
+    others.
+    """
 
 
 def fit(have: pa.DataType, declared: DataType) -> Fit | None:
-    """Return how a file's type is read as a declared type, ``None`` where it is refused: values are never rounded, kinds never mixed."""
+    """Return how a file's type is read as a declared type, ``None`` where it is refused: values are never
+    rounded, kinds never mixed.
+    """
     have, wrapped = _bare(have)
     found = Fit.WIDER if pa.types.is_null(have) else _fit(have, declared)
     return max(found, Fit.TESTED) if wrapped and found is not None else found
@@ -94,7 +100,9 @@ def read_as(column: pa.Array, declared: DataType) -> pa.Array:
 
 
 def _bare(have: pa.DataType) -> tuple[pa.DataType, bool]:
-    """The type of the values, without a dictionary around it; and whether an extension type says more of them."""
+    """The type of the values, without a dictionary around it; and whether an extension type says more of
+    them.
+    """
     wrapped = False
     while isinstance(have, pa.BaseExtensionType) or pa.types.is_dictionary(have):
         wrapped |= isinstance(have, pa.BaseExtensionType)
@@ -154,7 +162,11 @@ def _decimal_fit(have: pa.DataType, declared: Decimal) -> Fit | None:
         return None
     if have == to_arrow(declared):
         return Fit.SAME
-    fits = pa.types.is_decimal128(have) and 0 <= have.scale <= declared.scale and have.precision - have.scale <= room
+    fits = (
+        pa.types.is_decimal128(have)
+        and 0 <= have.scale <= declared.scale
+        and have.precision - have.scale <= room
+    )
     return Fit.WIDER if fits else Fit.TESTED
 
 
@@ -176,7 +188,13 @@ def _time_fit(have: pa.DataType, declared: DataType) -> Fit | None:
             return Fit.WIDER
         case Timestamp() | TimestampLtz() if pa.types.is_timestamp(have):
             unzoned = have.tz is None
-            return Fit.TESTED if have.unit == "ns" or unzoned != isinstance(declared, Timestamp) else Fit.SAME if have.unit == "us" else Fit.WIDER
+            return (
+                Fit.TESTED
+                if have.unit == "ns" or unzoned != isinstance(declared, Timestamp)
+                else Fit.SAME
+                if have.unit == "us"
+                else Fit.WIDER
+            )
         case Time() if pa.types.is_time(have):
             return Fit.SAME if have == pa.time64("us") else Fit.TESTED
         case DayTimeInterval() if pa.types.is_duration(have) or have == pa.int64():
@@ -193,28 +211,47 @@ def _nested_fit(have: pa.DataType, declared: DataType) -> Fit | None:
             parts = [fit(have.key_type, key), fit(have.item_type, value)]
         case Row(fields) if pa.types.is_struct(have):
             places = row_places(have, declared)
-            parts = [None if place is None else fit(have.field(place).type, kind) for place, (_, kind) in zip(places, fields, strict=True)]
+            parts = [
+                None if place is None else fit(have.field(place).type, kind)
+                for place, (_, kind) in zip(places, fields, strict=True)
+            ]
         case _:
             return None
     if None in parts:
         return None
-    return max([one for one in parts if one is not None], default=Fit.WIDER) if not _is_rebuilt(have, declared) else Fit.TESTED
+    return (
+        max([one for one in parts if one is not None], default=Fit.WIDER)
+        if not _is_rebuilt(have, declared)
+        else Fit.TESTED
+    )
 
 
 def _is_rebuilt(have: pa.DataType, declared: DataType) -> bool:
-    """Whether more is to do than to read the parts: keys of maps are tested, fields of rows are found by name, where others take them in order."""
-    return isinstance(declared, Map) or (isinstance(declared, Row) and [field.name for field in have] != [name for name, _ in declared.fields])
+    """Whether more is to do than to read the parts: keys of maps are tested, fields of rows are found by
+    name, where others take them in order.
+    """
+    return isinstance(declared, Map) or (
+        isinstance(declared, Row) and [field.name for field in have] != [name for name, _ in declared.fields]
+    )
 
 
 def row_places(have: pa.StructType, declared: Row) -> list[int | None]:
-    """Return where the fields declared stand in a file's rows; ``None`` for one that is not there, or there twice."""
+    """Return where the fields declared stand in a file's rows; ``None`` for one that is not there, or
+    there twice.
+    """
     names = [field.name for field in have]
     found = [matching(names, name) for name, _ in declared.fields]
     return [places[0] if len(places) == 1 else None for places in found]
 
 
 def _is_list(have: pa.DataType) -> bool:
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view, pa.types.is_large_list_view)
+    kinds = (
+        pa.types.is_list,
+        pa.types.is_large_list,
+        pa.types.is_fixed_size_list,
+        pa.types.is_list_view,
+        pa.types.is_large_list_view,
+    )
     return any(is_kind(have) for is_kind in kinds)
 
 
@@ -228,8 +265,13 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
             return _maps(lists_of(column), key, value)
         case Row(fields):
             places = row_places(have, declared)
-            parts = [read_as(pc.struct_field(column, place), kind) for place, (_, kind) in zip(places, fields, strict=True)]
-            return pa.StructArray.from_arrays(parts, fields=list(target), mask=pc.is_null(column) if column.null_count else None)
+            parts = [
+                read_as(pc.struct_field(column, place), kind)
+                for place, (_, kind) in zip(places, fields, strict=True)
+            ]
+            return pa.StructArray.from_arrays(
+                parts, fields=list(target), mask=pc.is_null(column) if column.null_count else None
+            )
         case Timestamp() | TimestampLtz() | DayTimeInterval() | Time():
             return _micros(column, target)
         case Date() if pa.types.is_timestamp(have):
@@ -238,7 +280,8 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
                 raise pa.ArrowInvalid("a timestamp that is not midnight is no DATE")
             return days
         case Decimal() if pa.types.is_integer(have):
-            return column.cast(pa.decimal256(58, target.scale)).cast(target)  # Arrow asks for room for every value of the integer
+            # Arrow asks for room for every value of the integer
+            return column.cast(pa.decimal256(58, target.scale)).cast(target)
         case String() | Binary() if pa.types.is_fixed_size_binary(have):
             return column.cast(pa.binary()).cast(target)
     return column.cast(target)
@@ -249,11 +292,15 @@ def _maps(lists: Lists, key: DataType, value: DataType) -> pa.Array:
     keys, values = read_as(keys, key), read_as(values, value)
     if not firsts(lists.parents, codes_of(keys)).all():
         raise pa.ArrowInvalid("a MAP has a key twice")
-    return Lists(pa.StructArray.from_arrays([keys, values], ["key", "value"]), lists.lengths, lists.missing).maps()
+    return Lists(
+        pa.StructArray.from_arrays([keys, values], ["key", "value"]), lists.lengths, lists.missing
+    ).maps()
 
 
 def _micros(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """Times and spans in microseconds: what is finer is cut off towards the past. A TIMESTAMP and an instant are the same at UTC."""
+    """Times and spans in microseconds: what is finer is cut off towards the past. A TIMESTAMP and an
+    instant are the same at UTC.
+    """
     have = column.type
     if pa.types.is_date(have):
         return column.cast(target)
@@ -270,7 +317,9 @@ def _uuid_texts(raw: pa.Array) -> pa.Array:
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     size = len(raw)
     filled = raw.fill_null(bytes(16)) if raw.null_count else raw
-    octets = np.frombuffer(filled.buffers()[1], np.uint8)[filled.offset * 16 : (filled.offset + size) * 16].reshape(size, 16)
+    octets = np.frombuffer(filled.buffers()[1], np.uint8)[
+        filled.offset * 16 : (filled.offset + size) * 16
+    ].reshape(size, 16)
     pairs = np.stack([digits[octets >> 4], digits[octets & 15]], axis=2).reshape(size, 32)
     texts = np.full((size, 36), ord("-"), np.uint8)
     for into, begin, end in ((0, 0, 8), (9, 8, 12), (14, 12, 16), (19, 16, 20), (24, 20, 32)):

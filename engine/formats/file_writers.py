@@ -27,9 +27,11 @@ ROW_GROUP_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class WriteTask:
-    """One file to write: ``path`` must not exist yet; ``codec`` compresses text files whole, or the pages of parquet.
+    """One file to write: ``path`` must not exist yet; ``codec`` compresses text files whole, or the pages of
+    parquet.
 
-    Of Debezium's JSON the first column is the op of each row; ``in_payload`` writes the schema beside each change.
+    Of Debezium's JSON the first column is the op of each row; ``in_payload`` writes the schema beside each
+    change.
     """
 
     path: Path
@@ -75,7 +77,8 @@ class _SummedFile(io.BufferedWriter):
 
 
 class _DurableFile:
-    """A file that is flushed to the disk when it is complete; ``sink`` takes its bytes, compressed on the way when asked.
+    """A file that is flushed to the disk when it is complete; ``sink`` takes its bytes, compressed on the way
+    when asked.
 
     One that is there is written anew: who names it has made it, so that the name is its own.
     """
@@ -145,7 +148,9 @@ class ParquetWriter:
     def __init__(self, task: WriteTask) -> None:
         self._schema = task.schema
         self._file = _DurableFile(task.path)
-        self._writer = pq.ParquetWriter(self._file.sink, task.schema, compression=task.codec or "none", write_page_checksum=True)
+        self._writer = pq.ParquetWriter(
+            self._file.sink, task.schema, compression=task.codec or "none", write_page_checksum=True
+        )
         self._gathered: list[pa.RecordBatch] = []
         self._rows = 0
         self._gathered_bytes = 0
@@ -172,7 +177,9 @@ class ParquetWriter:
 
     def _flush(self) -> None:
         if self._gathered:
-            self._writer.write_table(pa.Table.from_batches(self._gathered, self._schema), row_group_size=self._rows)
+            self._writer.write_table(
+                pa.Table.from_batches(self._gathered, self._schema), row_group_size=self._rows
+            )
         self._gathered, self._rows, self._gathered_bytes = [], 0, 0
 
 
@@ -207,9 +214,19 @@ def open_writer(kind: str, task: WriteTask) -> FileWriter:
 
 def _not_text(rows: pa.RecordBatch, kind: str) -> PenstockError:
     """Return the error for rows with bytes in them that files of text cannot hold."""
-    name = next((name for name, column in zip(rows.schema.names, rows.columns, strict=True) if not _is_text(column)), "?")
-    message = f"a value of column {name} is bytes that are no text (UTF-8), which a file of {kind} cannot hold"
-    return PenstockError("DAT-4607", message, hint=f"write hex({name}) or base64({name}), or to a table with 'format' = 'parquet'", sqlstate="22021")
+    name = next(
+        (name for name, column in zip(rows.schema.names, rows.columns, strict=True) if not _is_text(column)),
+        "?",
+    )
+    message = (
+        f"a value of column {name} is bytes that are no text (UTF-8), which a file of {kind} cannot hold"
+    )
+    return PenstockError(
+        "DAT-4607",
+        message,
+        hint=f"write hex({name}) or base64({name}), or to a table with 'format' = 'parquet'",
+        sqlstate="22021",
+    )
 
 
 def _is_text(column: pa.Array) -> bool:
@@ -221,7 +238,9 @@ def _is_text(column: pa.Array) -> bool:
 
 
 def csv_lines(rows: pa.RecordBatch, dialect: CsvDialect) -> pa.Array:
-    """Return one csv line a row, each with its line end; only texts that need it are quoted, NULL is the null literal."""
+    """Return one csv line a row, each with its line end; only texts that need it are quoted, NULL is the
+    null literal.
+    """
     columns = []
     for column in rows.columns:
         plain = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
@@ -233,7 +252,9 @@ def csv_lines(rows: pa.RecordBatch, dialect: CsvDialect) -> pa.Array:
 def _csv_quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
     """Quote texts that hold a delimiter, a quote or a line end, or could be taken for NULL or for nothing."""
     special = f"[{_in_brackets(dialect.delimiter)}{_in_brackets(dialect.quote)}\r\n]|^ | $"
-    needs = pc.or_(pc.match_substring_regex(texts, special), pc.is_in(texts, pa.array(["", dialect.null_literal])))
+    needs = pc.or_(
+        pc.match_substring_regex(texts, special), pc.is_in(texts, pa.array(["", dialect.null_literal]))
+    )
     doubled = pc.replace_substring(texts, dialect.quote, dialect.quote * 2)
     return pc.if_else(needs, pc.binary_join_element_wise(dialect.quote, doubled, dialect.quote, ""), texts)
 

@@ -18,7 +18,15 @@ from penstock.engine.formats.json_nested import MapColumn, converted, holds_map,
 from penstock.engine.formats.line_reader import LineReader
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
-_KINDS = {dict: "an object", list: "an array", str: "a string", int: "a number", float: "a number", bool: "a truth value", type(None): "null"}
+_KINDS = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a truth value",
+    type(None): "null",
+}
 
 
 def json_lines_reader(task: FileTask, anchor: dict[str, Any] | None) -> LineReader:
@@ -34,7 +42,10 @@ class JsonParser:
         self._maps = {field.name: MapColumn(field) for field in wanted if holds_map(field.type)}
         plain = [field for field in wanted if field.name not in self._maps]
         self._wire = pa.schema([pa.field(field.name, wire_type(field, field.type)) for field in plain])
-        texts = [pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else self._wire.field(i) for i, f in enumerate(plain)]
+        texts = [
+            pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else self._wire.field(i)
+            for i, f in enumerate(plain)
+        ]
         self._careful_wire = pa.schema(texts)
 
     def parse(self, data: bytes) -> pa.RecordBatch | None:
@@ -63,7 +74,9 @@ class JsonParser:
 
     def _columns_of(self, data: bytes, wire: pa.Schema) -> pa.RecordBatch:
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
-        parse = arrow_json.ParseOptions(explicit_schema=wire, unexpected_field_behavior="ignore" if len(wire) else "infer")
+        parse = arrow_json.ParseOptions(
+            explicit_schema=wire, unexpected_field_behavior="ignore" if len(wire) else "infer"
+        )
         table = arrow_json.read_json(pa.BufferReader(data), read_options=options, parse_options=parse)
         lines = lines_of(data) if self._maps else None
         if lines is not None and len(lines) != table.num_rows:

@@ -1,4 +1,6 @@
-"""Nested columns of JSON lines: what Arrow's reader reads as it is, what it reads as text, and maps, which it cannot read."""
+"""Nested columns of JSON lines: what Arrow's reader reads as it is, what it reads as text, and maps, which
+it cannot read.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ AS_TEXT = Date | Time | TimestampLtz | DayTimeInterval
 
 
 def wire_type(field: Field, kind: DataType, inside: bool = False) -> pa.DataType:
-    """Return the type Arrow's reader converts to: our own, or text where it needs our rule. DAT-4204 for what JSON has no word for."""
+    """Return the type Arrow's reader converts to: our own, or text where it needs our rule. DAT-4204 for
+    what JSON has no word for.
+    """
     match kind:
         case YearMonthInterval() | Map():
             message = f"column {field.name} of type {field.type} cannot be read from json"
@@ -41,7 +45,11 @@ def wire_type(field: Field, kind: DataType, inside: bool = False) -> pa.DataType
             return pa.list_(wire_type(field, element, True))
         case Row(fields):
             return pa.struct([pa.field(name, wire_type(field, part, True)) for name, part in fields])
-    return pa.string() if isinstance(kind, AS_TEXT) or (inside and isinstance(kind, Timestamp)) else to_arrow(kind)
+    return (
+        pa.string()
+        if isinstance(kind, AS_TEXT) or (inside and isinstance(kind, Timestamp))
+        else to_arrow(kind)
+    )
 
 
 def holds_map(kind: DataType) -> bool:
@@ -78,7 +86,11 @@ class MapColumn:
     def __init__(self, field: Field) -> None:
         self._arrow = to_arrow(field.type)
         self._name = field.name
-        path = '$."' + field.name.replace('"', '\\"').replace("'", "''").replace("{", "{{").replace("}", "}}") + '"'
+        path = (
+            '$."'
+            + field.name.replace('"', '\\"').replace("'", "''").replace("{", "{{").replace("}", "}}")
+            + '"'
+        )
         kernel = _json_words(field, field.type)
         self._read = duckdb_kernel(f"CAST(json_extract({{0}}, '{path}') AS {kernel})", self._arrow)
 
@@ -102,8 +114,14 @@ def _json_words(field: Field, kind: DataType) -> str:
             return f"STRUCT({', '.join(f'{name} {_json_words(field, part)}' for name, part in quoted)})"
         case Map() | TimestampLtz() | DayTimeInterval() | YearMonthInterval():
             message = f"column {field.name} of type {field.type} cannot be read from json"
-            raise PenstockError("DAT-4204", message, hint="keys of a JSON object are STRING; declare inner times STRING, or use format parquet")
-    return {"STRING": "VARCHAR", "BINARY": "BLOB"}.get(str(kind), "TIMESTAMP" if isinstance(kind, Timestamp) else str(kind))
+            raise PenstockError(
+                "DAT-4204",
+                message,
+                hint="keys of a JSON object are STRING; declare inner times STRING, or use format parquet",
+            )
+    return {"STRING": "VARCHAR", "BINARY": "BLOB"}.get(
+        str(kind), "TIMESTAMP" if isinstance(kind, Timestamp) else str(kind)
+    )
 
 
 def lines_of(data: bytes) -> pa.Array:

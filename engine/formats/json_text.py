@@ -56,7 +56,10 @@ def _quoted(texts: pa.Array) -> pa.Array:
 def _objects(values: pa.Array) -> pa.Array:
     parts: list[pa.Array | str] = []
     for index, field in enumerate(values.type):
-        parts += [("{" if index == 0 else ",") + json_string(field.name) + ":", json_tokens(pc.struct_field(values, index))]
+        parts += [
+            ("{" if index == 0 else ",") + json_string(field.name) + ":",
+            json_tokens(pc.struct_field(values, index)),
+        ]
     return pc.binary_join_element_wise(*parts, "}", "") if parts else pa.array(["{}"] * len(values))
 
 

@@ -26,9 +26,13 @@ class LineParser(Protocol):
 
 
 class LineReader:
-    """Reads one file of lines, or the lines that begin in a range of its bytes. ``quote``: within such characters a record goes on over lines."""
+    """Reads one file of lines, or the lines that begin in a range of its bytes. ``quote``: within such
+    characters a record goes on over lines.
+    """
 
-    def __init__(self, task: FileTask, anchor: dict[str, Any] | None, parser: LineParser, quote: bytes | None = None) -> None:
+    def __init__(
+        self, task: FileTask, anchor: dict[str, Any] | None, parser: LineParser, quote: bytes | None = None
+    ) -> None:
         self._parser = parser
         self._quote = quote
         resumed = anchor if anchor and task.compression is None else {}

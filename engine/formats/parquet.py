@@ -1,4 +1,6 @@
-"""Parquet files: row groups in order, only the wanted columns, row groups that cannot match left out by their statistics."""
+"""Parquet files: row groups in order, only the wanted columns, row groups that cannot match left out by
+their statistics.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ from penstock.engine.formats.row_group_filter import RowGroupFilter
 class ParquetReader:
     """Reads the row groups ``start <= group < end`` of one file.
 
-    Measured fastest per core of what Arrow offers: memory-mapped, no pre-buffering, no threads (slots are the parallelism), batches streamed
-    out of one row group at a time, so that a position is a row group and a row in it.
+    Measured fastest per core of what Arrow offers: memory-mapped, no pre-buffering, no threads (slots are the
+    parallelism), batches streamed out of one row group at a time, so that a position is a row group and a row
+    in it.
     """
 
     def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
@@ -32,7 +35,9 @@ class ParquetReader:
             raise unreadable(task.path, error) from error
         self._adapter = ColumnAdapter(task.path, self._file.schema_arrow, task.wanted)
         self._filter = RowGroupFilter(task, self._file, self._adapter.names)
-        self._end = self._file.num_row_groups if task.end is None else min(task.end, self._file.num_row_groups)
+        self._end = (
+            self._file.num_row_groups if task.end is None else min(task.end, self._file.num_row_groups)
+        )
         self._group = anchor["group"] if anchor else task.start
         self._ordinal = anchor["row"] if anchor else sum(self._rows_in(group) for group in range(task.start))
         self._batches: Iterator[pa.RecordBatch] | None = None
@@ -67,7 +72,9 @@ class ParquetReader:
         self._group += 1
 
     def _open_group(self) -> Iterator[pa.RecordBatch]:
-        return self._file.iter_batches(self._task.batch_rows, row_groups=[self._group], columns=self._adapter.paths, use_threads=False)
+        return self._file.iter_batches(
+            self._task.batch_rows, row_groups=[self._group], columns=self._adapter.paths, use_threads=False
+        )
 
     def _read(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:

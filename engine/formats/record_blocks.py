@@ -1,4 +1,6 @@
-"""Text files in blocks of whole records: where a block may be cut, ranges of bytes, decompression, the byte order mark."""
+"""Text files in blocks of whole records: where a block may be cut, ranges of bytes, decompression, the
+byte order mark.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Whole records as bytes, and the byte offset of the first in the (decompressed) file. Every record but perhaps the last ends in a line end."""
+    """Whole records as bytes, and the byte offset of the first in the (decompressed) file. Every record
+    but perhaps the last ends in a line end.
+    """
 
     data: bytes
     offset: int
@@ -25,11 +29,17 @@ class Block:
 class RecordBlocks:
     """Reads a file as blocks of whole records.
 
-    A range gives the records that begin in it. ``quote`` (one byte) is given when quoted values may hold line ends: then a line end inside
-    quotes does not end a record.
+    A range gives the records that begin in it. ``quote`` (one byte) is given when quoted values may hold line
+    ends: then a line end inside quotes does not end a record.
     """
 
-    def __init__(self, task: FileTask, begin: int | None = None, quote: bytes | None = None, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self,
+        task: FileTask,
+        begin: int | None = None,
+        quote: bytes | None = None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
         self._task = task
         self._quote = quote
         self._block_bytes = block_bytes
@@ -55,7 +65,11 @@ class RecordBlocks:
                 return self._give(data[:cut], data[cut:])
             more = self._read()
             self._ended = not more
-            cut = more.rfind(b"\n") + 1 if self._quote is None and len(data) + len(more) >= self._block_bytes else 0
+            cut = (
+                more.rfind(b"\n") + 1
+                if self._quote is None and len(data) + len(more) >= self._block_bytes
+                else 0
+            )
             if cut:  # a block is put together once, not joined and then cut
                 self._check_length(len(data) + more.find(b"\n") if len(data) >= self._block_bytes else 0)
                 return self._give(b"".join((data, memoryview(more)[:cut])), more[cut:])
@@ -70,7 +84,9 @@ class RecordBlocks:
         """Refuse the first record of a block when it is too long; the others lie within one block."""
         if record_bytes > MAX_RECORD_BYTES:
             message = f"{self._task.path}: a record is longer than {MAX_RECORD_BYTES >> 20} MB"
-            raise PenstockError("DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL
+            )
 
     def _give(self, data: bytes, rest: bytes) -> Block | None:
         """Return a block, cut at the end of the range; what follows it stays for the next."""
@@ -94,7 +110,9 @@ class RecordBlocks:
                 raise unreadable(self._task.path, error) from error
             message = f"{self._task.path} is not valid {self._task.compression} data, or is cut off"
             hint = "copy the file again; where it is not compressed, write 'compression' = 'none'"
-            raise PenstockError("DAT-4106", message, detail=str(error)[:200], hint=hint, kind=Kind.EXTERNAL) from error
+            raise PenstockError(
+                "DAT-4106", message, detail=str(error)[:200], hint=hint, kind=Kind.EXTERNAL
+            ) from error
 
     def _skip_line(self) -> None:
         """Leave out the record that began before the range."""

@@ -1,4 +1,6 @@
-"""Which row groups of a parquet file can hold no matching row, by the least and greatest value they say they hold."""
+"""Which row groups of a parquet file can hold no matching row, by the least and greatest value they say
+they hold.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,21 @@ from penstock.catalog.types import DATE, STRING, DataType, Timestamp, is_integer
 from penstock.engine.formats.file_task import FileTask
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, conjuncts
 
-_FLIPPED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
+_FLIPPED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "equal": "equal",
+}
 
 
 class RowGroupFilter:
-    """The conjuncts of a scan's predicate that compare one column with constants, ready to be held against statistics.
+    """The conjuncts of a scan's predicate that compare one column with constants, ready to be held against
+    statistics.
 
-    Only types whose statistics order as our comparisons do are used: integers, dates, timestamps without zone, strings (not floats: NaN).
+    Only types whose statistics order as our comparisons do are used: integers, dates, timestamps without
+    zone, strings (not floats: NaN).
     """
 
     def __init__(self, task: FileTask, file: pq.ParquetFile, names: list[str]) -> None:
@@ -27,12 +37,18 @@ class RowGroupFilter:
         for part in conjuncts(task.predicate) if task.predicate is not None else ():
             for column, operator, values in _comparison(part):
                 field, name = task.wanted[column], names[column]
-                if name in leaves and _comparable(field.type) and file.schema_arrow.field(name).type == to_arrow(field.type):
+                if (
+                    name in leaves
+                    and _comparable(field.type)
+                    and file.schema_arrow.field(name).type == to_arrow(field.type)
+                ):
                     self._bounds.append((leaves[name], operator, values))
         self._leaves = {
             field.name: leaves[name]
             for field, name in zip(task.wanted, names, strict=True)
-            if name in leaves and _comparable(field.type) and file.schema_arrow.field(name).type == to_arrow(field.type)
+            if name in leaves
+            and _comparable(field.type)
+            and file.schema_arrow.field(name).type == to_arrow(field.type)
         }
 
     def may_match(self, group: int) -> bool:
@@ -40,11 +56,15 @@ class RowGroupFilter:
         return all(self._overlaps(group, *bound) for bound in self._bounds)
 
     def is_wanted(self, group: int) -> bool:
-        """Return whether a row group can hold a row somebody wants, by what is known now; those of one that cannot are counted."""
+        """Return whether a row group can hold a row somebody wants, by what is known now; those of one
+        that cannot are counted.
+        """
         if self._skipping is None:
             return True
         rows = self._metadata.row_group(group)
-        return self._skipping.wants({name: ends for name, leaf in self._leaves.items() if (ends := _ends(rows, leaf))}, rows.num_rows)
+        return self._skipping.wants(
+            {name: ends for name, leaf in self._leaves.items() if (ends := _ends(rows, leaf))}, rows.num_rows
+        )
 
     def _overlaps(self, group: int, leaf: int, operator: str, values: tuple[Any, ...]) -> bool:
         ends = _ends(self._metadata.row_group(group), leaf)
@@ -86,7 +106,13 @@ def _comparison(part: Expression) -> list[tuple[int, str, tuple[Any, ...]]]:
         return []
     first, rest = part.args[0], part.args[1:]
     if part.function == "in" and isinstance(first, Column) and all(isinstance(arg, Literal) for arg in rest):
-        return [(first.index, "equal", tuple(arg.value for arg in rest if isinstance(arg, Literal) and arg.value is not None))]
+        return [
+            (
+                first.index,
+                "equal",
+                tuple(arg.value for arg in rest if isinstance(arg, Literal) and arg.value is not None),
+            )
+        ]
     if part.function not in _FLIPPED or len(part.args) != 2:
         return []
     left, right = part.args

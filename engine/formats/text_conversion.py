@@ -1,4 +1,6 @@
-"""Texts as values of the types the csv and json readers of Arrow do not read by themselves, by one rule for both formats."""
+"""Texts as values of the types the csv and json readers of Arrow do not read by themselves, by one rule
+for both formats.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
 def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
-    """Return a text column as values of a SQL type: what CAST reads is read; ArrowInvalid when one does not fit.
+    """Return a text column as values of a SQL type: what CAST reads is read; ArrowInvalid when one does not
+    fit.
 
-    A TIMESTAMP_LTZ without zone is UTC; a TIMESTAMP with one is refused, for its meaning would be lost. Surrounding blanks are part of a STRING
-    and of BYTES, and of no other value.
+    A TIMESTAMP_LTZ without zone is UTC; a TIMESTAMP with one is refused, for its meaning would be lost.
+    Surrounding blanks are part of a STRING and of BYTES, and of no other value.
     """
     if isinstance(kind, String | Binary):
         return texts.cast(to_arrow(kind))
@@ -44,7 +47,9 @@ def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
 
 
 def checked(column: pa.Array, raw: bytes) -> pa.Array:
-    """Return a column Arrow read from raw text by itself; ArrowInvalid where it read what SQL does not: hexadecimal, digits beyond a precision."""
+    """Return a column Arrow read from raw text by itself; ArrowInvalid where it read what SQL does not:
+    hexadecimal, digits beyond a precision.
+    """
     if pa.types.is_decimal(column.type):
         column.validate(full=True)
     elif pa.types.is_integer(column.type) and _may_be_hexadecimal(raw):

@@ -1,4 +1,6 @@
-"""Python table functions: columns of arguments in, rows and the input row of each out; what the program gives is checked."""
+"""Python table functions: columns of arguments in, rows and the input row of each out; what the program
+gives is checked.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ _ROWS_FIRST = 1 << 10  # input rows of the first call with columns: nobody knows
 class PythonTableRows:
     """What one function gives, in pieces of about as many rows and bytes as may be emitted at once.
 
-    A generator is asked for no more than the next piece, so it may be endless. A function of columns is called with as many rows as gave one piece
-    before.
+    A generator is asked for no more than the next piece, so it may be endless. A function of columns is
+    called with as many rows as gave one piece before.
     """
 
     def __init__(self, function: PythonTable) -> None:
@@ -36,35 +38,58 @@ class PythonTableRows:
     def pieces(self, columns: list[pa.Array], count: int) -> Iterator[Given]:
         """Yield the input row (int64, ascending) of each row given, and the columns given: once at least.
 
-        ``columns`` are the arguments, or one column of any kind for a function of none. Raises RUN-2010 and RUN-2011.
+        ``columns`` are the arguments, or one column of any kind for a function of none. Raises RUN-2010 and
+        RUN-2011.
         """
         function = self._function
         given = columns[: len(function.arg_types)]
         try:
             yield from (self._by_row if function.mode is CallMode.ROW else self._by_column)(given, count)
         except Fault as fault:
-            raise PenstockError(fault.code, fault.message, detail=f"in {function.usage}", hint=fault.hint, sqlstate=fault.sqlstate) from None
+            raise PenstockError(
+                fault.code,
+                fault.message,
+                detail=f"in {function.usage}",
+                hint=fault.hint,
+                sqlstate=fault.sqlstate,
+            ) from None
 
     def _by_column(self, columns: list[pa.Array], count: int) -> Iterator[Given]:
         first = 0
         while first < count or not first:
-            rows = min(count - first, self._rows_a_call) if columns else count  # one without arguments cannot see how many rows it is called for
+            # one without arguments cannot see how many rows it is called for
+            rows = min(count - first, self._rows_a_call) if columns else count
             parents, given = self._called([column.slice(first, rows) for column in columns], rows)
             yield parents + first if first else parents, given
-            cost = max(parents.size, sum(column.nbytes for column in given) * LIMITS.piece_rows // LIMITS.piece_bytes)
-            self._rows_a_call = max(1, min(LIMITS.piece_rows, 8 * self._rows_a_call, LIMITS.piece_rows * rows // max(cost, 1)))
+            cost = max(
+                parents.size, sum(column.nbytes for column in given) * LIMITS.piece_rows // LIMITS.piece_bytes
+            )
+            self._rows_a_call = max(
+                1, min(LIMITS.piece_rows, 8 * self._rows_a_call, LIMITS.piece_rows * rows // max(cost, 1))
+            )
             first += max(rows, 1)
 
     def _called(self, columns: list[pa.Array], count: int) -> Given:
         function, wanted = self._function, len(self._kinds)
         result = called(function, *columns)
         if not isinstance(result, tuple | list) or len(result) != wanted + 1:
-            raise _bad(function, f"gave no tuple of {wanted + 1}: the rows its rows belong to, and {wanted} columns")
-        rows = as_column(function, result[0], pa.int64(), len(result[0]) if hasattr(result[0], "__len__") else -1)
-        parents = np.asarray(rows.to_numpy(zero_copy_only=False), np.int64) if not rows.null_count else np.full(1, -1)
+            raise _bad(
+                function, f"gave no tuple of {wanted + 1}: the rows its rows belong to, and {wanted} columns"
+            )
+        rows = as_column(
+            function, result[0], pa.int64(), len(result[0]) if hasattr(result[0], "__len__") else -1
+        )
+        parents = (
+            np.asarray(rows.to_numpy(zero_copy_only=False), np.int64)
+            if not rows.null_count
+            else np.full(1, -1)
+        )
         if parents.size and (parents[0] < 0 or parents[-1] >= count or (np.diff(parents) < 0).any()):
             raise _bad(function, f"gave rows that are not the ascending numbers of {count} rows")
-        return parents, [as_column(function, column, kind, parents.size) for column, kind in zip(result[1:], self._kinds, strict=True)]
+        return parents, [
+            as_column(function, column, kind, parents.size)
+            for column, kind in zip(result[1:], self._kinds, strict=True)
+        ]
 
     def _by_row(self, columns: list[pa.Array], count: int) -> Iterator[Given]:
         """The program's own loop over rows: it asked for one row a call."""
@@ -98,7 +123,10 @@ class PythonTableRows:
         if any(length != width for length in set(map(len, values))):
             raise _bad(self._function, f"gave a row that has not {width} value{'s' if width != 1 else ''}")
         turned = list(zip(*values, strict=True)) or [()] * width
-        columns = [values_as_column(self._function, list(column), kind) for column, kind in zip(turned, self._kinds, strict=True)]
+        columns = [
+            values_as_column(self._function, list(column), kind)
+            for column, kind in zip(turned, self._kinds, strict=True)
+        ]
         return np.repeat(np.array(parents, np.int64), np.array(counts, np.int64)), columns
 
 
@@ -130,4 +158,6 @@ def _size(value: Any) -> int:
 
 def _bad(function: PythonTable, what: str) -> Fault:
     columns = ", ".join(f"{field.name} {field.type}" for field in function.result)
-    return Fault("RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to give ({columns})")
+    return Fault(
+        "RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to give ({columns})"
+    )

@@ -1,4 +1,6 @@
-"""What computes table functions, a batch at a time: columns of arguments in, rows and the input row of each out."""
+"""What computes table functions, a batch at a time: columns of arguments in, rows and the input row of
+each out.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from penstock.planner.expressions.nodes import Call
 from penstock.planner.logical.unnest import TableCall
 
 TableKernel = Callable[[list[pa.Array], int], Iterator[Given]]
-"""From the columns of the arguments and their length; what is only counted, not there yet, comes in pieces."""
+"""From the columns of the arguments and their length; what is only counted, not there yet, comes in
+pieces.
+"""
 
 
 def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
@@ -32,7 +36,9 @@ def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
         return PythonTableRows(body).pieces
     maker = _MAKERS.get(call.function)
     if maker is None:
-        raise PenstockError("INT-9002", f"table function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9002", f"table function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000"
+        )
     return maker(call, context)
 
 
@@ -73,7 +79,9 @@ def _stacked(call: TableCall, context: EvaluationContext) -> TableKernel:
     def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
         values = columns[1:]
         short = -len(values) % width
-        values += [pa.nulls(rows, to_arrow(field.type)) for field in call.columns[width - short :]] if short else []
+        values += (
+            [pa.nulls(rows, to_arrow(field.type)) for field in call.columns[width - short :]] if short else []
+        )
         lists = [alternated(values[place::width]) for place in range(width)]
         yield lists[0].parents, [part.flat for part in lists]
 

@@ -1,6 +1,7 @@
 """Arming failpoints of a whole process by its environment, for tests that watch it from outside.
 
-``PENSTOCK_FAILPOINTS="C8=kill@3;S4=raise(p=0.1,seed=7);W7=delay(2 s)"``, honoured with ``PENSTOCK_TEST=1`` only.
+``PENSTOCK_FAILPOINTS="C8=kill@3;S4=raise(p=0.1,seed=7);W7=delay(2 s)"``, honoured with ``PENSTOCK_TEST=1``
+only.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ _ENTRY = re.compile(r"\s*(\w+)\s*=\s*(kill|raise|delay)\s*(?:\(([^)]*)\))?\s*(?:
 
 @dataclass
 class ArmedPoint:
-    """What happens at one point: at its ``at``-th hit only (0: at every one), with a probability, and at most ``times`` times in all.
+    """What happens at one point: at its ``at``-th hit only (0: at every one), with a probability, and at most
+    ``times`` times in all.
 
-    ``marks``: a directory in which each time leaves a file, so that ``times`` counts over all processes of a test.
+    ``marks``: a directory in which each time leaves a file, so that ``times`` counts over all processes of a
+    test.
     """
 
     does: str
@@ -62,7 +65,11 @@ class ArmedPoint:
             return self.times >= 0
         for number in range(self.times):
             try:
-                os.close(os.open(self.marks / f"{name}-{number}", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC))
+                os.close(
+                    os.open(
+                        self.marks / f"{name}-{number}", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+                    )
+                )
             except FileExistsError:
                 continue
             return True
@@ -70,7 +77,9 @@ class ArmedPoint:
 
 
 def arm_from_environment(environment: Mapping[str, str] | None = None) -> str | None:
-    """Arm what the environment asks for; return a sentence to warn with, or ``None`` when it asks for nothing. CLI-6150 for text that is wrong."""
+    """Arm what the environment asks for; return a sentence to warn with, or ``None`` when it asks for
+    nothing. CLI-6150 for text that is wrong.
+    """
     variables = os.environ if environment is None else environment
     text = variables.get(VARIABLE)
     if not text:
@@ -114,7 +123,9 @@ def _point(entry: str, does: str, words: str, at: int, marks: Path | None) -> Ar
                 raise ValueError(word)
         except ValueError as cause:
             raise PenstockError(
-                "CLI-6150", f"{word[:40]!r} means nothing in {entry[:80]!r}", hint="p, seed, times, or a delay such as 2 s"
+                "CLI-6150",
+                f"{word[:40]!r} means nothing in {entry[:80]!r}",
+                hint="p, seed, times, or a delay such as 2 s",
             ) from cause
     return point
 

@@ -1,4 +1,6 @@
-"""A job's first deployment, when it loads history: who has read all there was, and as what the job goes on from there."""
+"""A job's first deployment, when it loads history: who has read all there was, and as what the job goes on
+from there.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from penstock.engine.task.messages import TaskId
 
 
 class HistoryPhase:
-    """``live``: the plan to go on as once the history's checkpoint is durable, None in any other deployment."""
+    """``live``: the plan to go on as once the history's checkpoint is durable, None in any other
+    deployment.
+    """
 
     def __init__(self, live: RescaleRequested | None) -> None:
         self.live = live
@@ -25,7 +29,9 @@ class HistoryPhase:
 
     @property
     def loading(self) -> bool:
-        """Whether this deployment loads history: no checkpoint of it means anything before it has all of it."""
+        """Whether this deployment loads history: no checkpoint of it means anything before it has all of
+        it.
+        """
         return self.live is not None
 
     @property

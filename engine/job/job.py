@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class Job:
     """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed.
 
-    ``checkpoint_storage``: where its checkpoints lie, None when it keeps none. ``state_diff``: what became of the state of a query that has changed.
-    ``processes``: its worker processes, if it runs in any. ``told_at_start``: what whoever started it should know.
+    ``checkpoint_storage``: where its checkpoints lie, None when it keeps none. ``state_diff``: what became of
+    the state of a query that has changed. ``processes``: its worker processes, if it runs in any.
+    ``told_at_start``: what whoever started it should know.
     """
 
     def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
@@ -86,9 +87,11 @@ class Job:
             self._master.post(CancelRequested())
 
     def stop(self, *, drain: bool = False) -> None:
-        """End the job after one more checkpoint, whose output is committed; with a state directory it can go on later.
+        """End the job after one more checkpoint, whose output is committed; with a state directory it can go
+        on later.
 
-        ``drain``: its sources end first, time runs to its end and every window closes; such a job has finished for good.
+        ``drain``: its sources end first, time runs to its end and every window closes; such a job has
+        finished for good.
         """
         if self._master is not None:
             self._master.post(StopRequested(drain))
@@ -110,7 +113,12 @@ class Job:
         if self.processes is None:
             return numbers if pushed is None else replace(numbers, refusals=pushed)
         refusals = self.processes.refusals + (pushed or Refusals())
-        return replace(numbers, workers_lost=len(self.processes.lost), stale_messages=self.processes.stale_messages, refusals=refusals)
+        return replace(
+            numbers,
+            workers_lost=len(self.processes.lost),
+            stale_messages=self.processes.stale_messages,
+            refusals=refusals,
+        )
 
     @property
     def checkpoints(self) -> tuple[CheckpointInfo, ...]:

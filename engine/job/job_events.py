@@ -1,4 +1,5 @@
-"""What has happened to a job: a bounded list of events, each with its time, its kind and a sentence for people.
+"""What has happened to a job: a bounded list of events, each with its time, its kind and a sentence for
+people.
 
 A wish to go on at another parallelism: the plan laid for it.
 """
@@ -64,7 +65,9 @@ class JobEvents:
             self._tell("RUNNING", f"recovered in {took_s:.1f} s, restart {budget.told}")
 
     def told(self, report: OperatorTold) -> None:
-        """An operator has news; a failure that the job goes on with is told once, whichever of its subtasks it meets, until it is over."""
+        """An operator has news; a failure that the job goes on with is told once, whichever of its
+        subtasks it meets, until it is over.
+        """
         warned = self._warned.setdefault(report.operator_id, set())
         match report.news:
             case Warned(code, sentence) if (code, sentence) not in warned:
@@ -77,21 +80,34 @@ class JobEvents:
     def _checkpoint_failed(self, cause: str) -> None:
         """A checkpoint was given up, the job goes on."""
         newest = self._newest
-        last = "there is no good one yet" if newest is None else f"last good: {newest[0]} ({newest[1]:.1f} s ago)"
+        last = (
+            "there is no good one yet"
+            if newest is None
+            else f"last good: {newest[0]} ({newest[1]:.1f} s ago)"
+        )
         self._tell("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
 
     def failed(self, error: PenstockError, budget: RestartBudget) -> None:
-        """The job is given up; with restarts behind it the error's detail says how many, whether of one cause, and where to go on from."""
+        """The job is given up; with restarts behind it the error's detail says how many, whether of one
+        cause, and where to go on from.
+        """
         if budget.restarts:
             error.detail = "\n".join(filter(None, [error.detail, f"{budget.given_up}; {self._resume()}"]))
-        self._tell("FAILED", f"{_cause(error)}" + (f"; {budget.given_up}; {self._resume()}" if budget.restarts else ""))
+        self._tell(
+            "FAILED",
+            f"{_cause(error)}" + (f"; {budget.given_up}; {self._resume()}" if budget.restarts else ""),
+        )
 
     def _tell(self, kind: str, text: str) -> None:
         self._events.append(JobEvent(self._clock.wall_ms(), kind, text))
 
     def _from(self) -> str:
         newest = self._newest
-        return "from the beginning" if newest is None else f"from checkpoint {newest[0]} taken {newest[1]:.1f} s ago"
+        return (
+            "from the beginning"
+            if newest is None
+            else f"from checkpoint {newest[0]} taken {newest[1]:.1f} s ago"
+        )
 
     def _resume(self) -> str:
         newest = self._newest
@@ -117,7 +133,9 @@ def _cause(error: PenstockError) -> str:
 
 @dataclass(frozen=True)
 class RescaleRequested:
-    """Take a checkpoint behind which nothing happens any more, then go on from it as ``graph``, which keeps the same state."""
+    """Take a checkpoint behind which nothing happens any more, then go on from it as ``graph``, which
+    keeps the same state.
+    """
 
     graph: JobGraph
     plan: PlanIdentity

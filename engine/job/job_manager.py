@@ -1,4 +1,6 @@
-"""The job manager: takes job graphs, and runs every job's master on one thread that sleeps until something is posted or due."""
+"""The job manager: takes job graphs, and runs every job's master on one thread that sleeps until something
+is posted or due.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def draw_owner() -> str:
 
 
 class JobManager:
-    """Runs jobs in this process. ``build`` makes operators from specs; ``draw`` gives each new job the identity its sinks stage under."""
+    """Runs jobs in this process. ``build`` makes operators from specs; ``draw`` gives each new job the
+    identity its sinks stage under.
+    """
 
     def __init__(
         self,
@@ -73,13 +77,17 @@ class JobManager:
         self._thread: threading.Thread | None = None
         self._runtimes: dict[object, ProcessRuntime] = {}
 
-    def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None) -> Job:
-        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded there as finished is not run again.
+    def submit(
+        self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None
+    ) -> Job:
+        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded
+        there as finished is not run again.
 
-        ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and without ``state_dir`` a new one each time.
-        Without one it starts from ``options.savepoint``, if that is given. ``history`` gives the plan of a first deployment of a job that has
-        neither: it gives all there is by now, and ``graph`` goes on from there.
-        Raises STA-3xxx when that state is in use, damaged, or another query's.
+        ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and
+        without ``state_dir`` a new one each time. Without one it starts from ``options.savepoint``, if that
+        is given. ``history`` gives the plan of a first deployment of a job that has neither: it gives all
+        there is by now, and ``graph`` goes on from there. Raises STA-3xxx when that state is in use, damaged,
+        or another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
@@ -106,7 +114,9 @@ class JobManager:
             except OSError as cause:
                 store.close()
                 message = f"the state of job {job_id} cannot be opened: {cause.strerror or cause}"
-                raise PenstockError("STA-3052", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030") from cause
+                raise PenstockError(
+                    "STA-3052", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030"
+                ) from cause
             except BaseException:
                 store.close()
                 raise
@@ -120,14 +130,29 @@ class JobManager:
             raise
 
     def rescale(self, job: Job, graph: JobGraph) -> None:
-        """Have a job go on as ``graph``, its own plan at another parallelism. STA-3038 when it keeps no checkpoints, STA-3039 for another plan."""
+        """Have a job go on as ``graph``, its own plan at another parallelism. STA-3038 when it keeps no
+        checkpoints, STA-3039 for another plan.
+        """
         if job.checkpoint_storage is None:
-            hint = "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to rescale them"
-            raise PenstockError("STA-3038", f"job {job.job_id} keeps no checkpoints to go on from", hint=hint, sqlstate="55000")
+            hint = (
+                "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to "
+                "rescale them"
+            )
+            raise PenstockError(
+                "STA-3038",
+                f"job {job.job_id} keeps no checkpoints to go on from",
+                hint=hint,
+                sqlstate="55000",
+            )
         plan = plan_identity(graph)
         if plan.fingerprint != self._fingerprints[job.job_id]:
             hint = "STOP JOB 'id' and start it again at the parallelism wanted"
-            raise PenstockError("STA-3039", f"job {job.job_id} keeps other state at that parallelism", hint=hint, sqlstate="55000")
+            raise PenstockError(
+                "STA-3039",
+                f"job {job.job_id} keeps other state at that parallelism",
+                hint=hint,
+                sqlstate="55000",
+            )
         job.rescale(RescaleRequested(graph, plan))
 
     def jobs(self) -> list[Job]:
@@ -139,7 +164,9 @@ class JobManager:
         return [worker for runtime in self._runtimes.values() for worker in runtime.pool.workers()]
 
     def close(self) -> None:
-        """Cancel every job, wait until they have ended, and end the threads. A job that something outside holds is left behind after a while."""
+        """Cancel every job, wait until they have ended, and end the threads. A job that something outside
+        holds is left behind after a while.
+        """
         self._closed = True
         for job in self.jobs():
             job.cancel()
@@ -172,8 +199,12 @@ class JobManager:
 
         workers, on_end = self._workers(job, graph, options, post)
         keeps, whose = store is not None, {"job_id": job.job_id, "owner": owner}
-        deployer = Deployer(first or graph, options, self._services, self._clock, self._build, keep_snapshots=keeps, **whose)
-        master = JobMaster(job.job_id, deployer, plan, workers, store, opened, live=live, wake=self._wake, on_end=on_end)
+        deployer = Deployer(
+            first or graph, options, self._services, self._clock, self._build, keep_snapshots=keeps, **whose
+        )
+        master = JobMaster(
+            job.job_id, deployer, plan, workers, store, opened, live=live, wake=self._wake, on_end=on_end
+        )
         posts.append(master)
         if store is not None:
             self._stores[master] = store
@@ -206,16 +237,20 @@ class JobManager:
         return workers, on_end
 
     def _process_runtime(self, options: JobOptions) -> ProcessRuntime:
-        """Return what gives jobs workers of a kind: those on Spark are shared by jobs that want them held the same way."""
+        """Return what gives jobs workers of a kind: those on Spark are shared by jobs that want them held
+        the same way.
+        """
         kind = options.cluster if options.deployment == "spark" else options.deployment
         if kind not in self._runtimes:
-            from penstock.engine.deploy.coordinator.process_runtime import ProcessRuntime  # sockets and processes: not before a job wants workers
+            # sockets and processes: not before a job wants workers
+            from penstock.engine.deploy.coordinator.process_runtime import ProcessRuntime
 
             self._runtimes[kind] = ProcessRuntime(self._clock, self._services, self._io, options)
         return self._runtimes[kind]
 
     def _store(self, options: JobOptions, job_id: str, *, keeps: bool) -> CheckpointStore | None:
-        """Return where the job's checkpoints go: its directory, memory when it takes checkpoints (``keeps``: one at least) but has none, or nowhere.
+        """Return where the job's checkpoints go: its directory, memory when it takes checkpoints (``keeps``:
+        one at least) but has none, or nowhere.
 
         Workers cannot reach this process's memory: for them it is a directory that goes with the job.
         """
@@ -225,18 +260,29 @@ class JobManager:
         elif options.checkpoint_interval_ms <= 0 and options.savepoint is None and not keeps:
             return None
         else:
-            storage = MemoryStorage() if options.deployment == "embedded" else LocalStorage(self._process_runtime(options).state_dir(job_id))
-        return CheckpointStore(storage, job_id, options.retained_checkpoints, fallback=options.restore_fallback)
+            storage = (
+                MemoryStorage()
+                if options.deployment == "embedded"
+                else LocalStorage(self._process_runtime(options).state_dir(job_id))
+            )
+        return CheckpointStore(
+            storage, job_id, options.retained_checkpoints, fallback=options.restore_fallback
+        )
 
     def _job_id(self, wanted: str | None, options: JobOptions) -> str:
-        """Return the id to use. With a state directory it must be the same in every run; without, nobody else may ever have had it."""
+        """Return the id to use. With a state directory it must be the same in every run; without, nobody
+        else may ever have had it.
+        """
         job_id = check_name(wanted) if wanted else directory_name(options.name)
         if not wanted and options.state_dir is None:
             self._numbers += 1
             job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{self._numbers}"
         if job_id in self._jobs and not self._jobs[job_id].state.terminal:
             raise PenstockError(
-                "RUN-2902", f"job {job_id} is running already", hint="cancel it first, or give this one another name", sqlstate="55006"
+                "RUN-2902",
+                f"job {job_id} is running already",
+                hint="cancel it first, or give this one another name",
+                sqlstate="55006",
             )
         self._jobs.pop(job_id, None)
         return job_id
@@ -274,7 +320,9 @@ class JobManager:
         return self._renew(due_ms)
 
     def _renew(self, due_ms: float | None) -> float | None:
-        """Say, now and then, that the owner of the jobs' directories is alive; a job that another process has taken over ends. Returns when next."""
+        """Say, now and then, that the owner of the jobs' directories is alive; a job that another process
+        has taken over ends. Returns when next.
+        """
         if not self._stores:
             return due_ms
         now_ms = self._clock.monotonic_ms()

@@ -1,4 +1,6 @@
-"""The master of one job: deploys it, runs its checkpoints, restarts it after failures, and ends it. Sans-IO: ``step`` acts on what was posted."""
+"""The master of one job: deploys it, runs its checkpoints, restarts it after failures, and ends it.
+Sans-IO: ``step`` acts on what was posted.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopReque
 class JobMaster:
     """Owns a job from deployment to its end. ``post`` may be called from any thread; ``step`` from one only.
 
-    ``store`` is None when nothing is kept: then a failure after anything was committed is final. ``live``: what follows ``deployer``'s history.
+    ``store`` is None when nothing is kept: then a failure after anything was committed is final. ``live``:
+    what follows ``deployer``'s history.
     """
 
     def __init__(
@@ -82,7 +85,9 @@ class JobMaster:
         self.error: PenstockError | None = None
         self.last_failure: PenstockError | None = None
         self.tasks: Sequence[TaskHandle] = ()
-        self.coordinator = CheckpointCoordinator(deployer.options, deployer.clock, None, opened.next_checkpoint_id)
+        self.coordinator = CheckpointCoordinator(
+            deployer.options, deployer.clock, None, opened.next_checkpoint_id
+        )
         self._deployer, self._plan, self._workers = deployer, plan, workers
         self._store, self._opened = store, opened
         self._wake, self._on_end = wake, on_end
@@ -108,7 +113,9 @@ class JobMaster:
         self._wake()
 
     def start(self) -> None:
-        """Deploy the job, from its newest checkpoint if it has one; a job that has finished before only says so."""
+        """Deploy the job, from its newest checkpoint if it has one; a job that has finished before only
+        says so.
+        """
         if self._opened.finished:
             self._ending = JobState.FINISHED
             self._proceed()
@@ -116,7 +123,9 @@ class JobMaster:
         self._deploy(self._opened.latest)
 
     def step(self) -> float | None:
-        """Act on everything posted and on every timer that is due; return when to come again (monotonic ms), ``None``: when something is posted."""
+        """Act on everything posted and on every timer that is due; return when to come again (monotonic
+        ms), ``None``: when something is posted.
+        """
         while self._mailbox and not self.state.terminal:
             self._handle(self._mailbox.popleft())
         if self.state.terminal:
@@ -138,7 +147,9 @@ class JobMaster:
 
     @property
     def counts_all(self) -> bool:
-        """Whether its tasks have counted all rows of the job: they were deployed once, over no state of before."""
+        """Whether its tasks have counted all rows of the job: they were deployed once, over no state of
+        before.
+        """
         return self._opened.finished or (self._opened.latest is None and self._attempt == 1)
 
     @property
@@ -162,7 +173,13 @@ class JobMaster:
             self.coordinator.tick()
         if self.coordinator.too_many_failures:
             cause = self.coordinator.last_failure
-            error = PenstockError("STA-3011", "too many checkpoints failed in a row", detail=cause, kind=Kind.EXTERNAL, sqlstate="58030")
+            error = PenstockError(
+                "STA-3011",
+                "too many checkpoints failed in a row",
+                detail=cause,
+                kind=Kind.EXTERNAL,
+                sqlstate="58030",
+            )
             self._fail(error)
 
     def _due_ms(self) -> float:
@@ -173,7 +190,9 @@ class JobMaster:
 
     @property
     def _takes_checkpoints(self) -> bool:
-        """Whether the clock has a say in checkpoints: not before history is loaded, not behind the last one."""
+        """Whether the clock has a say in checkpoints: not before history is loaded, not behind the last
+        one.
+        """
         return self.coordinator.pending is not None or (self._last is None and not self._history.loading)
 
     @property
@@ -185,7 +204,15 @@ class JobMaster:
 
     def _handle(self, message: Posted) -> None:
         match message:
-            case TasksStarted() | SnapshotTaken() | TaskEnded() | CompletionTaken() | HistoryRead() | OperatorTold() | TaskFailed():
+            case (
+                TasksStarted()
+                | SnapshotTaken()
+                | TaskEnded()
+                | CompletionTaken()
+                | HistoryRead()
+                | OperatorTold()
+                | TaskFailed()
+            ):
                 if message.attempt == self._attempt and self._running:
                     self._on_task(message)
             case WrittenElsewhere(outcome=outcome):
@@ -237,7 +264,9 @@ class JobMaster:
             case Published():
                 self._retire()
                 if current:
-                    self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes)
+                    self.coordinator.on_published(
+                        outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes
+                    )
             case CheckpointFailed(error=error) if current:
                 self.coordinator.give_up(outcome.checkpoint_id, str(error))
                 if not isinstance(error, OSError):
@@ -265,11 +294,16 @@ class JobMaster:
         io = None if store is None else StoreIo(store, self._plan, self._attempt, self._clock, self._run_io)
         try:
             last_id, epoch = self.coordinator.last_checkpoint_id, 0 if store is None else store.epoch
-            self.tasks = self._workers.deploy(Deployment(self._deployer, self._attempt, restore, last_id, epoch))
+            self.tasks = self._workers.deploy(
+                Deployment(self._deployer, self._attempt, restore, last_id, epoch)
+            )
         except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
             self._fail(cause)
             return
-        by_id, sources = {task.task_id: task for task in self.tasks}, [task.task_id for task in self.tasks if task.is_source]
+        by_id, sources = (
+            {task.task_id: task for task in self.tasks},
+            [task.task_id for task in self.tasks if task.is_source],
+        )
         self._history.begins(sources)
         self._filters = RuntimeFilters(self._deployer.graph, self.tasks)
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
@@ -279,9 +313,13 @@ class JobMaster:
             self._stop()
 
     def _stop(self) -> None:
-        """Head for a stop; end the sources when that is wanted: the job then ends as one whose input has ended. History is loaded first."""
+        """Head for a stop; end the sources when that is wanted: the job then ends as one whose input has
+        ended. History is loaded first.
+        """
         self._to(JobState.STOPPING)
-        for source in [task for task in self.tasks if task.is_source and self._drain_wanted and not self._history.loading]:
+        for source in [
+            task for task in self.tasks if task.is_source and self._drain_wanted and not self._history.loading
+        ]:
             source.post(EndSource())
 
     def _release(self) -> None:
@@ -291,7 +329,9 @@ class JobMaster:
             self._workers.release()
 
     def _proceed(self) -> None:
-        """Once the tasks are closed and no I/O is under way: start again when it is time, and end when nothing is left to try."""
+        """Once the tasks are closed and no I/O is under way: start again when it is time, and end when
+        nothing is left to try.
+        """
         if self._at_rest and self._ending is None and self._clock.monotonic_ms() >= self._restart_at_ms:
             self._start_again()
         if self._at_rest and self._ending is not None:  # decided before, or just now by a restart that failed
@@ -335,7 +375,9 @@ class JobMaster:
     # Failures.
 
     def _fail(self, cause: Exception) -> None:
-        """Restart after a failure if its nature, the strategy and what has left the job allow it; end the job otherwise."""
+        """Restart after a failure if its nature, the strategy and what has left the job allow it; end the
+        job otherwise.
+        """
         if self._ending is not None:
             return
         error = self.last_failure = cause if isinstance(cause, PenstockError) else failure_in("job", cause)
@@ -361,7 +403,9 @@ class JobMaster:
     # The last checkpoint.
 
     def _advance_end(self) -> None:
-        """Take the checkpoint a stop or the end of all tasks asks for, wait until sinks have committed it, then finish."""
+        """Take the checkpoint a stop or the end of all tasks asks for, wait until sinks have committed it,
+        then finish.
+        """
         pending = self.coordinator.pending
         if self._last is None:
             if self._history.loading:
@@ -381,11 +425,15 @@ class JobMaster:
             self._finish(self._last)
 
     def _take_last(self, kind: CheckpointKind) -> None:
-        self._last = LastCheckpoint(kind, self.coordinator.last_checkpoint_id + 1, {task.task_id for task in self.tasks})
+        self._last = LastCheckpoint(
+            kind, self.coordinator.last_checkpoint_id + 1, {task.task_id for task in self.tasks}
+        )
         self.coordinator.trigger(kind)
 
     def _finish(self, last: LastCheckpoint) -> None:
-        """End the job, or deploy it anew; the end of all input is written down, a stop is not, so that the job can go on later."""
+        """End the job, or deploy it anew; the end of all input is written down, a stop is not, so that the
+        job can go on later.
+        """
         if last.kind in (CheckpointKind.RESCALE, CheckpointKind.HISTORY):
             self._rescales += 1
             self._release()
@@ -397,7 +445,9 @@ class JobMaster:
             self._end(JobState.FINISHED)
             return
         last.recording, store, attempt = True, self._store, self._attempt
-        self._run_io(lambda: finish_recorded(store, last.checkpoint_id), lambda error: StorageFailed(attempt, error))
+        self._run_io(
+            lambda: finish_recorded(store, last.checkpoint_id), lambda error: StorageFailed(attempt, error)
+        )
 
     # I/O.
 

@@ -40,10 +40,12 @@ class OperatorReport:
 
 @dataclass(frozen=True)
 class JobMetrics:
-    """A job's numbers. Rows and time count since the last (re)start, checkpoints and restarts since submission.
+    """A job's numbers. Rows and time count since the last (re)start, checkpoints and restarts since
+    submission.
 
-    ``uptime_ms``: since the last (re)start. ``read_at_ms``: when the numbers were read, wall milliseconds. ``workers_lost``, ``stale_messages``: of
-    worker processes, and what came from deployments that were over; ``refusals``: of strangers that connected; None where there are none.
+    ``uptime_ms``: since the last (re)start. ``read_at_ms``: when the numbers were read, wall milliseconds.
+    ``workers_lost``, ``stale_messages``: of worker processes, and what came from deployments that were over;
+    ``refusals``: of strangers that connected; None where there are none.
     """
 
     tasks: tuple[TaskFigures, ...] = ()
@@ -71,7 +73,9 @@ class JobMetrics:
 
     @property
     def busy_s(self) -> float:
-        """Seconds the busiest slot has worked; waiting for others, bounded tables among them, does not count."""
+        """Seconds the busiest slot has worked; waiting for others, bounded tables among them, does not
+        count.
+        """
         by_slot: dict[int, float] = {}
         for task in self.tasks:
             by_slot[task.subtask] = by_slot.get(task.subtask, 0.0) + task.time.busy / 1e3
@@ -104,11 +108,21 @@ class JobMetrics:
 
 
 def job_metrics(
-    tasks: Sequence[TaskHandle], coordinator: CheckpointCoordinator, restarts: int, uptime_ms: float, read_at_ms: int, events: tuple[JobEvent, ...]
+    tasks: Sequence[TaskHandle],
+    coordinator: CheckpointCoordinator,
+    restarts: int,
+    uptime_ms: float,
+    read_at_ms: int,
+    events: tuple[JobEvent, ...],
 ) -> JobMetrics:
     """Gather the numbers of a job's tasks and of its checkpoints."""
     figures = tuple(coordinator.with_part(task.task_id, task.figures()) for task in tasks)
-    checkpoints = coordinator.completed, coordinator.failed, tuple(coordinator.history), coordinator.last_failure
+    checkpoints = (
+        coordinator.completed,
+        coordinator.failed,
+        tuple(coordinator.history),
+        coordinator.last_failure,
+    )
     return JobMetrics(figures, restarts, *checkpoints, uptime_ms, read_at_ms, events)
 
 
@@ -117,7 +131,10 @@ def operator_reports(tasks: Sequence[TaskFigures]) -> tuple[OperatorReport, ...]
     reports: dict[str, OperatorReport] = {}
     for task in tasks:
         for index, figures in enumerate(task.operators):
-            report = reports.setdefault(figures.operator_id, OperatorReport(figures.operator_id, figures.name, task.is_source and index == 0))
+            report = reports.setdefault(
+                figures.operator_id,
+                OperatorReport(figures.operator_id, figures.name, task.is_source and index == 0),
+            )
             _add(report, figures)
     return tuple(reports.values())
 
@@ -132,16 +149,33 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
     report.state_bytes += figures.state_bytes
     report.spilled_bytes += figures.spilled_bytes
     if figures.watermark_us is not None:
-        report.watermark_us = figures.watermark_us if report.watermark_us is None else min(report.watermark_us, figures.watermark_us)
+        report.watermark_us = (
+            figures.watermark_us
+            if report.watermark_us is None
+            else min(report.watermark_us, figures.watermark_us)
+        )
     report.splits |= figures.splits
     if figures.next_close_us is not None:
-        report.next_close_us = min(figures.next_close_us, figures.next_close_us if report.next_close_us is None else report.next_close_us)
+        report.next_close_us = min(
+            figures.next_close_us,
+            figures.next_close_us if report.next_close_us is None else report.next_close_us,
+        )
     for name, count in figures.counters.items():
         report.counters[name] = report.counters.get(name, 0) + count
 
 
 def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:
     """Return whether rows have gone to a client, who cannot be asked to forget them."""
-    sinks = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec) and spec.table is None]
+    sinks = [
+        spec
+        for chain in graph.chains
+        for spec in chain.operators
+        if isinstance(spec, SinkSpec) and spec.table is None
+    ]
     collects = {spec.operator_id for spec in sinks}
-    return any(operator.rows_in > 0 for task in tasks for operator in task.figures().operators if operator.operator_id in collects)
+    return any(
+        operator.rows_in > 0
+        for task in tasks
+        for operator in task.figures().operators
+        if operator.operator_id in collects
+    )

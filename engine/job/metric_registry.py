@@ -1,4 +1,6 @@
-"""The registry of metrics: the one declared table of what is counted, and a job's numbers read by it. Every reader goes through here."""
+"""The registry of metrics: the one declared table of what is counted, and a job's numbers read by it.
+Every reader goes through here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 
 
 class MetricKind(StrEnum):
-    """Whether a number only grows until its task is started anew, goes up and down, or is a percentile of a histogram."""
+    """Whether a number only grows until its task is started anew, goes up and down, or is a percentile of
+    a histogram.
+    """
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -29,7 +33,9 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class MetricDeclaration:
-    """A metric by its name: ``unit`` is rows, batches, elements, bytes, ms, us, ms/s, permille, or nothing for plain counts."""
+    """A metric by its name: ``unit`` is rows, batches, elements, bytes, ms, us, ms/s, permille, or nothing
+    for plain counts.
+    """
 
     name: str
     scope: Scope
@@ -40,9 +46,11 @@ class MetricDeclaration:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a running job. ``operator`` and ``subtask`` are empty for those of the job; ``source`` and ``quantile`` tell latencies apart.
+    """One number of a running job. ``operator`` and ``subtask`` are empty for those of the job; ``source``
+    and ``quantile`` tell latencies apart.
 
-    ``operator_id`` tells operators of one name apart; of a task it is its chain, all of whose operators ``operator`` names.
+    ``operator_id`` tells operators of one name apart; of a task it is its chain, all of whose operators
+    ``operator`` names.
     """
 
     name: str
@@ -69,46 +77,134 @@ METRICS: dict[str, MetricDeclaration] = _declare(
     ("numRestarts", Scope.JOB, _COUNTER, "", "restarts after failures"),
     ("numberOfCompletedCheckpoints", Scope.JOB, _COUNTER, "", "checkpoints that became durable"),
     ("numberOfFailedCheckpoints", Scope.JOB, _COUNTER, "", "checkpoints that were given up"),
-    ("lastCheckpointDuration", Scope.JOB, _GAUGE, "ms", "from the start of the last completed checkpoint until it was durable"),
+    (
+        "lastCheckpointDuration",
+        Scope.JOB,
+        _GAUGE,
+        "ms",
+        "from the start of the last completed checkpoint until it was durable",
+    ),
     ("lastCheckpointSize", Scope.JOB, _GAUGE, "bytes", "what the last completed checkpoint wrote"),
     ("numLostWorkers", Scope.JOB, _COUNTER, "", "worker processes that died or fell silent"),
     ("numStaleMessages", Scope.JOB, _COUNTER, "", "messages refused because their deployment was over"),
-    ("numConnectionsRefused", Scope.JOB, _COUNTER, "", "connections whose peer did not say in time, or rightly, who it is"),
-    ("numAcceptFailures", Scope.JOB, _COUNTER, "", "connections the system could not accept, for lack of descriptors or others"),
+    (
+        "numConnectionsRefused",
+        Scope.JOB,
+        _COUNTER,
+        "",
+        "connections whose peer did not say in time, or rightly, who it is",
+    ),
+    (
+        "numAcceptFailures",
+        Scope.JOB,
+        _COUNTER,
+        "",
+        "connections the system could not accept, for lack of descriptors or others",
+    ),
     ("busyTimeMs", Scope.TASK, _COUNTER, "ms", "time spent working"),
     ("idleTimeMs", Scope.TASK, _COUNTER, "ms", "time spent waiting for input"),
-    ("backPressuredTimeMs", Scope.TASK, _COUNTER, "ms", "time spent waiting for room in output channels, or for a sink"),
-    ("busyTimeMsPerSecond", Scope.TASK, _GAUGE, "ms/s", "of each of the last one or two seconds, time spent working"),
-    ("idleTimeMsPerSecond", Scope.TASK, _GAUGE, "ms/s", "of each of the last one or two seconds, time spent waiting for input"),
-    ("backPressuredTimeMsPerSecond", Scope.TASK, _GAUGE, "ms/s", "of each of the last one or two seconds, time spent waiting for room"),
-    ("numBatchesIn", Scope.TASK, _COUNTER, "batches", "batches taken from input channels, or given by the source"),
+    (
+        "backPressuredTimeMs",
+        Scope.TASK,
+        _COUNTER,
+        "ms",
+        "time spent waiting for room in output channels, or for a sink",
+    ),
+    (
+        "busyTimeMsPerSecond",
+        Scope.TASK,
+        _GAUGE,
+        "ms/s",
+        "of each of the last one or two seconds, time spent working",
+    ),
+    (
+        "idleTimeMsPerSecond",
+        Scope.TASK,
+        _GAUGE,
+        "ms/s",
+        "of each of the last one or two seconds, time spent waiting for input",
+    ),
+    (
+        "backPressuredTimeMsPerSecond",
+        Scope.TASK,
+        _GAUGE,
+        "ms/s",
+        "of each of the last one or two seconds, time spent waiting for room",
+    ),
+    (
+        "numBatchesIn",
+        Scope.TASK,
+        _COUNTER,
+        "batches",
+        "batches taken from input channels, or given by the source",
+    ),
     ("numBytesIn", Scope.TASK, _COUNTER, "bytes", "about how many bytes of rows came out of input channels"),
     ("numBytesOut", Scope.TASK, _COUNTER, "bytes", "about how many bytes of rows went to output channels"),
     ("inputQueueLength", Scope.TASK, _GAUGE, "elements", "elements in the input channels"),
     ("inputQueueSize", Scope.TASK, _GAUGE, "bytes", "about how many bytes of rows are in the input channels"),
     ("inPoolUsage", Scope.TASK, _GAUGE, "permille", "how full the input channels are"),
-    ("checkpointAlignmentTime", Scope.TASK, _GAUGE, "ms", "from the first to the last barrier of the last checkpoint"),
+    (
+        "checkpointAlignmentTime",
+        Scope.TASK,
+        _GAUGE,
+        "ms",
+        "from the first to the last barrier of the last checkpoint",
+    ),
     ("checkpointSyncDuration", Scope.TASK, _GAUGE, "ms", "how long the last snapshot kept rows waiting"),
     ("checkpointSyncDurationMax", Scope.TASK, _GAUGE, "ms", "the longest any snapshot kept rows waiting"),
-    ("checkpointEndToEndDuration", Scope.TASK, _GAUGE, "ms", "from the start of the last checkpoint until the task's part of it was written"),
-    ("checkpointSize", Scope.TASK, _GAUGE, "bytes", "what the files of the task's part of the last checkpoint hold, shared ones included"),
+    (
+        "checkpointEndToEndDuration",
+        Scope.TASK,
+        _GAUGE,
+        "ms",
+        "from the start of the last checkpoint until the task's part of it was written",
+    ),
+    (
+        "checkpointSize",
+        Scope.TASK,
+        _GAUGE,
+        "bytes",
+        "what the files of the task's part of the last checkpoint hold, shared ones included",
+    ),
     ("numRecordsIn", Scope.OPERATOR, _COUNTER, "rows", "rows taken"),
     ("numRecordsOut", Scope.OPERATOR, _COUNTER, "rows", "rows given"),
-    ("numLateRecordsDropped", Scope.OPERATOR, _COUNTER, "rows", "rows that came after their window had closed"),
+    (
+        "numLateRecordsDropped",
+        Scope.OPERATOR,
+        _COUNTER,
+        "rows",
+        "rows that came after their window had closed",
+    ),
     ("numWindowsClosed", Scope.OPERATOR, _COUNTER, "", "windows whose result was given"),
     ("numStateEntries", Scope.OPERATOR, _GAUGE, "", "entries of state held"),
     ("stateBytes", Scope.OPERATOR, _GAUGE, "bytes", "state in memory, measured about once a second"),
     ("spilledBytes", Scope.OPERATOR, _GAUGE, "bytes", "state on disk because memory is over its budget"),
-    ("currentInputWatermark", Scope.OPERATOR, _GAUGE, "ms", "the lowest watermark of the inputs, milliseconds since 1970; absent before the first"),
+    (
+        "currentInputWatermark",
+        Scope.OPERATOR,
+        _GAUGE,
+        "ms",
+        "the lowest watermark of the inputs, milliseconds since 1970; absent before the first",
+    ),
     ("watermarkLag", Scope.OPERATOR, _GAUGE, "ms", "how far that watermark is behind the clock of the wall"),
-    ("latency", Scope.OPERATOR, MetricKind.SUMMARY, "us", "how long latency markers took from a source to this sink"),
+    (
+        "latency",
+        Scope.OPERATOR,
+        MetricKind.SUMMARY,
+        "us",
+        "how long latency markers took from a source to this sink",
+    ),
 )
 _PLAIN_COUNTER = "counted by the operator itself"
 
 
 def declaration(name: str) -> MetricDeclaration:
-    """Return the declaration of a metric; a counter an operator counts by a name of its own has one made for it."""
-    return METRICS.get(name) or MetricDeclaration(name, Scope.OPERATOR, MetricKind.COUNTER, "", _PLAIN_COUNTER)
+    """Return the declaration of a metric; a counter an operator counts by a name of its own has one made
+    for it.
+    """
+    return METRICS.get(name) or MetricDeclaration(
+        name, Scope.OPERATOR, MetricKind.COUNTER, "", _PLAIN_COUNTER
+    )
 
 
 def metrics_of(job_id: str, numbers: JobMetrics) -> Iterator[Metric]:
@@ -124,9 +220,13 @@ def metrics_of(job_id: str, numbers: JobMetrics) -> Iterator[Metric]:
             yield from _latencies(job_id, operator, task.subtask)
 
 
-def _metric(name: str, job: str, operator: str, operator_id: str, subtask: int | None, value: float) -> Metric:
+def _metric(
+    name: str, job: str, operator: str, operator_id: str, subtask: int | None, value: float
+) -> Metric:
     declared = declaration(name)
-    return Metric(name, job, operator, operator_id, subtask, round(value), declared.unit, declared.kind, declared.scope)
+    return Metric(
+        name, job, operator, operator_id, subtask, round(value), declared.unit, declared.kind, declared.scope
+    )
 
 
 def _of_job(numbers: JobMetrics) -> Iterator[tuple[str, float]]:
@@ -182,9 +282,24 @@ def _of_operator(operator: OperatorFigures, read_at_ms: int) -> Iterator[tuple[s
 
 def _latencies(job_id: str, operator: OperatorFigures, subtask: int) -> Iterator[Metric]:
     for source, figures in sorted(operator.latency.items()):
-        quantiles = (("0.5", figures.p50_us), ("0.95", figures.p95_us), ("0.99", figures.p99_us), ("1", figures.max_us))
+        quantiles = (
+            ("0.5", figures.p50_us),
+            ("0.95", figures.p95_us),
+            ("0.99", figures.p99_us),
+            ("1", figures.max_us),
+        )
         for quantile, value in (*quantiles, ("count", figures.count), ("sum", figures.sum_us)):
             unit = "" if quantile == "count" else "us"
             yield Metric(
-                "latency", job_id, operator.name, operator.operator_id, subtask, value, unit, MetricKind.SUMMARY, Scope.OPERATOR, source, quantile
+                "latency",
+                job_id,
+                operator.name,
+                operator.operator_id,
+                subtask,
+                value,
+                unit,
+                MetricKind.SUMMARY,
+                Scope.OPERATOR,
+                source,
+                quantile,
             )

@@ -1,8 +1,11 @@
-"""A job whose query has changed: which operators keep their state, which begin anew, what is dropped, and when that would answer wrongly.
+"""A job whose query has changed: which operators keep their state, which begin anew, what is dropped, and
+when that would answer wrongly.
 
-Operators are the same when they mean the same: the same rows of the same tables, whatever stands above them. Sources and their watermarks also when
-only other columns or rows are read, for they go on from where they are. Sinks of one table are the same. Operators whose types are wider than they
-were, or whose rows have columns that were added to the end of a table, take the state there is when it is migrated (``penstock.engine.checkpoint.state_migration``).
+Operators are the same when they mean the same: the same rows of the same tables, whatever stands above them.
+Sources and their watermarks also when only other columns or rows are read, for they go on from where they
+are. Sinks of one table are the same. Operators whose types are wider than they were, or whose rows have
+columns that were added to the end of a table, take the state there is when it is migrated
+(``penstock.engine.checkpoint.state_migration``).
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ class StateChange:
 
 @dataclass(frozen=True)
 class StateDiff:
-    """What a changed query makes of a checkpoint. ``matches``: new operator ids by old ones; ``refusals``: why it would answer wrongly.
+    """What a changed query makes of a checkpoint. ``matches``: new operator ids by old ones; ``refusals``:
+    why it would answer wrongly.
 
     ``migrations``: by new operator ids, how state goes on in other types.
     """
@@ -60,13 +64,14 @@ class StateDiff:
 def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple[Manifest, StateDiff | None]:
     """Return a checkpoint as this plan's, and what has changed (None: nothing).
 
-    Raises STA-3008 for another number of key groups, STA-3007 for another query unless that is ``allowed``, STA-3043 when the answer would be wrong,
-    STA-3045 for rows in flight to what is not as it was.
+    Raises STA-3008 for another number of key groups, STA-3007 for another query unless that is ``allowed``,
+    STA-3043 when the answer would be wrong, STA-3045 for rows in flight to what is not as it was.
     """
     if manifest.max_parallelism != plan.max_parallelism:
         raise PenstockError(
             "STA-3008",
-            f"the job's state has {manifest.max_parallelism} key groups, this plan has {plan.max_parallelism}",
+            f"the job's state has {manifest.max_parallelism} key groups, this plan has "
+            f"{plan.max_parallelism}",
             hint=f"set 'pipeline.max-parallelism' = '{manifest.max_parallelism}'",
             sqlstate="55000",
         )
@@ -77,15 +82,25 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
     lines = [str(change) for change in diff.changes]
     elsewhere = "run the query the state was made by, or give this one another state directory or name"
     if not allowed:
-        hint = elsewhere if diff.refusals else f"--allow-changed-query, or SET '{ALLOWED}' = 'true', goes on like that; or {elsewhere}"
+        hint = (
+            elsewhere
+            if diff.refusals
+            else f"--allow-changed-query, or SET '{ALLOWED}' = 'true', goes on like that; or {elsewhere}"
+        )
         message = f"the state of checkpoint {manifest.checkpoint_id} belongs to another query than this one"
-        raise PenstockError("STA-3007", message, detail="\n".join([*lines, *diff.refusals]), hint=hint, sqlstate="55000")
+        raise PenstockError(
+            "STA-3007", message, detail="\n".join([*lines, *diff.refusals]), hint=hint, sqlstate="55000"
+        )
     if diff.refusals:
         message = f"the state of checkpoint {manifest.checkpoint_id} would make this query's answer wrong"
         hint = "write into another table, or " + elsewhere
-        raise PenstockError("STA-3043", message, detail="\n".join([*diff.refusals, *lines]), hint=hint, sqlstate="55000")
+        raise PenstockError(
+            "STA-3043", message, detail="\n".join([*diff.refusals, *lines]), hint=hint, sqlstate="55000"
+        )
     check_rows_in_flight(manifest, ())
-    return replace(_renamed(manifest, plan, diff.matches), meaning=plan.meaning, migrations=diff.migrations), diff
+    return replace(
+        _renamed(manifest, plan, diff.matches), meaning=plan.meaning, migrations=diff.migrations
+    ), diff
 
 
 def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
@@ -96,7 +111,11 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
     begun = {operator_id for operator_id in matches.values() if new[operator_id].role is Role.SINK}
     refusals = []
     for operator in new.values():
-        sinks = [s for s in new.values() if s.role is Role.SINK and (operator.operator_id in plan.below[s.operator_id] or s is operator)]
+        sinks = [
+            s
+            for s in new.values()
+            if s.role is Role.SINK and (operator.operator_id in plan.below[s.operator_id] or s is operator)
+        ]
         going_on = [sink for sink in sinks if sink.operator_id in begun]
         fresh = [sink for sink in sinks if sink.operator_id not in begun]
         if not going_on:
@@ -105,11 +124,20 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
             left = [o for i, o in old.items() if i not in matches]
             refusals.append(_no_state(operator, going_on[0], left, obstacles.get(operator.operator_id, {})))
         elif fresh:
-            refusals.append(f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where {going_on[0].name} is")
+            refusals.append(
+                f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where "
+                f"{going_on[0].name} is"
+            )
     sizes = _sizes(manifest)
-    kept = [_going_on(one, new[other], sizes.get(one, 0), migrations.get(other)) for one, other in matches.items()]
+    kept = [
+        _going_on(one, new[other], sizes.get(one, 0), migrations.get(other)) for one, other in matches.items()
+    ]
     rebuilt = [StateChange(o, Fate.REBUILT, 0) for o in new.values() if o.operator_id not in matches.values()]
-    dropped = [StateChange(o, Fate.DROPPED, sizes.get(i, 0), _unfinished(manifest, o)) for i, o in old.items() if i not in matches]
+    dropped = [
+        StateChange(o, Fate.DROPPED, sizes.get(i, 0), _unfinished(manifest, o))
+        for i, o in old.items()
+        if i not in matches
+    ]
     kept.sort(key=lambda change: change.fate is not Fate.MIGRATED)
     return StateDiff((*kept, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)), migrations)
 
@@ -117,9 +145,11 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
 def _matches(
     old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations
 ) -> tuple[dict[str, str], dict[str, Migration], dict[str, dict[str, str]]]:
-    """Pair operators by id, then those that stand at the same place, then those that mean the same in wider types, or with columns added to rows.
+    """Pair operators by id, then those that stand at the same place, then those that mean the same in wider
+    types, or with columns added to rows.
 
-    Return new ids by old ones; by new ids how state is migrated, and what stands in the way of which old one's.
+    Return new ids by old ones; by new ids how state is migrated, and what stands in the way of which old
+    one's.
     """
     matches = {operator_id: operator_id for operator_id in old if operator_id in new}
     found: dict[str, Migration] = {}
@@ -128,7 +158,8 @@ def _matches(
         if one in matches or other in matches.values():
             continue
         way = migrations.of(one, other)
-        moves = new[other].place and not migrations.has_rows(one)  # positions, times and commits are of no types
+        # positions, times and commits are of no types
+        moves = new[other].place and not migrations.has_rows(one)
         if isinstance(way, Obstacle) and not moves:
             obstacles.setdefault(other, {})[one] = way.said
             continue
@@ -138,25 +169,54 @@ def _matches(
     return matches, found, obstacles
 
 
-def _candidates(old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations) -> Iterator[tuple[str, str]]:
+def _candidates(
+    old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations
+) -> Iterator[tuple[str, str]]:
     for one, was in old.items():
-        yield from ((one, other) for other, now in new.items() if now.place and (now.role, now.place) == (was.role, was.place))
+        yield from (
+            (one, other)
+            for other, now in new.items()
+            if now.place and (now.role, now.place) == (was.role, was.place)
+        )
     for one in old:
-        yield from ((one, other) for other, now in new.items() if not now.place and migrations.alike(one, other))
+        yield from (
+            (one, other) for other, now in new.items() if not now.place and migrations.alike(one, other)
+        )
 
 
 def _going_on(one: str, operator: OperatorEntry, size_bytes: int, migration: Migration | None) -> StateChange:
     if migration is None:
-        return StateChange(operator, Fate.KEPT, size_bytes, "" if one == operator.operator_id else f", was {one}: goes on from where it is")
-    return StateChange(operator, Fate.MIGRATED, size_bytes, f", was {one}: {migration.said or 'what it reads is wider'}")
+        return StateChange(
+            operator,
+            Fate.KEPT,
+            size_bytes,
+            "" if one == operator.operator_id else f", was {one}: goes on from where it is",
+        )
+    return StateChange(
+        operator, Fate.MIGRATED, size_bytes, f", was {one}: {migration.said or 'what it reads is wider'}"
+    )
 
 
-def _no_state(operator: OperatorEntry, sink: OperatorEntry, dropped: Iterable[OperatorEntry], obstacles: Mapping[str, str]) -> str:
+def _no_state(
+    operator: OperatorEntry,
+    sink: OperatorEntry,
+    dropped: Iterable[OperatorEntry],
+    obstacles: Mapping[str, str],
+) -> str:
     """Say why rows of a new operator may not follow those of another one."""
-    said = f"{operator.name} ({operator.columns}) has no state in it, and {sink.name} has rows of the former query"
-    alike = [o for o in dropped if o.operator_id in obstacles or (o.role is operator.role and _kind(o) == _kind(operator))]
+    said = (
+        f"{operator.name} ({operator.columns}) has no state in it, and {sink.name} has rows of the "
+        "former query"
+    )
+    alike = [
+        o
+        for o in dropped
+        if o.operator_id in obstacles or (o.role is operator.role and _kind(o) == _kind(operator))
+    ]
     alike.sort(key=lambda o: o.operator_id not in obstacles)
-    return said + "".join(f"; there is {o.name} ({o.columns}){_but(obstacles.get(o.operator_id))}" for o in alike[:3])
+    return said + "".join(
+        f"; there is {o.name} ({o.columns}){_but(obstacles.get(o.operator_id))}" for o in alike[:3]
+    )
 
 
 def _but(obstacle: str | None) -> str:
@@ -170,16 +230,26 @@ def _kind(operator: OperatorEntry) -> str:
 
 def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:
     """A sink's pending commits are done when the job was stopped, maybe not when it was killed."""
-    pending = sum(part.count for task in manifest.tasks for part in task.items if part.operator_id == operator.operator_id)
+    pending = sum(
+        part.count
+        for task in manifest.tasks
+        for part in task.items
+        if part.operator_id == operator.operator_id
+    )
     if operator.role is not Role.SINK or not pending:
         return ""
-    return f"; {pending} commits prepared with the checkpoint are not repeated: they are done if the job was stopped, maybe not if it was killed"
+    return (
+        f"; {pending} commits prepared with the checkpoint are not repeated: they are done if the job "
+        "was stopped, maybe not if it was killed"
+    )
 
 
 def _sizes(manifest: Manifest) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for task in manifest.tasks:
-        lengths = [(part.operator_id, part.length) for part in task.keyed] + [(part.operator_id, part.length) for part in task.items]
+        lengths = [(part.operator_id, part.length) for part in task.keyed] + [
+            (part.operator_id, part.length) for part in task.items
+        ]
         for operator_id, length in lengths:
             sizes[operator_id] = sizes.get(operator_id, 0) + length
     return sizes
@@ -190,7 +260,11 @@ def _renamed(manifest: Manifest, plan: PlanIdentity, matches: Mapping[str, str])
     stateless = {o.operator_id: o.operator_id for o in manifest.operators if not o.keeps_state}
     names = {**stateless, **matches}
     operators = tuple(
-        replace(o, operator_id=names[o.operator_id], former=None if names[o.operator_id] == o.operator_id else o.operator_id)
+        replace(
+            o,
+            operator_id=names[o.operator_id],
+            former=None if names[o.operator_id] == o.operator_id else o.operator_id,
+        )
         for o in manifest.operators
         if o.operator_id in names
     )
@@ -198,8 +272,16 @@ def _renamed(manifest: Manifest, plan: PlanIdentity, matches: Mapping[str, str])
         replace(
             task,
             operators=tuple(names.get(operator, operator) for operator in task.operators),
-            keyed=tuple(replace(part, operator_id=names[part.operator_id]) for part in task.keyed if part.operator_id in names),
-            items=tuple(replace(part, operator_id=names[part.operator_id]) for part in task.items if part.operator_id in names),
+            keyed=tuple(
+                replace(part, operator_id=names[part.operator_id])
+                for part in task.keyed
+                if part.operator_id in names
+            ),
+            items=tuple(
+                replace(part, operator_id=names[part.operator_id])
+                for part in task.items
+                if part.operator_id in names
+            ),
         )
         for task in manifest.tasks
     )

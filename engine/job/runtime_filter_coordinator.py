@@ -1,7 +1,9 @@
-"""Runtime filters: what the loaded sides of joins tell of their keys, gathered for the scans of the other sides.
+"""Runtime filters: what the loaded sides of joins tell of their keys, gathered for the scans of the other
+sides.
 
-A filter means nothing: rows it keeps from a join would have met no one there. So none is part of a checkpoint; a job that is restored has its
-filters again when the joins have told the keys of their restored state.
+A filter means nothing: rows it keeps from a join would have met no one there. So none is part of a
+checkpoint; a job that is restored has its filters again when the joins have told the keys of their restored
+state.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ class FilteredTask(Protocol):
 
 
 class RuntimeFilters:
-    """Gathers, for one deployment, the keys each subtask of a join tells, and passes them on once all have."""
+    """Gathers, for one deployment, the keys each subtask of a join tells, and passes them on once all
+    have.
+    """
 
     def __init__(self, graph: JobGraph, tasks: Sequence[FilteredTask]) -> None:
         self._told: dict[str, dict[TaskId, JoinKeys]] = {}
@@ -39,7 +43,9 @@ class RuntimeFilters:
                     self._subtasks[spec.operator_id] = chain.parallelism
                 if isinstance(spec, RuntimeFilterSpec):
                     filtering.setdefault(chain.chain_id, set()).add(spec.join_id)
-        self._tasks = [(task, filtering[task.task_id.chain]) for task in tasks if task.task_id.chain in filtering]
+        self._tasks = [
+            (task, filtering[task.task_id.chain]) for task in tasks if task.task_id.chain in filtering
+        ]
 
     def told(self, report: OperatorTold) -> None:
         """Take the keys of one subtask of a join, if it is that which is told."""
@@ -49,7 +55,8 @@ class RuntimeFilters:
         told[report.task] = report.news
         if len(told) < self._subtasks[join_id]:
             return
-        from penstock.engine.operators.join.runtime_filter_keys import gathered  # kernels: not before there are keys
+        # kernels: not before there are keys
+        from penstock.engine.operators.join.runtime_filter_keys import gathered
 
         known = gathered(list(told.values()))
         if known.keys is None:

@@ -29,7 +29,9 @@ _NARROW = {
 }
 _WIDE = {kind.id for kind in (pa.int64(), pa.timestamp("us"), pa.duration("us"), pa.time64("us"))}
 _BYTES = {pa.string().id, pa.binary().id}
-"""Ids of types: to ask a type what it is, one question after another, takes longer than a kernel does over a small batch."""
+"""Ids of types: to ask a type what it is, one question after another, takes longer than a kernel does over
+a small batch.
+"""
 _WORD = np.dtype(np.int64)
 
 
@@ -45,7 +47,12 @@ def is_wide(kind: pa.DataType) -> bool:
 
 def refuse_nested(kind: pa.DataType) -> None:
     """Raise SQL-1290 when values of a type cannot be keys."""
-    if is_bytes(kind) or pa.types.is_primitive(kind) or pa.types.is_decimal128(kind) or pa.types.is_null(kind):
+    if (
+        is_bytes(kind)
+        or pa.types.is_primitive(kind)
+        or pa.types.is_decimal128(kind)
+        or pa.types.is_null(kind)
+    ):
         return
     message = f"values of type {kind} cannot be grouped, partitioned or compared"
     raise PenstockError("SQL-1290", message, hint="use one of its fields or elements instead", kind=Kind.USER)
@@ -66,7 +73,8 @@ def _buffer(array: pa.Array, dtype: np.dtype, per_value: int = 1) -> np.ndarray:
 
 
 def words(array: pa.Array) -> np.ndarray:
-    """Return the values as int64 words, equal exactly when the values are (-0.0 is 0.0, every NaN the same); undefined under NULL.
+    """Return the values as int64 words, equal exactly when the values are (-0.0 is 0.0, every NaN the same);
+    undefined under NULL.
 
     Decimals give their low word, which decides up to 18 digits; see ``wide_words``.
     """
@@ -96,7 +104,9 @@ def wide_words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 def floats(array: pa.Array) -> np.ndarray:
     """Return floating-point values as float64; undefined under NULL."""
-    return _buffer(array, np.dtype(np.float32 if array.type == pa.float32() else np.float64)).astype(np.float64, copy=False)
+    return _buffer(array, np.dtype(np.float32 if array.type == pa.float32() else np.float64)).astype(
+        np.float64, copy=False
+    )
 
 
 def float_words(values: np.ndarray) -> np.ndarray:
@@ -118,7 +128,9 @@ def string_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def array_of_words(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Return the Arrow array of a type whose ``words`` are these; ``valid`` bytes mark what is not NULL (none: all)."""
+    """Return the Arrow array of a type whose ``words`` are these; ``valid`` bytes mark what is not NULL
+    (none: all).
+    """
     if kind.id in _WIDE:
         return _from_buffer(values, valid, kind)
     if pa.types.is_decimal128(kind):
@@ -143,14 +155,20 @@ def array_of_wide_words(low: np.ndarray, high: np.ndarray, valid: np.ndarray, ki
 
 
 def array_of_strings(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Return the string or binary array with these offsets (int64) and bytes; raises ``TooLarge`` for more than 32-bit offsets reach."""
+    """Return the string or binary array with these offsets (int64) and bytes; raises ``TooLarge`` for more
+    than 32-bit offsets reach.
+    """
     if data.size > LIMITS.array_bytes:
         raise TooLarge(data.size)
-    return pa.Array.from_buffers(kind, offsets.size - 1, [bitmap(valid), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)])
+    return pa.Array.from_buffers(
+        kind, offsets.size - 1, [bitmap(valid), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+    )
 
 
 def _from_buffer(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(values), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))])
+    return pa.Array.from_buffers(
+        kind, len(values), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))]
+    )
 
 
 def bitmap(valid: np.ndarray) -> pa.Buffer | None:
@@ -162,7 +180,9 @@ _SIGN = np.int64(-(2**63))
 
 
 def order_words(array: pa.Array) -> np.ndarray:
-    """Return int64[n, width] rows of words that sort as the values do (NaN largest); equal values have equal rows."""
+    """Return int64[n, width] rows of words that sort as the values do (NaN largest); equal values have
+    equal rows.
+    """
     if is_wide(array.type):
         low, high = wide_words(array)
         return np.stack([high, low ^ _SIGN], axis=1)

@@ -1,4 +1,6 @@
-"""Who is told that a kernel is compiled: a third of a second each, once on a machine, as what comes of it is kept."""
+"""Who is told that a kernel is compiled: a third of a second each, once on a machine, as what comes of it
+is kept.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ _told: list[Callable[[], None]] = []
 
 
 def tell_of_compiling(tell: Callable[[], None]) -> None:
-    """Have ``tell`` called when the first kernel is compiled in this process; it may be called from any thread."""
+    """Have ``tell`` called when the first kernel is compiled in this process; it may be called from any
+    thread.
+    """
     _told.append(tell)
 
 

@@ -1,4 +1,6 @@
-"""Programs of DEFINE run per row tried: where their cells stand in the match, running aggregates, and the stack machine."""
+"""Programs of DEFINE run per row tried: where their cells stand in the match, running aggregates, and the
+stack machine.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,21 @@ from penstock.planner.logical.condition_program import Op
 
 OVERFLOW, NO_DIVISION = 1, 2
 _VALUE, _NULL = 0, 1
-"""What an entry of the stack is; more than 1: a fault's number and 1, which counts only where the result depends on it."""
+"""What an entry of the stack is; more than 1: a fault's number and 1, which counts only where the result
+depends on it.
+"""
 COUNT, SUM, MIN, MAX, AVG = 0, 1, 2, 3, 4
 _MAX = 2**63 - 1
 _MIN = -(2**63)
 _LOAD_I, _LOAD_F, _TOTAL_I, _TOTAL_F = int(Op.LOAD_I), int(Op.LOAD_F), int(Op.TOTAL_I), int(Op.TOTAL_F)
 _TO_FLOAT, _SCALE, _UNITS = int(Op.TO_FLOAT), int(Op.SCALE), int(Op.UNITS)
 _ADD_I, _SUBTRACT_I, _MULTIPLY_I = int(Op.ADD_I), int(Op.SUBTRACT_I), int(Op.MULTIPLY_I)
-_ADD_F, _SUBTRACT_F, _MULTIPLY_F, _DIVIDE_F = int(Op.ADD_F), int(Op.SUBTRACT_F), int(Op.MULTIPLY_F), int(Op.DIVIDE_F)
+_ADD_F, _SUBTRACT_F, _MULTIPLY_F, _DIVIDE_F = (
+    int(Op.ADD_F),
+    int(Op.SUBTRACT_F),
+    int(Op.MULTIPLY_F),
+    int(Op.DIVIDE_F),
+)
 _NEGATE_I, _NEGATE_F, _ABS_I, _ABS_F = int(Op.NEGATE_I), int(Op.NEGATE_F), int(Op.ABS_I), int(Op.ABS_F)
 _COMPARE_I, _COMPARE_F = int(Op.COMPARE_I), int(Op.COMPARE_F)
 _AND, _OR, _NOT = int(Op.AND), int(Op.OR), int(Op.NOT)
@@ -25,7 +34,9 @@ _IS_NULL, _IS_NOT_NULL, _IS_TRUE = int(Op.IS_NULL), int(Op.IS_NOT_NULL), int(Op.
 
 @njit(nogil=True)
 def row_at(place, row, start, variable, rows, run):
-    """Return the row a place stands for while ``row`` is tried as a variable's in the match that began at ``start``; -1 for none."""
+    """Return the row a place stands for while ``row`` is tried as a variable's in the match that began at
+    ``start``; -1 for none.
+    """
     (_, places, member, width, groups), (steps, labels, lasts, firsts, _, _, _) = rows, run
     group, first, offset = places[3 * place], places[3 * place + 1], places[3 * place + 2]
     if group < 0:
@@ -74,10 +85,17 @@ def multiplied(whole, factor, bits):
 
 @njit(nogil=True)
 def total_at(total, row, start, variable, rows, run, cells):
-    """Return a running aggregate with ``row`` as a variable's: its whole and floating-point part, how many values, and a fault."""
+    """Return a running aggregate with ``row`` as a variable's: its whole and floating-point part, how many
+    values, and a fault.
+    """
     (totals, _, member, width, _), (_, _, _, _, wholes, floats, counts) = rows, run
     columns_i, columns_f, valid, stride = cells
-    function, column, group, many = totals[4 * total], totals[4 * total + 1], totals[4 * total + 2], totals.size // 4
+    function, column, group, many = (
+        totals[4 * total],
+        totals[4 * total + 1],
+        totals[4 * total + 2],
+        totals.size // 4,
+    )
     whole, real, count = 0, 0.0, 0
     if row > start:
         at = (row - 1) * many + total
@@ -130,7 +148,9 @@ def compared(number, below, equal):
 
 @njit(nogil=True)
 def pushed(op, a, b, row, start, variable, rows, run, cells, stack):
-    """Run an instruction that puts a value on top of the stack: return the value, whether it is NULL, and a fault."""
+    """Run an instruction that puts a value on top of the stack: return the value, whether it is NULL, and
+    a fault.
+    """
     columns_i, columns_f, valid, stride = cells
     if op in (_LOAD_I, _LOAD_F):
         at = row_at(b, row, start, variable, rows, run)
@@ -150,7 +170,9 @@ def pushed(op, a, b, row, start, variable, rows, run, cells, stack):
 
 @njit(nogil=True)
 def connected(decides, stack_i, stack_n, left):
-    """Run AND (decided by 0) or OR (by 1) on the two values from ``left`` on; a fault right of what decides is none."""
+    """Run AND (decided by 0) or OR (by 1) on the two values from ``left`` on; a fault right of what
+    decides is none.
+    """
     right = left + 1
     if stack_n[left] > _NULL or (stack_n[left] == _VALUE and stack_i[left] == decides):
         return
@@ -208,7 +230,9 @@ def alone(op, a, stack_i, stack_f, here):
 
 @njit(nogil=True)
 def together(op, a, stack_i, stack_f, left):
-    """Run an instruction on the two values from ``left`` on, which are not NULL; the result takes the place of the first. Return a fault."""
+    """Run an instruction on the two values from ``left`` on, which are not NULL; the result takes the
+    place of the first. Return a fault.
+    """
     right = left + 1
     over = False
     if op == _ADD_I:
@@ -230,7 +254,9 @@ def together(op, a, stack_i, stack_f, left):
             return NO_DIVISION
         stack_f[left] /= stack_f[right]
     elif op == _COMPARE_I:
-        stack_i[left] = 1 if compared(a, stack_i[left] < stack_i[right], stack_i[left] == stack_i[right]) else 0
+        stack_i[left] = (
+            1 if compared(a, stack_i[left] < stack_i[right], stack_i[left] == stack_i[right]) else 0
+        )
     else:
         x, y = stack_f[left], stack_f[right]
         stack_i[left] = 1 if compared(a, less(x, y), x == y or (np.isnan(x) and np.isnan(y))) else 0
@@ -262,7 +288,9 @@ def holds(program, row, start, variable, rows, run, cells, stack):
     for at in range(first, last):
         op, a, b = code[3 * at], code[3 * at + 1], code[3 * at + 2]
         if op <= _TOTAL_F:
-            stack_i[top], stack_f[top], null, fault = pushed(op, a, b, row, start, variable, rows, run, cells, stack)
+            stack_i[top], stack_f[top], null, fault = pushed(
+                op, a, b, row, start, variable, rows, run, cells, stack
+            )
             stack_n[top] = fault + 1 if fault else _NULL if null else _VALUE
             top += 1
         elif op <= _UNITS or (_NEGATE_I <= op <= _ABS_F):

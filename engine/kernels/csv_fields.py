@@ -1,4 +1,6 @@
-"""Plain CSV, without quotes: where each value ends, eight bytes at a time, and values read where they stand."""
+"""Plain CSV, without quotes: where each value ends, eight bytes at a time, and values read where they
+stand.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,11 @@ _BLOCK = 64
 
 @kernel(I64(IN_U8, IN_U64, U8, I64, OUT_I32, OUT_U64))
 def find_ends(data, words, delimiter, width, ends, bits):
-    """Write where each value of each record ends, ``width`` a record; return how many records, -1 when one has more or fewer values.
+    """Write where each value of each record ends, ``width`` a record; return how many records, -1 when one
+    has more or fewer values.
 
-    ``words`` are the whole eights of ``data``; ``ends`` has room for a value more than there are bytes; into ``bits[0]`` go all bits that any word
-    has. The last record need not end in a line end.
+    ``words`` are the whole eights of ``data``; ``ends`` has room for a value more than there are bytes; into
+    ``bits[0]`` go all bits that any word has. The last record need not end in a line end.
     """
     delimiters, newlines = np.uint64(delimiter) * _ONES, np.uint64(_NEWLINE) * _ONES
     found, field = 0, 0
@@ -146,7 +149,8 @@ def _day_number(year, month, day):
 
 @njit(I64(IN_U8, I64, I64, OUT_I64), nogil=True, cache=True)
 def _moment(data, start, end, last):
-    """Return the microseconds of ``2020-01-31 23:59:59[.123[456]]``, the least int64 when it is not written so.
+    """Return the microseconds of ``2020-01-31 23:59:59[.123[456]]``, the least int64 when it is not written
+    so.
 
     ``last``: the date before as one number, and its days since 1970, worked out anew only for another date.
     """
@@ -154,9 +158,17 @@ def _moment(data, start, end, last):
     length = end - start
     if length not in (19, 23, 26) or data[start + 4] != 45 or data[start + 7] != 45:
         return wrong
-    if (data[start + 10] != 32 and data[start + 10] != 84) or data[start + 13] != 58 or data[start + 16] != 58:
+    if (
+        (data[start + 10] != 32 and data[start + 10] != 84)
+        or data[start + 13] != 58
+        or data[start + 16] != 58
+    ):
         return wrong
-    year, month, day = _digits(data, start, start + 4), _digits(data, start + 5, start + 7), _digits(data, start + 8, start + 10)
+    year, month, day = (
+        _digits(data, start, start + 4),
+        _digits(data, start + 5, start + 7),
+        _digits(data, start + 8, start + 10),
+    )
     hour, minute = _digits(data, start + 11, start + 13), _digits(data, start + 14, start + 16)
     second = _digits(data, start + 17, start + 19)
     if min(year, month, day, hour, minute, second) < 0 or hour > 23 or minute > 59 or second > 59:
@@ -178,7 +190,9 @@ def _moment(data, start, end, last):
 
 @kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I64, OUT_U8))
 def read_timestamps(data, ends, records, width, column, literal, values, nulls):
-    """Read a column of plain timestamps in microseconds; return how many are NULL, -1 when one is written otherwise."""
+    """Read a column of plain timestamps in microseconds; return how many are NULL, -1 when one is written
+    otherwise.
+    """
     count = 0
     last = np.full(2, -1, np.int64)
     for record in range(records):
@@ -198,7 +212,9 @@ def read_timestamps(data, ends, records, width, column, literal, values, nulls):
 
 @kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I32, OUT_U8))
 def find_texts(data, ends, records, width, column, literal, bounds, nulls):
-    """Write the texts of a column as ``bounds``: text i lies from ``bounds[2 i]`` to ``bounds[2 i + 1]``; return how many are NULL."""
+    """Write the texts of a column as ``bounds``: text i lies from ``bounds[2 i]`` to ``bounds[2 i + 1]``;
+    return how many are NULL.
+    """
     count = 0
     for record in range(records):
         start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])

@@ -1,4 +1,6 @@
-"""What makes a loop over columns a kernel: compiled for one signature, once, and cached on disk; loaded when first called, not when imported."""
+"""What makes a loop over columns a kernel: compiled for one signature, once, and cached on disk; loaded
+when first called, not when imported.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from penstock.engine.kernels.compile_notice import compiling
 
 @functools.cache
 def _sources() -> str:
-    """Return a digest of all kernels: each may have others' loops compiled into it, which numba's own check, one file at a time, does not see."""
+    """Return a digest of all kernels: each may have others' loops compiled into it, which numba's own
+    check, one file at a time, does not see.
+    """
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
@@ -29,8 +33,9 @@ def _sources() -> str:
 class _KernelCache(FunctionCache):
     """Numba's cache, whose machine code is not found again once any kernel's source has changed.
 
-    Machine code is loaded without numba's tables of all it can compile, 60 modules and a quarter of a second of every start: only what the code calls
-    of numba's runtime is made known before. A kernel that has to be compiled brings the tables by itself.
+    Machine code is loaded without numba's tables of all it can compile, 60 modules and a quarter of a second
+    of every start: only what the code calls of numba's runtime is made known before. A kernel that has to be
+    compiled brings the tables by itself.
     """
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
@@ -47,7 +52,9 @@ class _KernelCache(FunctionCache):
 
 
 class Kernel:
-    """A compiled loop that looks for its machine code at the first call. Only Python calls it; what kernels share is plain ``njit``."""
+    """A compiled loop that looks for its machine code at the first call. Only Python calls it; what
+    kernels share is plain ``njit``.
+    """
 
     every: ClassVar[list[Kernel]] = []
     """Those of the modules that are imported."""

@@ -16,7 +16,9 @@ _PER_WORD = 12
 
 @kernel(VOID(IN_U64, IN_I32, IN_U8, OUT_U8))
 def fill_letters(words, offsets, letters, out):
-    """Write into ``out[offsets[i]:offsets[i + 1]]`` letters drawn from the 32 of ``letters`` by noise that begins at ``words[i]``."""
+    """Write into ``out[offsets[i]:offsets[i + 1]]`` letters drawn from the 32 of ``letters`` by noise that
+    begins at ``words[i]``.
+    """
     for i in range(words.size):
         state = words[i]
         at = offsets[i]

@@ -10,7 +10,9 @@ from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, TABLE_I64
 
 @kernel(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64))
 def unite(keys, starts, ends, groups, group_starts, group_ends):
-    """Number the unions of touching intervals of one key, given by key, then start; write each interval's union and the unions' bounds."""
+    """Number the unions of touching intervals of one key, given by key, then start; write each interval's
+    union and the unions' bounds.
+    """
     unions = 0
     for i in range(keys.size):
         if i == 0 or keys[i] != keys[i - 1] or starts[i] > group_ends[unions - 1]:
@@ -24,8 +26,12 @@ def unite(keys, starts, ends, groups, group_starts, group_ends):
 
 
 @njit(nogil=True)
-def _take_turn(first, last, times, turn, gap, groups, parents, group_starts, group_ends, now, size, then, count):
-    """Unite rows with what is open of the sessions ``now`` and write the sessions ``then``; return how many these are, and how many groups."""
+def _take_turn(
+    first, last, times, turn, gap, groups, parents, group_starts, group_ends, now, size, then, count
+):
+    """Unite rows with what is open of the sessions ``now`` and write the sessions ``then``; return how
+    many these are, and how many groups.
+    """
     kept, place, i = 0, 0, first
     while place < size and group_ends[now[place]] < turn:
         place += 1
@@ -61,13 +67,30 @@ def _take_turn(first, last, times, turn, gap, groups, parents, group_starts, gro
     return kept, count
 
 
-@kernel(I64(IN_I64, IN_I64, IN_I64, I64, IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, TABLE_I64))
-def unite_in_turn(keys, times, turns, gap, held_keys, held_starts, held_ends, groups, parents, group_starts, group_ends, scratch):
-    """Make rows, by key, turn and time, part of sessions of their key; at its turn a row meets no session that has ended before it.
+@kernel(
+    I64(IN_I64, IN_I64, IN_I64, I64, IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, TABLE_I64)
+)
+def unite_in_turn(
+    keys,
+    times,
+    turns,
+    gap,
+    held_keys,
+    held_starts,
+    held_ends,
+    groups,
+    parents,
+    group_starts,
+    group_ends,
+    scratch,
+):
+    """Make rows, by key, turn and time, part of sessions of their key; at its turn a row meets no session
+    that has ended before it.
 
-    Held sessions come by key, then start, do not touch, and are the first groups. Write each row's group, -1 for a row whose session would have
-    ended before its turn; for each group the one it went into (itself, if into none), and its bounds. Rows of one turn count together. Return
-    how many groups there are. ``scratch``: two rows, with a column for each row and each held session.
+    Held sessions come by key, then start, do not touch, and are the first groups. Write each row's group, -1
+    for a row whose session would have ended before its turn; for each group the one it went into (itself, if
+    into none), and its bounds. Rows of one turn count together. Return how many groups there are.
+    ``scratch``: two rows, with a column for each row and each held session.
     """
     count = held_keys.size
     for k in range(count):
@@ -77,7 +100,8 @@ def unite_in_turn(keys, times, turns, gap, held_keys, held_starts, held_ends, gr
         key = keys[i]
         while held < held_keys.size and held_keys[held] < key:
             held += 1
-        now, size = 0, 0  # the row of scratch with the sessions that are open, by time, and how many there are
+        # the row of scratch with the sessions that are open, by time, and how many there are
+        now, size = 0, 0
         while held < held_keys.size and held_keys[held] == key:
             scratch[now, size] = held
             size += 1
@@ -87,7 +111,19 @@ def unite_in_turn(keys, times, turns, gap, held_keys, held_starts, held_ends, gr
             while last < keys.size and keys[last] == key and turns[last] == turns[i]:
                 last += 1
             size, count = _take_turn(
-                i, last, times, turns[i], gap, groups, parents, group_starts, group_ends, scratch[now], size, scratch[1 - now], count
+                i,
+                last,
+                times,
+                turns[i],
+                gap,
+                groups,
+                parents,
+                group_starts,
+                group_ends,
+                scratch[now],
+                size,
+                scratch[1 - now],
+                count,
             )
             now, i = 1 - now, last
     for k in range(count):

@@ -11,8 +11,8 @@ from penstock.engine.kernels import arrow_views as col
 
 
 def canonical_text(column: pa.Array) -> pa.Array:
-    """Return one text per value, NULL as ``null``; -0.0 is 0.0, every NaN the same. Fields go by position, entries of a map by their keys,
-    in whatever order they stand."""
+    """Return one text per value, NULL as ``null``; -0.0 is 0.0, every NaN the same. Fields go by position,
+    entries of a map by their keys, in whatever order they stand."""
     kind = column.type
     if pa.types.is_null(kind):
         return pa.repeat(pa.scalar("null"), len(column))
@@ -28,7 +28,9 @@ def _text(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_list(kind):
         return _items(column)
     if col.is_bytes(kind):
-        escaped = pc.replace_substring(pc.replace_substring(column.view(pa.string()), "\\", "\\\\"), '"', '\\"')
+        escaped = pc.replace_substring(
+            pc.replace_substring(column.view(pa.string()), "\\", "\\\\"), '"', '\\"'
+        )
         return pc.binary_join_element_wise('"', escaped, '"', "")
     if col.is_wide(kind):
         return column.cast(pa.string())
@@ -43,7 +45,9 @@ def _fields(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _items(column: pa.Array) -> pa.Array:
-    lists = pa.ListArray.from_arrays(pa.array(starts_of(lengths_of(column)), pa.int32()), canonical_text(column.flatten()))
+    lists = pa.ListArray.from_arrays(
+        pa.array(starts_of(lengths_of(column)), pa.int32()), canonical_text(column.flatten())
+    )
     return pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
 
 
@@ -56,7 +60,9 @@ def _by_key(column: pa.ListArray) -> pa.ListArray:
         rising = truths(pc.less_equal(keys.slice(0, len(keys) - 1), keys.slice(1)))
         if not (rising | (parents[1:] != parents[:-1])).all():
             placed = pa.record_batch([array_of(parents), keys], names=["parent", "key"])
-            flat = flat.take(pc.sort_indices(placed, sort_keys=[("parent", "ascending"), ("key", "ascending")]))
+            flat = flat.take(
+                pc.sort_indices(placed, sort_keys=[("parent", "ascending"), ("key", "ascending")])
+            )
     return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), flat)
 
 

@@ -1,7 +1,8 @@
-"""The search for matches: depth first through the pattern's automaton, the preferred way first, so that the first end reached is the match.
+"""The search for matches: depth first through the pattern's automaton, the preferred way first, so that the
+first end reached is the match.
 
-The way of an unfinished match is what is kept of it: by row, which transition took it. A search that meets the end of the rows there are stops
-there, and goes on from the same way when more have come.
+The way of an unfinished match is what is kept of it: by row, which transition took it. A search that meets
+the end of the rows there are stops there, and goes on from the same way when more have come.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from penstock.engine.kernels.signatures import I64, IN_F64, IN_I64, IN_U8, OUT_F
 from penstock.planner.logical.condition_program import MAX_STACK
 
 DONE, FULL, NO_TARGET, NO_PROGRESS, TOO_FAR = 0, 3, 4, 5, 6
-"""How a search ends: well; with no room left for matches; where SKIP TO has no row, or the match's first; with too many steps for one match."""
+"""How a search ends: well; with no room left for matches; where SKIP TO has no row, or the match's first;
+with too many steps for one match.
+"""
 ALONE, ALONG = 1, 2
 """What is known of a row as a variable's: 0 it is none; it is one; its program decides."""
 
@@ -25,7 +28,9 @@ _FOREVER = 2**63 - 1
 
 @njit(nogil=True)
 def remember(row, start, variable, rows, run, cells):
-    """Note where the last and first rows are once a row is taken as a variable's, and the running aggregates; return a fault of these."""
+    """Note where the last and first rows are once a row is taken as a variable's, and the running
+    aggregates; return a fault of these.
+    """
     (totals, _, member, width, groups), (_, _, lasts, firsts, wholes, floats, counts) = rows, run
     for group in range(groups):
         at = row * groups + group
@@ -69,7 +74,9 @@ def fits(variable, row, start, programs, rows, run, cells, stack):
 
 @njit(nogil=True)
 def attempt(start, row, end, over, last_us, epoch, timed, automaton, programs, rows, run, cells, stack):
-    """Search for the match that begins at ``start``, its rows before ``row`` taken; return what came of it, the row reached and a fault."""
+    """Search for the match that begins at ``start``, its rows before ``row`` taken; return what came of
+    it, the row reached and a fault.
+    """
     (times, tests, failed, most_steps), (offsets, targets, labels), steps = timed, automaton, run[0]
     nowhere, width, count = offsets.size - 2, rows[3], times.size
     remembers = rows[4] > 0
@@ -139,15 +146,24 @@ def search(
     skip, skips,
     match_parts, match_ends, out_rows, out_places,
 ):  # fmt: skip
-    """Search the parts from number ``part`` on; return how it ended, the part and row it ended at, and how many matches there are.
+    """Search the parts from number ``part`` on; return how it ended, the part and row it ended at, and how
+    many matches there are.
 
-    A part's rows are those from ``starts`` (moved on as matches are found or missed) to ``ends``; ``lengths`` of them are taken already by the way in
-    ``steps``; ``finals`` marks the parts no row will follow. ``tests``: by row and variable. ``labels``: the variable of each transition.
-    ``failed``: by place and row the epoch in which the rest of the pattern was found not to match there (no room: not noted). Matches are written
-    with their rows and places, one after the other; ``match_ends`` says where each ends there.
+    A part's rows are those from ``starts`` (moved on as matches are found or missed) to ``ends``; ``lengths``
+    of them are taken already by the way in ``steps``; ``finals`` marks the parts no row will follow.
+    ``tests``: by row and variable. ``labels``: the variable of each transition. ``failed``: by place and row
+    the epoch in which the rest of the pattern was found not to match there (no room: not noted). Matches are
+    written with their rows and places, one after the other; ``match_ends`` says where each ends there.
     """
-    rows, run = (totals, places, member, width, member.size // width), (steps, labels, lasts, firsts, wholes, floats, counts)
-    cells, programs, automaton = (cells_i, cells_f, valid, times.size + 1), (code, code_at), (offsets, targets, labels)
+    rows, run = (
+        (totals, places, member, width, member.size // width),
+        (steps, labels, lasts, firsts, wholes, floats, counts),
+    )
+    cells, programs, automaton = (
+        (cells_i, cells_f, valid, times.size + 1),
+        (code, code_at),
+        (offsets, targets, labels),
+    )
     stack = (np.empty(MAX_STACK, np.int64), np.empty(MAX_STACK, np.float64), np.empty(MAX_STACK, np.int64))
     timed = (times, tests, failed, most_steps)
     matches, used = 0, 0
@@ -160,7 +176,9 @@ def search(
             over, epoch = finals[part] or last_us < now, start + 1 if within >= 0 else 1
             end, at = ends[part], start + lengths[part]
             lengths[part] = 0
-            found, row, fault = attempt(start, at, end, over, last_us, epoch, timed, automaton, programs, rows, run, cells, stack)
+            found, row, fault = attempt(
+                start, at, end, over, last_us, epoch, timed, automaton, programs, rows, run, cells, stack
+            )
             if fault:
                 return fault, part, row, matches
             if found == _WAITS:
@@ -188,7 +206,9 @@ def search(
 
 @njit(nogil=True)
 def first_end(start, end, width, tests, offsets, targets, labels, reached):
-    """Return the first row at which a match may end that begins at ``start`` or later, as far as rows alone tell, or -1."""
+    """Return the first row at which a match may end that begins at ``start`` or later, as far as rows
+    alone tell, or -1.
+    """
     places = offsets.size - 1
     reached[:] = 0
     now, later = 0, places
@@ -211,6 +231,8 @@ def first_end(start, end, width, tests, offsets, targets, labels, reached):
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, I64, IN_U8, IN_I64, IN_I64, IN_I64, OUT_U8, OUT_I64))
 def first_ends(starts, ends, parts, width, tests, offsets, targets, labels, reached, rows):
-    """Write for each of some parts the first row at which a match may still end, or -1; ``reached``: room for two sets of places."""
+    """Write for each of some parts the first row at which a match may still end, or -1; ``reached``: room
+    for two sets of places.
+    """
     for i in range(parts.size):
         rows[i] = first_end(starts[parts[i]], ends[parts[i]], width, tests, offsets, targets, labels, reached)

@@ -1,4 +1,6 @@
-"""Frames measured along the order key: for each row the first and last row within its distances, by two pointers."""
+"""Frames measured along the order key: for each row the first and last row within its distances, by two
+pointers.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ def _shifted(value, distance):
 
 @njit(VOID(IN_I64, IN_I64, IN_I64, I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
 def within(values, starts, ends, first, last, low, high):
-    """Write the frame ``low`` up to and without ``high`` of each row: those of its partition with values from value + first to value + last.
+    """Write the frame ``low`` up to and without ``high`` of each row: those of its partition with values from
+    value + first to value + last.
 
-    Rows ascend by partition (``starts`` and ``ends`` by row), then value. Distances of FAR or more reach the partition's end.
+    Rows ascend by partition (``starts`` and ``ends`` by row), then value. Distances of FAR or more reach the
+    partition's end.
     """
     a = b = 0
     for i in range(values.size):

@@ -39,7 +39,9 @@ def _counting_sort(values, bound, order, offsets):
 
 
 def partition(hashes: np.ndarray, parallelism: int, max_parallelism: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``order`` int64[n], the rows sorted stably by the subtask that owns them, and ``offsets`` int64[parallelism + 1] into it."""
+    """Return ``order`` int64[n], the rows sorted stably by the subtask that owns them, and ``offsets``
+    int64[parallelism + 1] into it.
+    """
     order = np.empty(hashes.size, np.int64)
     offsets = np.zeros(parallelism + 1, np.int64)
     _partition(hashes, parallelism, max_parallelism, order, offsets)
@@ -47,7 +49,9 @@ def partition(hashes: np.ndarray, parallelism: int, max_parallelism: int) -> tup
 
 
 def counting_sort(values: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the stable order of int64 ``values`` (all in 0 .. bound - 1) and where each value's run starts, int64[bound + 1]."""
+    """Return the stable order of int64 ``values`` (all in 0 .. bound - 1) and where each value's run
+    starts, int64[bound + 1].
+    """
     order = np.empty(values.size, np.int64)
     offsets = np.zeros(bound + 1, np.int64)
     _counting_sort(values, bound, order, offsets)

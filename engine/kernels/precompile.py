@@ -56,6 +56,8 @@ def every_kernel() -> list[Kernel]:
 
 
 def compile_every_kernel() -> tuple[int, int]:
-    """Compile what is not in the cache; returns how many kernels there are and how many had to be compiled."""
+    """Compile what is not in the cache; returns how many kernels there are and how many had to be
+    compiled.
+    """
     kernels = every_kernel()
     return len(kernels), sum(kernel.load() for kernel in kernels)

@@ -1,4 +1,6 @@
-"""The hashes of Spark's ``hash`` (Murmur3, 32 bits) and ``xxhash64``, chained over columns; a NULL leaves the hash as it is."""
+"""The hashes of Spark's ``hash`` (Murmur3, 32 bits) and ``xxhash64``, chained over columns; a NULL leaves
+the hash as it is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Stable 64-bit hashes of rows: the same on every machine, in every run, for ever, because key groups in checkpoints depend on them."""
+"""Stable 64-bit hashes of rows: the same on every machine, in every run, for ever, because key groups in
+checkpoints depend on them.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,11 @@ def hash_bytes(data, start, end):
     elif length >= 4:
         tail = load_half(data, start) | load_half(data, end - 4) << np.uint64(32)
     else:
-        tail = np.uint64(data[start]) | np.uint64(data[start + length // 2]) << np.uint64(8) | np.uint64(data[end - 1]) << np.uint64(16)
+        tail = (
+            np.uint64(data[start])
+            | np.uint64(data[start + length // 2]) << np.uint64(8)
+            | np.uint64(data[end - 1]) << np.uint64(16)
+        )
     hashed = (hashed ^ tail) * _STEP
     return hashed ^ (hashed >> np.uint64(32))
 
@@ -81,8 +87,8 @@ def _hash_strings(offsets, data, valid, out):
 def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
     """Return a uint64 hash per row over one or more columns of equal length.
 
-    Equal values hash alike: any integer width, DATE and TIMESTAMP by their count, FLOAT as DOUBLE, -0.0 as 0.0, all NaN alike, NULL like NULL,
-    arrays, maps and rows by their canonical texts.
+    Equal values hash alike: any integer width, DATE and TIMESTAMP by their count, FLOAT as DOUBLE, -0.0 as
+    0.0, all NaN alike, NULL like NULL, arrays, maps and rows by their canonical texts.
     """
     hashes = np.full(len(columns[0]), SEED, np.uint64)
     for given in columns:

@@ -16,14 +16,23 @@ _NEVER = float("inf")
 
 
 class LookupCache:
-    """At most ``max_rows`` rows (a key without one counts as one), those first given up that were not asked for the longest.
+    """At most ``max_rows`` rows (a key without one counts as one), those first given up that were not asked
+    for the longest.
 
-    ``write_ms``, ``access_ms``: how long an entry is good after it was looked up, and after it was last asked for; ``missing``: whether keys
-    without a row are remembered. Times are given by the caller, in milliseconds of one clock. It is no state: a restored job asks again.
+    ``write_ms``, ``access_ms``: how long an entry is good after it was looked up, and after it was last asked
+    for; ``missing``: whether keys without a row are remembered. Times are given by the caller, in
+    milliseconds of one clock. It is no state: a restored job asks again.
     """
 
     def __init__(
-        self, keys: Sequence[pa.DataType], rows: pa.Schema, *, max_rows: float, write_ms: float | None, access_ms: float | None, missing: bool
+        self,
+        keys: Sequence[pa.DataType],
+        rows: pa.Schema,
+        *,
+        max_rows: float,
+        write_ms: float | None,
+        access_ms: float | None,
+        missing: bool,
     ) -> None:
         self._types, self._rows = list(keys), rows
         self._max_rows = max_rows
@@ -48,11 +57,15 @@ class LookupCache:
         return len(self._store)
 
     def get(self, keys: Sequence[pa.Array], now_ms: float) -> tuple[np.ndarray, np.ndarray, pa.RecordBatch]:
-        """Return for each of some distinct keys whether it is known, and the known rows behind the place of their key."""
+        """Return for each of some distinct keys whether it is known, and the known rows behind the place
+        of their key.
+        """
         slots = self._index.lookup(keys)
         known = slots >= 0
         live = slots[known]
-        stale = (now_ms - self._written_ms[live] >= self._write_ms) | (now_ms - self._asked_ms[live] >= self._access_ms)
+        stale = (now_ms - self._written_ms[live] >= self._write_ms) | (
+            now_ms - self._asked_ms[live] >= self._access_ms
+        )
         if stale.any():
             self._drop(live[stale])
             slots[np.flatnonzero(known)[stale]] = -1
@@ -63,7 +76,9 @@ class LookupCache:
         return known, places, self._store.take(ids)
 
     def put(self, keys: Sequence[pa.Array], places: np.ndarray, rows: pa.RecordBatch, now_ms: float) -> None:
-        """Remember the rows of some distinct keys (``places``: of which key each row is), in place of what was known of them."""
+        """Remember the rows of some distinct keys (``places``: of which key each row is), in place of what
+        was known of them.
+        """
         count = len(keys[0])
         if not self._missing:
             has = np.zeros(count, np.bool_)
@@ -78,13 +93,17 @@ class LookupCache:
             self._drop(old[old >= 0])
         slots = self._index.lookup_or_insert(keys)
         if self._written_ms.size < self._index.capacity:
-            self._written_ms, self._asked_ms = (grown(times, self._index.capacity) for times in (self._written_ms, self._asked_ms))
+            self._written_ms, self._asked_ms = (
+                grown(times, self._index.capacity) for times in (self._written_ms, self._asked_ms)
+            )
         self._written_ms[slots] = self._asked_ms[slots] = now_ms
         self._links.link(slots[places], self._store.append(rows))
         self._shrink()
 
     def _shrink(self) -> None:
-        """Give up the entries not asked for the longest; a tenth more than must be, so that it is seldom done."""
+        """Give up the entries not asked for the longest; a tenth more than must be, so that it is seldom
+        done.
+        """
         live = self._index.live_slots()
         costs = np.maximum(self._links.counts(live), 1)
         if costs.sum() <= self._max_rows:

@@ -1,4 +1,6 @@
-"""Asks a database for the rows of keys, on threads with a connection each; what failed is sent again, what was missing asked for again."""
+"""Asks a database for the rows of keys, on threads with a connection each; what failed is sent again, what
+was missing asked for again.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ _RETRY_MS_MAX = 5_000.0
 
 @dataclass(frozen=True)
 class LookupTable:
-    """What is looked up: columns of a table, those of the rows that satisfy a predicate over them, by the columns at ``keys``."""
+    """What is looked up: columns of a table, those of the rows that satisfy a predicate over them, by the
+    columns at ``keys``.
+    """
 
     table: Table
     columns: tuple[int, ...]
@@ -51,7 +55,9 @@ class LookupTable:
 
 
 class Answer:
-    """What a request will have found: rows, and of which of its keys each is. ``keys`` None asks for all rows."""
+    """What a request will have found: rows, and of which of its keys each is. ``keys`` None asks for all
+    rows.
+    """
 
     def __init__(self, keys: list[pa.Array] | None, asked_ms: float) -> None:
         self.keys = keys
@@ -77,9 +83,16 @@ class LookupClient:
     """Requests of one subtask. ``threads`` 0 answers at once, on the caller's own thread."""
 
     def __init__(
-        self, what: LookupTable, keep: Callable[[pa.RecordBatch], pa.Array] | None, clock: Clock, threads: int, services: Services | None = None
+        self,
+        what: LookupTable,
+        keep: Callable[[pa.RecordBatch], pa.Array] | None,
+        clock: Clock,
+        threads: int,
+        services: Services | None = None,
     ) -> None:
-        """``keep`` tests the whole predicate on what was found; ``services`` read tables that no database has."""
+        """``keep`` tests the whole predicate on what was found; ``services`` read tables that no database
+        has.
+        """
         self._services = services or Services()
         self._what, self._keep, self._clock = what, keep, clock
         self._attempts = int(lookup_option(what.table, "lookup.max-retries") or 0) + 1
@@ -111,7 +124,11 @@ class LookupClient:
         self._own.close()
 
     def _connection(self) -> _Connection | _Reading:
-        return _Connection(self._what) if is_in_database(self._what.table) else _Reading(self._what, self._services)
+        return (
+            _Connection(self._what)
+            if is_in_database(self._what.table)
+            else _Reading(self._what, self._services)
+        )
 
     def _run(self) -> None:
         connection = self._connection()
@@ -128,7 +145,9 @@ class LookupClient:
             answer.error = error
         except Exception as error:  # noqa: BLE001  raised where the answer is taken, with its cause
             message = f"looking up {self._what.table.name} failed: {type(error).__name__}: {error}"[:300]
-            answer.error = PenstockError("RUN-2900", message, retriable=isinstance(error, OSError), sqlstate="58000")
+            answer.error = PenstockError(
+                "RUN-2900", message, retriable=isinstance(error, OSError), sqlstate="58000"
+            )
             answer.error.__cause__ = error
         answer.took_ms = self._clock.monotonic_ms() - answer.asked_ms
         answer.finish()
@@ -150,12 +169,16 @@ class LookupClient:
         return rows, places
 
     def _of(self, index: KeyIndex, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
-        """Return rows with the place of the key each was asked by; a database may take for equal what is not."""
+        """Return rows with the place of the key each was asked by; a database may take for equal what is
+        not.
+        """
         places = index.lookup(self._what.keys_of(rows)) if rows.num_rows else np.zeros(0, np.int64)
         met = places >= 0
         return (rows, places) if met.all() else (rows.filter(pa.array(met)), places[met])
 
-    def _sent(self, keys: list[pa.Array] | None, answer: Answer, connection: _Connection | _Reading) -> pa.RecordBatch:
+    def _sent(
+        self, keys: list[pa.Array] | None, answer: Answer, connection: _Connection | _Reading
+    ) -> pa.RecordBatch:
         for attempt in range(1, self._attempts + 1):
             try:
                 rows = connection.found(keys)
@@ -179,11 +202,16 @@ class _Reading:
         """Return all rows under the names they are declared by."""
         assert keys is None, "a table that is read whole is asked for no key"
         what, schema = self._what, self._what.schema
-        batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches() if batch.num_rows]
+        batches = [
+            pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            for batch in self._batches()
+            if batch.num_rows
+        ]
         return as_one(batches, what.schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        from penstock.engine.bounded.backend import BoundedBackends  # readers of files, backends: where such a table is looked up
+        # readers of files, backends: where such a table is looked up
+        from penstock.engine.bounded.backend import BoundedBackends
         from penstock.engine.bounded.connector_relations import own_batches
         from penstock.planner.sql_generator.query import Relation
 
@@ -212,9 +240,13 @@ class _Connection:
         database, select = self._made
         schema = self._what.schema
         if keys is None:
-            batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in database.rows(select)]
+            batches = [
+                pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in database.rows(select)
+            ]
             return as_one(batches, schema)
-        named = pa.RecordBatch.from_arrays(keys, names=[select.fields[place].name for place in self._what.keys])
+        named = pa.RecordBatch.from_arrays(
+            keys, names=[select.fields[place].name for place in self._what.keys]
+        )
         return pa.RecordBatch.from_arrays(database.found(select, named).columns, schema=schema)
 
     def close(self) -> None:

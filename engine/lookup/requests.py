@@ -1,4 +1,6 @@
-"""What is asked of a database for a batch, and what is remembered of the answers: nothing, some of it, or the whole table."""
+"""What is asked of a database for a batch, and what is remembered of the answers: nothing, some of it, or
+the whole table.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,20 @@ class LookupAsking(Protocol):
 
 
 def lookup_asking(
-    client: LookupClient, what: LookupTable, keys: tuple[int, ...], clock: Clock, versions: TableVersions | None = None
+    client: LookupClient,
+    what: LookupTable,
+    keys: tuple[int, ...],
+    clock: Clock,
+    versions: TableVersions | None = None,
 ) -> LookupAsking:
-    """Return what a table's options say of remembering; ``keys``: the columns of the rows that ask; ``versions``: where loads of it are kept."""
-    return WholeTable(client, what, keys, clock, versions) if lookup_option(what.table, "lookup.cache") == "full" else AskingByKey(client, what, keys)
+    """Return what a table's options say of remembering; ``keys``: the columns of the rows that ask;
+    ``versions``: where loads of it are kept.
+    """
+    return (
+        WholeTable(client, what, keys, clock, versions)
+        if lookup_option(what.table, "lookup.cache") == "full"
+        else AskingByKey(client, what, keys)
+    )
 
 
 def _duration(table: Table, key: str) -> float | None:
@@ -76,23 +88,41 @@ class AskingByKey:
         self.hits += count - rows.missing.size
         self.misses += rows.missing.size
         if rows.missing.size:
-            keys = rows.keys if rows.missing.size == count else [column.take(pa.array(rows.missing)) for column in rows.keys]
+            keys = (
+                rows.keys
+                if rows.missing.size == count
+                else [column.take(pa.array(rows.missing)) for column in rows.keys]
+            )
             rows.answer = self._client.ask(keys)
         return rows
 
     def learn(self, rows: Asked, now_ms: float) -> None:
         answer = rows.answer
-        if self._cache is not None and answer is not None and answer.keys is not None and answer.rows is not None:
+        if (
+            self._cache is not None
+            and answer is not None
+            and answer.keys is not None
+            and answer.rows is not None
+        ):
             self._cache.put(answer.keys, answer.places, answer.rows, now_ms)
 
 
 class WholeTable:
-    """Loads the table whole before the first row is answered, and anew when it is due; until then rows meet the last load.
+    """Loads the table whole before the first row is answered, and anew when it is due; until then rows meet
+    the last load.
 
-    A table that is read again on an interval stays as it was when that fails, until the next time; of one in a database the job fails.
+    A table that is read again on an interval stays as it was when that fails, until the next time; of one in
+    a database the job fails.
     """
 
-    def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...], clock: Clock, versions: TableVersions | None) -> None:
+    def __init__(
+        self,
+        client: LookupClient,
+        what: LookupTable,
+        keys: tuple[int, ...],
+        clock: Clock,
+        versions: TableVersions | None,
+    ) -> None:
         self._clock, self._versions = clock, versions
         self._stays = reload_ms(what.table) is not None
         self._client, self._what, self._keys = client, what, keys
@@ -107,7 +137,9 @@ class WholeTable:
         rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
         if self._versions is not None and self._versions.restored is not None:
             self._go_on(self._versions, now_ms)
-        due = self._loaded is None or (self._reload_ms is not None and now_ms - self._asked_ms >= self._reload_ms)
+        due = self._loaded is None or (
+            self._reload_ms is not None and now_ms - self._asked_ms >= self._reload_ms
+        )
         if self._loading is None and due:
             self._loading, self._asked_ms = self._client.ask(None), now_ms
             self.misses += 1
@@ -156,7 +188,14 @@ class WholeTable:
         if not whole.all():
             rows = rows.filter(pa.array(whole))
             columns = self._what.keys_of(rows)
-        self._loaded = LookupCache(self._what.key_types, self._what.schema, max_rows=float("inf"), write_ms=None, access_ms=None, missing=True)
+        self._loaded = LookupCache(
+            self._what.key_types,
+            self._what.schema,
+            max_rows=float("inf"),
+            write_ms=None,
+            access_ms=None,
+            missing=True,
+        )
         index = KeyIndex(self._what.key_types)
         numbers = index.lookup_or_insert(columns, rows.num_rows)
         self._loaded.put(index.keys(np.arange(len(index))), numbers, rows, now_ms)

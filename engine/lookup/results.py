@@ -18,8 +18,8 @@ from penstock.engine.state.index.key_index import KeyIndex
 
 
 class Met(NamedTuple):
-    """A piece of what rows met: the positions of rows, of what each met among the ``found``, and those. All that rows from ``first`` to before
-    ``last`` meet has come with it.
+    """A piece of what rows met: the positions of rows, of what each met among the ``found``, and those. All
+    that rows from ``first`` to before ``last`` meet has come with it.
     """
 
     at: np.ndarray
@@ -31,8 +31,9 @@ class Met(NamedTuple):
 
 @dataclass(eq=False)
 class Asked:
-    """Rows under way. ``numbers``: of which of their distinct ``keys`` each row is, -1 where it has a NULL. ``known``: rows found without asking, and
-    of which key each is. ``answer``: what is waited for, ``None`` when nothing is; ``missing``: the numbers of the keys it is about.
+    """Rows under way. ``numbers``: of which of their distinct ``keys`` each row is, -1 where it has a NULL.
+    ``known``: rows found without asking, and of which key each is. ``answer``: what is waited for, ``None``
+    when nothing is; ``missing``: the numbers of the keys it is about.
     """
 
     batch: Batch
@@ -81,15 +82,27 @@ def _pair_sizes(rows: pa.RecordBatch, at: np.ndarray, found: pa.RecordBatch, met
 
 
 def asked(batch: Batch, keys: Sequence[int], types: Sequence[pa.DataType], rows: pa.Schema) -> Asked:
-    """Return a batch with its distinct keys, none of them known and all of them missing; ``rows``: the columns of what is looked up."""
+    """Return a batch with its distinct keys, none of them known and all of them missing; ``rows``: the
+    columns of what is looked up.
+    """
     columns = [batch.rows.column(key) for key in keys]
     whole = without_null(columns, batch.num_rows)
     index = KeyIndex(types)
     numbers = np.full(batch.num_rows, -1, np.int64)
     if whole.any():
-        numbers[whole] = index.lookup_or_insert(columns if whole.all() else [column.filter(pa.array(whole)) for column in columns])
+        numbers[whole] = index.lookup_or_insert(
+            columns if whole.all() else [column.filter(pa.array(whole)) for column in columns]
+        )
     distinct = np.arange(len(index))
-    return Asked(batch, numbers, index.keys(distinct), pa.RecordBatch.from_pylist([], rows), np.zeros(0, np.int64), distinct, None)
+    return Asked(
+        batch,
+        numbers,
+        index.keys(distinct),
+        pa.RecordBatch.from_pylist([], rows),
+        np.zeros(0, np.int64),
+        distinct,
+        None,
+    )
 
 
 def without_null(columns: Sequence[pa.Array], count: int) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""Versions of a table that is read again on an interval: each is staged, and a checkpoint names the one that rows met."""
+"""Versions of a table that is read again on an interval: each is staged, and a checkpoint names the one
+that rows met.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from penstock.engine.storage.staged_rows import StagedRows, new_attempt, stage
 
 
 class TableVersions(ListState):
-    """The versions one subtask has loaded, under ``root``, as long as a checkpoint that may be restored names them.
+    """The versions one subtask has loaded, under ``root``, as long as a checkpoint that may be restored names
+    them.
 
     A restored subtask takes the newest version that any had; one that is no longer there is loaded anew.
     """

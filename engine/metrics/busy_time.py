@@ -9,7 +9,9 @@ SECOND_MS = 1_000.0
 
 
 class Spending(Enum):
-    """What the time since the last step is spent with; between two steps of work the task's thread is another's, and nothing is counted."""
+    """What the time since the last step is spent with; between two steps of work the task's thread is
+    another's, and nothing is counted.
+    """
 
     BUSY = 0
     IDLE = 1
@@ -25,7 +27,9 @@ class TimeShares(NamedTuple):
 
 
 class _State(NamedTuple):
-    """All of it at one moment: what was spent until then, and with what time goes on since then. Replaced as a whole, so readers need no lock."""
+    """All of it at one moment: what was spent until then, and with what time goes on since then. Replaced
+    as a whole, so readers need no lock.
+    """
 
     busy: float
     idle: float
@@ -37,11 +41,15 @@ class _State(NamedTuple):
         """Return what is spent by ``now_ms``, the wait that goes on included."""
         waited = max(0.0, now_ms - self.since_ms)
         idle = self.idle + (waited if self.spending is Spending.IDLE else 0.0)
-        return TimeShares(self.busy, idle, self.backpressured + (waited if self.spending is Spending.BACKPRESSURED else 0.0))
+        return TimeShares(
+            self.busy, idle, self.backpressured + (waited if self.spending is Spending.BACKPRESSURED else 0.0)
+        )
 
 
 class TimeSpent:
-    """Counted by the thread that steps the task, read by any. Each second leaves a mark, so that a rate is over the last one to two seconds."""
+    """Counted by the thread that steps the task, read by any. Each second leaves a mark, so that a rate is
+    over the last one to two seconds.
+    """
 
     __slots__ = ("_mark", "_next_mark", "_next_ms", "_state")
 
@@ -54,7 +62,9 @@ class TimeSpent:
         """Count a step that did something, and the wait before it."""
         state = self._state
         spent = state if state.spending is Spending.BUSY else state.at(began_ms)
-        self._state = _State(spent.busy + now_ms - began_ms, spent.idle, spent.backpressured, Spending.BUSY, now_ms)
+        self._state = _State(
+            spent.busy + now_ms - began_ms, spent.idle, spent.backpressured, Spending.BUSY, now_ms
+        )
         if now_ms >= self._next_ms:
             self._leave_mark(now_ms)
 
@@ -69,13 +79,20 @@ class TimeSpent:
         return self._state.at(now_ms)
 
     def per_second(self, now_ms: float) -> TimeShares:
-        """Return milliseconds per second over the last one to two seconds; a wait longer than that is all there is."""
+        """Return milliseconds per second over the last one to two seconds; a wait longer than that is all
+        there is.
+        """
         state = self._state
         if state.spending is not Spending.BUSY and now_ms - state.since_ms >= SECOND_MS:
             return TimeShares(*(SECOND_MS if kind is state.spending else 0.0 for kind in Spending))
         mark_ms, before = self._mark
         whole_ms = max(now_ms - mark_ms, 1.0)
-        return TimeShares(*(min(SECOND_MS, (a - b) * SECOND_MS / whole_ms) for a, b in zip(state.at(now_ms), before, strict=True)))
+        return TimeShares(
+            *(
+                min(SECOND_MS, (a - b) * SECOND_MS / whole_ms)
+                for a, b in zip(state.at(now_ms), before, strict=True)
+            )
+        )
 
     def _leave_mark(self, now_ms: float) -> None:
         late = now_ms >= self._next_ms + SECOND_MS

@@ -1,4 +1,6 @@
-"""Histograms of latencies: counts in buckets whose width is a fixed share of their value, as HdrHistogram has them."""
+"""Histograms of latencies: counts in buckets whose width is a fixed share of their value, as HdrHistogram
+has them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ BUCKETS = 40 * STEPS
 
 @dataclass(frozen=True)
 class LatencyFigures:
-    """A histogram at one moment, microseconds: how many values, their sum and highest, and percentiles too high by at most a sixteenth."""
+    """A histogram at one moment, microseconds: how many values, their sum and highest, and percentiles too
+    high by at most a sixteenth.
+    """
 
     count: int = 0
     sum_us: int = 0

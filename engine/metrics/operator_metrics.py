@@ -14,12 +14,16 @@ from penstock.engine.metrics.busy_time import TimeSpent
 from penstock.engine.metrics.latency_histogram import LatencyHistogram
 
 LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
-"""Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64 microseconds."""
+"""Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64
+microseconds.
+"""
 
 
 @dataclass(frozen=True)
 class SplitProgress:
-    """How far event time has come in one split of a source, microseconds: its last event, its watermark; and whether it holds nobody back."""
+    """How far event time has come in one split of a source, microseconds: its last event, its watermark;
+    and whether it holds nobody back.
+    """
 
     last_event_us: int | None
     watermark_us: int | None
@@ -28,10 +32,11 @@ class SplitProgress:
 
 @dataclasses.dataclass
 class OperatorMetrics:
-    """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts (bad records, files committed ..).
+    """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts
+    (bad records, files committed ..).
 
-    ``splits``: of a watermark assigner, the open ones. ``next_close_us``: the end of the first window that is open. ``latency``: of a sink, how long
-    latency markers took to come here, by the source they come from.
+    ``splits``: of a watermark assigner, the open ones. ``next_close_us``: the end of the first window that is
+    open. ``latency``: of a sink, how long latency markers took to come here, by the source they come from.
     """
 
     rows_in: int = 0
@@ -63,8 +68,8 @@ class OperatorMetrics:
 class TaskMetrics:
     """What one task has counted, and its operators by operator id.
 
-    ``alignment_ms``: from the first to the last barrier of the last checkpoint. ``checkpoint_sync_ms``: how long rows waited for the last
-    snapshot of a checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
+    ``alignment_ms``: from the first to the last barrier of the last checkpoint. ``checkpoint_sync_ms``: how
+    long rows waited for the last snapshot of a checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
     """
 
     time: TimeSpent

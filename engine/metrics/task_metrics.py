@@ -1,4 +1,6 @@
-"""What one task has counted, at one moment: plain values that JSON can carry from the process that runs it to the one that is asked."""
+"""What one task has counted, at one moment: plain values that JSON can carry from the process that runs it
+to the one that is asked.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Queues:
-    """How full the input channels of a task are: elements, how many they are meant to hold, and bytes of rows."""
+    """How full the input channels of a task are: elements, how many they are meant to hold, and bytes of
+    rows.
+    """
 
     length: int
     capacity: int
@@ -50,10 +54,12 @@ class OperatorFigures:
 
 @dataclass(frozen=True)
 class TaskFigures:
-    """What one task has counted. Times are milliseconds, ``per_second`` milliseconds a second over the last one or two.
+    """What one task has counted. Times are milliseconds, ``per_second`` milliseconds a second over the last
+    one or two.
 
-    Of its last checkpoint: ``alignment_ms`` it waited for barriers, ``checkpoint_sync_ms`` no row flowed for the snapshot (``_max``: for any),
-    ``part_ms`` passed from its start until the task's part was written, ``part_bytes`` are in that part's files.
+    Of its last checkpoint: ``alignment_ms`` it waited for barriers, ``checkpoint_sync_ms`` no row flowed for
+    the snapshot (``_max``: for any), ``part_ms`` passed from its start until the task's part was written,
+    ``part_bytes`` are in that part's files.
     """
 
     chain: int
@@ -90,7 +96,9 @@ class TaskFigures:
                 **{
                     **operator,
                     "splits": {name: SplitProgress(**split) for name, split in operator["splits"].items()},
-                    "latency": {source: LatencyFigures(**latency) for source, latency in operator["latency"].items()},
+                    "latency": {
+                        source: LatencyFigures(**latency) for source, latency in operator["latency"].items()
+                    },
                 }
             )
             for operator in values["operators"]
@@ -109,7 +117,9 @@ def task_figures(
     bytes_out: int,
     now_ms: float,
 ) -> TaskFigures:
-    """Return what a task has counted by ``now_ms`` (monotonic); ``operators`` are ids, names and counters, first to last."""
+    """Return what a task has counted by ``now_ms`` (monotonic); ``operators`` are ids, names and counters,
+    first to last.
+    """
     return TaskFigures(
         task.chain,
         task.subtask,

@@ -1,4 +1,6 @@
-"""The door of a listener: whoever has not said who it is belongs to a few, is heard for a short time, and is counted when it is hung up on."""
+"""The door of a listener: whoever has not said who it is belongs to a few, is heard for a short time, and
+is counted when it is hung up on.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,29 @@ UNKNOWN = "unknown"
 """Hung up on because of what it said."""
 _GONE = {
     getattr(errno, name)
-    for name in ("ECONNABORTED", "EPROTO", "ENETDOWN", "ENOPROTOOPT", "EHOSTDOWN", "ENONET", "EHOSTUNREACH", "ENETUNREACH", "EPERM")
+    for name in (
+        "ECONNABORTED",
+        "EPROTO",
+        "ENETDOWN",
+        "ENOPROTOOPT",
+        "EHOSTDOWN",
+        "ENONET",
+        "EHOSTUNREACH",
+        "ENETUNREACH",
+        "EPERM",
+    )
     if hasattr(errno, name)
 }
 
 
 @dataclass(frozen=True)
 class AdmissionLimits:
-    """``strangers``: how many at a time have not said who they are; never more than a quarter of the files the process may open.
+    """``strangers``: how many at a time have not said who they are; never more than a quarter of the files
+    the process may open.
 
-    ``hello_ms``: how long one may take for that, from its first byte to its last. ``rest_ms``: how long nothing is accepted after the system could
-    not (no descriptor, no memory): the listener would be ready all the time.
+    ``hello_ms``: how long one may take for that, from its first byte to its last. ``rest_ms``: how long
+    nothing is accepted after the system could not (no descriptor, no memory): the listener would be ready all
+    the time.
     """
 
     strangers: int = 256
@@ -52,7 +66,9 @@ class Refusals:
 
 
 ROW_LISTENERS: list[Admission[Any]] = []
-"""Those of the process's listeners for rows of Spark, which stay to its end: jobs that never listen import nothing to know it."""
+"""Those of the process's listeners for rows of Spark, which stay to its end: jobs that never listen import
+nothing to know it.
+"""
 
 
 def refusals_of_row_listeners() -> Refusals | None:
@@ -81,8 +97,9 @@ C = TypeVar("C")
 class Admission(Generic[C]):
     """Accepts at a listener, and knows the connections that are strangers' yet; for any thread.
 
-    ``hang_up`` ends a connection whose stranger must go; its owner then finds it ended. With a ``selector`` the listener is registered there, with
-    this as its data, except while it rests. ``refused`` counts strangers by reason, ``faults`` what the system said when it could not accept.
+    ``hang_up`` ends a connection whose stranger must go; its owner then finds it ended. With a ``selector``
+    the listener is registered there, with this as its data, except while it rests. ``refused`` counts
+    strangers by reason, ``faults`` what the system said when it could not accept.
     """
 
     def __init__(
@@ -128,7 +145,9 @@ class Admission(Generic[C]):
         return refusals_of(self.refused, self.faults)
 
     def accept(self) -> socket.socket | None:
-        """Return the next connection, which blocks; ``None`` when there is none to take now. Raises nothing: no fault may end a listener."""
+        """Return the next connection, which blocks; ``None`` when there is none to take now. Raises
+        nothing: no fault may end a listener.
+        """
         if self._rests_until_ms is not None:
             return None
         try:
@@ -164,10 +183,14 @@ class Admission(Generic[C]):
             self._strangers.pop(one, None)
 
     def check_time(self) -> None:
-        """Hang up on strangers whose time is over, and accept again after a rest; to be called a few times a second while ``watching``."""
+        """Hang up on strangers whose time is over, and accept again after a rest; to be called a few times
+        a second while ``watching``.
+        """
         now_ms = self._clock.monotonic_ms()
         with self._lock:
-            late = [one for one, since_ms in self._strangers.items() if now_ms - since_ms >= self._limits.hello_ms]
+            late = [
+                one for one, since_ms in self._strangers.items() if now_ms - since_ms >= self._limits.hello_ms
+            ]
             for one in late:
                 self.refuse(one, LATE)
                 self._hang_up(one)

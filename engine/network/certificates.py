@@ -1,4 +1,6 @@
-"""Contexts of TLS between processes of one job: both ends show a certificate, and check that the other's was signed by the same authority."""
+"""Contexts of TLS between processes of one job: both ends show a certificate, and check that the other's
+was signed by the same authority.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from penstock.engine.network.listener_options import TlsContexts
 
 
 def tls_contexts(files: Certificates) -> TlsContexts:
-    """Return the contexts of both directions. NET-5015 for files that cannot be used; names in certificates are not compared with addresses."""
+    """Return the contexts of both directions. NET-5015 for files that cannot be used; names in
+    certificates are not compared with addresses.
+    """
     contexts = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for context in contexts:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -21,7 +25,10 @@ def tls_contexts(files: Certificates) -> TlsContexts:
             context.load_verify_locations(files.authority)
         except (OSError, ValueError) as cause:
             message = f"the certificates for connections of workers cannot be used: {cause}"
-            hint = "'security.ssl.internal.certificate', '.key' and '.ca' name PEM files that every machine has, the key without a password"
+            hint = (
+                "'security.ssl.internal.certificate', '.key' and '.ca' name PEM files that every "
+                "machine has, the key without a password"
+            )
             raise PenstockError("NET-5015", message, hint=hint, kind=Kind.USER, sqlstate="28000") from cause
     return TlsContexts(*contexts)
 

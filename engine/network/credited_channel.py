@@ -1,4 +1,6 @@
-"""The consumer's end of a channel whose producer is in another process: an ordinary channel that gives credit back as it is emptied."""
+"""The consumer's end of a channel whose producer is in another process: an ordinary channel that gives
+credit back as it is emptied.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,31 @@ END_BYTES = CHANNEL_BYTES // 2
 class CreditedChannel(Channel):
     """A channel filled from a connection.
 
-    Credit is in elements and in bytes of rows as they are sent, and goes back to the producer in portions of half of either, so that most elements
-    cost no message the other way. Everything the producer may send has room here, so filling one channel never waits and never holds up the
-    others of its connection. As in a channel within a process, one batch may be over the bytes.
+    Credit is in elements and in bytes of rows as they are sent, and goes back to the producer in portions of
+    half of either, so that most elements cost no message the other way. Everything the producer may send has
+    room here, so filling one channel never waits and never holds up the others of its connection. As in a
+    channel within a process, one batch may be over the bytes.
     """
 
-    __slots__ = ("_bytes", "_bytes_told", "_not_received", "_portion", "_taken", "_taken_told", "give_credit", "source", "taken_bytes")
+    __slots__ = (
+        "_bytes",
+        "_bytes_told",
+        "_not_received",
+        "_portion",
+        "_taken",
+        "_taken_told",
+        "give_credit",
+        "source",
+        "taken_bytes",
+    )
 
-    def __init__(self, capacity: int, wake_consumer: Wakeup, give_credit: Callable[[CreditedChannel], None], most_bytes: int = END_BYTES) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        wake_consumer: Wakeup,
+        give_credit: Callable[[CreditedChannel], None],
+        most_bytes: int = END_BYTES,
+    ) -> None:
         super().__init__(capacity, wake_consumer, most_bytes=most_bytes)
         self.give_credit = give_credit
         self.source: Any = None  # the connection and the number it has there; set when the producer is known
@@ -57,7 +76,10 @@ class CreditedChannel(Channel):
             return element
         self._taken += 1
         self.taken_bytes += self._bytes.popleft()
-        if self._taken - self._taken_told >= self._portion or self.taken_bytes - self._bytes_told >= self._most_bytes // 2:
+        if (
+            self._taken - self._taken_told >= self._portion
+            or self.taken_bytes - self._bytes_told >= self._most_bytes // 2
+        ):
             self._taken_told, self._bytes_told = self._taken, self.taken_bytes
             self.give_credit(self)
         return element

@@ -1,4 +1,6 @@
-"""The data plane of one task manager: a listener, one connection per peer, and the one thread that drives them."""
+"""The data plane of one task manager: a listener, one connection per peer, and the one thread that drives
+them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import math
 import os
 import selectors
 import socket
+import ssl
 from collections import Counter, deque
 from collections.abc import Callable
 
@@ -34,12 +37,12 @@ Address = tuple[str, int]
 
 
 class DataPlane:
-    """Carries the channels between this task manager and others for one deployment: made anew for every attempt, so nothing of an older one can
-    arrive in it.
+    """Carries the channels between this task manager and others for one deployment: made anew for every
+    attempt, so nothing of an older one can arrive in it.
 
-    ``link_lost(peer, cause)`` is called from the plane's thread, once per peer, and must not wait. Listens from the start; ``address`` is
-    what the peers are to be told. Of two peers the one whose name sorts first dials. NET-5012 for an address off loopback without TLS, NET-5016 for
-    no free port.
+    ``link_lost(peer, cause)`` is called from the plane's thread, once per peer, and must not wait. Listens
+    from the start; ``address`` is what the peers are to be told. Of two peers the one whose name sorts first
+    dials. NET-5012 for an address off loopback without TLS, NET-5016 for no free port.
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class DataPlane:
         self._checksum = checksum
         self._secure_accepted: Secure | None = None
         if tls is not None:
-            self._secure_accepted = lambda plain: tls.server.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+            self._secure_accepted = lambda plain: tls.server.wrap_socket(
+                plain, server_side=True, do_handshake_on_connect=False
+            )
         self._calls: deque[Callable[[], None]] = deque()
         self._awake = False
         self._next_timer_ms = 0.0
@@ -89,12 +94,16 @@ class DataPlane:
         self._thread.start()
 
     def connect(self, peer: str, address: Address) -> None:
-        """Have a connection with a peer; one that is not there within the hello's time is reported as lost."""
+        """Have a connection with a peer; one that is not there within the hello's time is reported as
+        lost.
+        """
         self._listening.check(address[0], "connect to")
         self._call(lambda: self._connect(peer, address))
 
     def sender(self, key: str, peer: str, wake_producer: Wakeup) -> RemoteChannel:
-        """Return the producer's end of a channel to a peer. It has no credit until the peer's ``receiver`` of the same key is there."""
+        """Return the producer's end of a channel to a peer. It has no credit until the peer's ``receiver``
+        of the same key is there.
+        """
         channel = RemoteChannel(key, peer, wake_producer, self._signal, self._limits.max_payload)
         self._call(lambda: self._links.add_sender(channel))
         return channel
@@ -115,7 +124,9 @@ class DataPlane:
         return self._links.refused
 
     def close(self) -> None:
-        """Say goodbye to the peers and end; waits for them to have read everything, but not long. No loss is reported from here on."""
+        """Say goodbye to the peers and end; waits for them to have read everything, but not long. No loss
+        is reported from here on.
+        """
         self._call(self._begin_closing)
         self._thread.join()
 
@@ -145,7 +156,9 @@ class DataPlane:
             while not self._closed():
                 self._turn()
         except Exception as error:
-            self._links.report_all(network_error(UNREACHABLE, "the data plane has failed", detail=repr(error)[:300]))
+            self._links.report_all(
+                network_error(UNREACHABLE, "the data plane has failed", detail=repr(error)[:300])
+            )
             raise
         finally:
             self._end()
@@ -187,10 +200,19 @@ class DataPlane:
             self._lose(one, error)
         except OSError as error:
             who = one.link.peer or "a peer"
-            self._lose(one, network_error(UNREACHABLE, f"the connection with {who} broke: {error.strerror or error}"))
+            self._lose(
+                one, network_error(UNREACHABLE, f"the connection with {who} broke: {error.strerror or error}")
+            )
         except Exception as error:  # noqa: BLE001 - a fault in here must not take the other connections along, nor go unheard
             who = one.link.peer or "a peer"
-            self._lose(one, network_error(INTERNAL, f"the connection with {who} was given up: a fault of penstock", detail=repr(error)[:300]))
+            self._lose(
+                one,
+                network_error(
+                    INTERNAL,
+                    f"the connection with {who} was given up: a fault of penstock",
+                    detail=repr(error)[:300],
+                ),
+            )
 
     def _read(self, one: LinkSocket, now_ms: float) -> None:
         going_on = one.read(now_ms)
@@ -212,7 +234,9 @@ class DataPlane:
         while (sock := self.admission.accept()) is not None:
             self.admission.add(self._start(sock, now_ms, None, self._secure_accepted))
 
-    def _start(self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None) -> LinkSocket:
+    def _start(
+        self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None
+    ) -> LinkSocket:
         sock.setblocking(False)
         with contextlib.suppress(OSError):  # gone again already: reading it tells
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -231,12 +255,19 @@ class DataPlane:
         fault = sock.connect_ex(address)
         if fault not in (0, errno.EINPROGRESS):
             sock.close()
-            self._links.report(peer, network_error(UNREACHABLE, f"{peer} cannot be reached: {os.strerror(fault)}"))
+            self._links.report(
+                peer, network_error(UNREACHABLE, f"{peer} cannot be reached: {os.strerror(fault)}")
+            )
             return
-        secure = None
+        secure: Secure | None = None
         if self._tls is not None:
             client = self._tls.client
-            secure = lambda plain: client.wrap_socket(plain, server_hostname=address[0], do_handshake_on_connect=False)  # noqa: E731
+            host = address[0]
+
+            def secure_client(plain: socket.socket) -> ssl.SSLSocket:
+                return client.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+
+            secure = secure_client
         self._start(sock, now_ms, peer, secure)
 
     def _check_time(self, one: LinkSocket, now_ms: float) -> None:

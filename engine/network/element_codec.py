@@ -1,4 +1,6 @@
-"""Elements as payloads of frames and back: rows as Arrow IPC, everything else as a few fixed bytes. Nothing read is believed unchecked."""
+"""Elements as payloads of frames and back: rows as Arrow IPC, everything else as a few fixed bytes.
+Nothing read is believed unchecked.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.errors import PAYLOAD, TOO_LONG, network_error
 from penstock.engine.network.frames import MAX_PAYLOAD_BYTES, Frame
 
-_BATCH = struct.Struct("<BB6xqQ40x")  # marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
+# marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
+_BATCH = struct.Struct("<BB6xqQ40x")
 _TIME = struct.Struct("<q")
 _MARKED = struct.Struct("<d")
 _HAS_WEIGHTS, _HAS_BEHIND, _WHOLE_STREAM = 1, 2, 4
@@ -45,7 +48,8 @@ class ElementEncoder:
         self._schema: pa.Schema | None = None
 
     def encode(self, element: Element, now_ms: float) -> list[Encoded]:
-        """Return the kinds and payload parts of the frames to send; the parts share memory with the element where they can.
+        """Return the kinds and payload parts of the frames to send; the parts share memory with the element
+        where they can.
 
         ``now_ms``: this process's monotonic time, by which a barrier's deadline is told as the time left.
         """
@@ -79,22 +83,29 @@ class ElementEncoder:
                 stream.write_batch(rows)
             body = sink.getvalue()
         else:
-            if self._schema is None or (schema is not self._schema and not schema.equals(self._schema, check_metadata=True)):
+            if self._schema is None or (
+                schema is not self._schema and not schema.equals(self._schema, check_metadata=True)
+            ):
                 frames.append((kinds.SCHEMA, [memoryview(schema.serialize())]))
             self._schema = schema
             body = rows.serialize()
-        frames.append((kinds.BATCH, [_BATCH.pack(marks, 0, batch.origin, rows.num_rows), *numbers, memoryview(body)]))
+        frames.append(
+            (kinds.BATCH, [_BATCH.pack(marks, 0, batch.origin, rows.num_rows), *numbers, memoryview(body)])
+        )
         return frames
 
 
 class ElementDecoder:
-    """Decodes what one channel carries. Rows stay in the frame's buffer; they are validated in full, so a bad offset never reaches a kernel."""
+    """Decodes what one channel carries. Rows stay in the frame's buffer; they are validated in full, so a
+    bad offset never reaches a kernel.
+    """
 
     def __init__(self) -> None:
         self._schema: pa.Schema | None = None
 
     def decode(self, frame: Frame, now_ms: float) -> Element | None:
-        """Return the element of a frame, or ``None`` for one that only prepares (SCHEMA). ``now_ms``: this process's monotonic time.
+        """Return the element of a frame, or ``None`` for one that only prepares (SCHEMA). ``now_ms``: this
+        process's monotonic time.
 
         NET-5006 when the payload is not what its kind says.
         """
@@ -112,7 +123,9 @@ class ElementDecoder:
             MemoryError,
             StopIteration,
         ) as error:
-            raise network_error(PAYLOAD, "a message carries what cannot be read", detail=str(error)[:300]) from error
+            raise network_error(
+                PAYLOAD, "a message carries what cannot be read", detail=str(error)[:300]
+            ) from error
 
     def _decode(self, kind: int, payload: memoryview, now_ms: float) -> Element | None:
         match kind:
@@ -161,11 +174,18 @@ class ElementDecoder:
 
 
 def pieces_that_fit(batch: Batch, max_payload: int = MAX_PAYLOAD_BYTES) -> Sequence[Batch]:
-    """Return the batch cut into pieces whose frames are not longer than ``max_payload``. NET-5002 when one row alone is."""
+    """Return the batch cut into pieces whose frames are not longer than ``max_payload``. NET-5002 when one
+    row alone is.
+    """
     pending, fitting = [batch], []
     while pending:
         piece = pending.pop()
-        if piece.rows.nbytes + _NUMBER_BYTES * 2 * piece.num_rows + _SLACK_BYTES * (1 + piece.rows.num_columns) <= max_payload:
+        if (
+            piece.rows.nbytes
+            + _NUMBER_BYTES * 2 * piece.num_rows
+            + _SLACK_BYTES * (1 + piece.rows.num_columns)
+            <= max_payload
+        ):
             fitting.append(piece)
         elif piece.num_rows <= 1:
             raise _row_too_long(piece, max_payload)
@@ -176,7 +196,11 @@ def pieces_that_fit(batch: Batch, max_payload: int = MAX_PAYLOAD_BYTES) -> Seque
 
 
 def _row_too_long(batch: Batch, max_payload: int) -> PenstockError:
-    return network_error(TOO_LONG, f"a row of {batch.rows.nbytes} bytes is too long to be sent between processes: {max_payload} are allowed")
+    return network_error(
+        TOO_LONG,
+        f"a row of {batch.rows.nbytes} bytes is too long to be sent between processes: "
+        f"{max_payload} are allowed",
+    )
 
 
 def _has_dictionary(kind: pa.DataType) -> bool:
@@ -202,6 +226,10 @@ def _marker(payload: memoryview) -> LatencyMarker:
 
 def _barrier(said: Any, now_ms: float) -> Barrier:
     """Build a barrier from exactly its fields, each of exactly its type."""
-    if not isinstance(said, dict) or {name: type(value) for name, value in said.items()} != _BARRIER_TYPES or isnan(said["overtakes_at_ms"]):
+    if (
+        not isinstance(said, dict)
+        or {name: type(value) for name, value in said.items()} != _BARRIER_TYPES
+        or isnan(said["overtakes_at_ms"])
+    ):
         raise ValueError("a barrier of another shape")
     return Barrier(**{**said, "overtakes_at_ms": said["overtakes_at_ms"] + now_ms})

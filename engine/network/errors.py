@@ -1,4 +1,6 @@
-"""What can be wrong with a connection: each fault has its own code, and ends the connection it was seen on."""
+"""What can be wrong with a connection: each fault has its own code, and ends the connection it was seen
+on.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,10 @@ LEFT = "NET-5014"
 INTERNAL = "NET-9001"
 
 
-def network_error(code: str, message: str, hint: str | None = None, detail: str | None = None) -> PenstockError:
+def network_error(
+    code: str, message: str, hint: str | None = None, detail: str | None = None
+) -> PenstockError:
     """Return the error of a connection; trying again (a new attempt over new connections) may help."""
-    return PenstockError(code, message, hint=hint, detail=detail, kind=Kind.EXTERNAL, retriable=True, sqlstate="08006")
+    return PenstockError(
+        code, message, hint=hint, detail=detail, kind=Kind.EXTERNAL, retriable=True, sqlstate="08006"
+    )

@@ -1,4 +1,6 @@
-"""What a frame is about. 1-63 belong to the data plane; the control connection numbers its messages from ``FIRST_CONTROL``."""
+"""What a frame is about. 1-63 belong to the data plane; the control connection numbers its messages from
+``FIRST_CONTROL``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Frames: how messages are cut out of a stream of bytes, checked before anything is made of them. Knows no socket."""
+"""Frames: how messages are cut out of a stream of bytes, checked before anything is made of them. Knows no
+socket.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ STAGE_BYTES = 64 * 2**10
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One message: ``payload`` is a buffer of its own, aligned to 8 bytes or better, valid for as long as it is held."""
+    """One message: ``payload`` is a buffer of its own, aligned to 8 bytes or better, valid for as long as
+    it is held.
+    """
 
     kind: int
     flags: int
@@ -36,11 +40,23 @@ class FrameWriter:
     def __init__(self) -> None:
         self._sequence = 0
 
-    def encode(self, kind: int, channel: int = 0, parts: Sequence[bytes | memoryview] = (), flags: int = 0) -> list[memoryview]:
-        """Return a frame as buffers to be sent in order; ``parts`` (flat bytes) are its payload and are not copied."""
+    def encode(
+        self, kind: int, channel: int = 0, parts: Sequence[bytes | memoryview] = (), flags: int = 0
+    ) -> list[memoryview]:
+        """Return a frame as buffers to be sent in order; ``parts`` (flat bytes) are its payload and are
+        not copied.
+        """
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         length = sum(view.nbytes for view in views)
-        head = _CHECKED.pack(MAGIC, kind, flags, _check(kind, flags, channel, self._sequence, length), channel, self._sequence, length)
+        head = _CHECKED.pack(
+            MAGIC,
+            kind,
+            flags,
+            _check(kind, flags, channel, self._sequence, length),
+            channel,
+            self._sequence,
+            length,
+        )
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         crc = zlib.crc32(head)
         for view in views:
@@ -51,9 +67,10 @@ class FrameWriter:
 class FrameReader:
     """Cuts frames out of what arrives on one direction of a connection.
 
-    Bytes come by ``feed``, or without a copy for large payloads: receive into ``room()``, then say how many by ``received(n)``.
-    ``max_payload`` (bytes) may be raised once the peer is known; a longer frame is refused before anything is allocated for it.
-    ``checksum=False`` is for tests that show what the checksum is for. After an error the reader must not be used again.
+    Bytes come by ``feed``, or without a copy for large payloads: receive into ``room()``, then say how many
+    by ``received(n)``. ``max_payload`` (bytes) may be raised once the peer is known; a longer frame is
+    refused before anything is allocated for it. ``checksum=False`` is for tests that show what the checksum
+    is for. After an error the reader must not be used again.
     """
 
     def __init__(self, max_payload: int = MAX_PAYLOAD_BYTES, *, checksum: bool = True) -> None:
@@ -62,7 +79,8 @@ class FrameReader:
         self._sequence = 0
         self._stage = memoryview(bytearray(STAGE_BYTES))
         self._staged = 0
-        self._head: tuple[int, int, int, int] | None = None  # kind, flags, channel, crc of a frame whose payload is being filled
+        # kind, flags, channel, crc of a frame whose payload is being filled
+        self._head: tuple[int, int, int, int] | None = None
         self._head_bytes = b""
         self._payload = memoryview(b"")
         self._filled = 0
@@ -72,7 +90,9 @@ class FrameReader:
         return self._stage[self._staged :] if self._head is None else self._payload[self._filled :]
 
     def received(self, count: int) -> list[Frame]:
-        """Take note of ``count`` bytes written to the room; return the frames they complete, in order. Raises NET-5001 to NET-5004."""
+        """Take note of ``count`` bytes written to the room; return the frames they complete, in order.
+        Raises NET-5001 to NET-5004.
+        """
         frames: list[Frame] = []
         if self._head is not None:
             self._filled += count
@@ -95,7 +115,9 @@ class FrameReader:
         return frames
 
     def feed(self, data: bytes | memoryview) -> list[Frame]:
-        """Take bytes as they came and return the frames they complete, in order. Raises NET-5001 to NET-5004."""
+        """Take bytes as they came and return the frames they complete, in order. Raises NET-5001 to
+        NET-5004.
+        """
         view, frames = memoryview(data).cast("B"), []
         while view:
             room = self.room()
@@ -111,14 +133,20 @@ class FrameReader:
             raise network_error(CUT, "the connection ended inside a message")
 
     def _begin(self, data: memoryview) -> int:
-        """Read a header and what is there of its payload; return how many bytes that took, 0 when the header is not whole yet."""
+        """Read a header and what is there of its payload; return how many bytes that took, 0 when the
+        header is not whole yet.
+        """
         if bytes(data[: len(MAGIC)]) != MAGIC[: len(data)]:
-            raise network_error(BAD_MAGIC, f"what arrived is not a message of penstock but {_guess(bytes(data[:8]))}")
+            raise network_error(
+                BAD_MAGIC, f"what arrived is not a message of penstock but {_guess(bytes(data[:8]))}"
+            )
         if len(data) < HEADER_BYTES:
             return 0
         _, kind, flags, check, channel, sequence, length = _CHECKED.unpack_from(data)
         if length > self.max_payload:
-            raise network_error(TOO_LONG, f"a message says it is {length} bytes long; {self.max_payload} are allowed")
+            raise network_error(
+                TOO_LONG, f"a message says it is {length} bytes long; {self.max_payload} are allowed"
+            )
         if self._checksum and check != _check(kind, flags, channel, sequence, length):
             raise network_error(CHECKSUM, "the header of a message was changed on its way")
         if self._checksum and sequence != self._sequence:
@@ -143,7 +171,9 @@ class FrameReader:
 
 
 def _check(kind: int, flags: int, channel: int, sequence: int, length: int) -> int:
-    """Return 16 bits that tell of a changed header at once: the checksum of the whole is known only when a payload of the length it says is there."""
+    """Return 16 bits that tell of a changed header at once: the checksum of the whole is known only when a
+    payload of the length it says is there.
+    """
     return zlib.crc32(_FIELDS.pack(kind, flags, channel, sequence, length)) & 0xFFFF
 
 

@@ -1,4 +1,6 @@
-"""The hello: both sides of a connection say who they are before anything else, and are refused when they do not belong together."""
+"""The hello: both sides of a connection say who they are before anything else, and are refused when they
+do not belong together.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ HELLO_BYTES_MAX = 4096
 
 @dataclass(frozen=True)
 class Identity:
-    """One side of a connection: the task manager's ``name``, the job and the deployment (epoch, attempt) it works for.
+    """One side of a connection: the task manager's ``name``, the job and the deployment (epoch, attempt) it
+    works for.
 
     ``token`` is the job's shared secret; it is never part of a message, a log line or this object's text.
     """
@@ -45,17 +48,28 @@ def read_identity(payload: bytes | memoryview) -> Identity:
 
 
 def check_identity(peer: Identity, mine: Identity) -> None:
-    """Raise unless the peer belongs to the same deployment: NET-5007 wrong token, NET-5008 other job, epoch or attempt, NET-5011 own name."""
-    if not hmac.compare_digest(peer.token.encode("utf-8", "surrogatepass"), mine.token.encode("utf-8", "surrogatepass")):
+    """Raise unless the peer belongs to the same deployment: NET-5007 wrong token, NET-5008 other job,
+    epoch or attempt, NET-5011 own name.
+    """
+    if not hmac.compare_digest(
+        peer.token.encode("utf-8", "surrogatepass"), mine.token.encode("utf-8", "surrogatepass")
+    ):
         raise network_error(TOKEN, "a connection was refused: its token is wrong")
     if peer.job_id != mine.job_id:
         raise _stale(f"it is for job {peer.job_id}, this is job {mine.job_id}")
     if (peer.epoch, peer.attempt) != (mine.epoch, mine.attempt):
-        theirs, ours = f"epoch {peer.epoch}, attempt {peer.attempt}", f"epoch {mine.epoch}, attempt {mine.attempt}"
+        theirs, ours = (
+            f"epoch {peer.epoch}, attempt {peer.attempt}",
+            f"epoch {mine.epoch}, attempt {mine.attempt}",
+        )
         older = (peer.epoch, peer.attempt) < (mine.epoch, mine.attempt)
-        raise _stale(f"it is of {theirs}, which {'is over: this is' if older else 'has taken over from'} {ours}")
+        raise _stale(
+            f"it is of {theirs}, which {'is over: this is' if older else 'has taken over from'} {ours}"
+        )
     if peer.name == mine.name:
-        raise network_error(UNEXPECTED, f"a connection was refused: it has the name {peer.name}, which is taken here")
+        raise network_error(
+            UNEXPECTED, f"a connection was refused: it has the name {peer.name}, which is taken here"
+        )
 
 
 def _stale(why: str) -> PenstockError:

@@ -1,4 +1,6 @@
-"""One connection between two task managers as a state machine: bytes in, bytes out, no socket and no clock of its own."""
+"""One connection between two task managers as a state machine: bytes in, bytes out, no socket and no clock
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from penstock.engine.network.remote_channel import Overtaking, RemoteChannel
 
 KEY_BYTES_MAX = 512
 CHANNELS_MAX = 65_536
-OVERRUN_MAX = 64  # barriers that overtake need no credit; more than these a peer in its right mind never has under way
+# barriers that overtake need no credit; more than these a peer in its right mind never has under way
+OVERRUN_MAX = 64
 _CREDIT = struct.Struct("<IQ")  # elements, bytes of rows
 _PULL_BYTES = 256 * 2**10
 
@@ -34,12 +37,16 @@ class LinkHost(Protocol):
         """Whether there is no other connection with this peer."""
 
     def claim(self, key: str) -> CreditedChannel | None:
-        """Return the consumer's channel of a key, or ``None`` when its task is not there yet: then ``Link.attach`` is called later."""
+        """Return the consumer's channel of a key, or ``None`` when its task is not there yet: then
+        ``Link.attach`` is called later.
+        """
 
 
 @dataclass(eq=False)
 class Incoming:
-    """A channel of the peer's: who takes from it (``None`` until the task is deployed), and how much the peer may send."""
+    """A channel of the peer's: who takes from it (``None`` until the task is deployed), and how much the
+    peer may send.
+    """
 
     key: str
     number: int
@@ -55,11 +62,19 @@ class Incoming:
 class Link:
     """The protocol of a connection. Every method that takes input raises the error the connection ends with.
 
-    The side that dials says whom it expects. Until a channel has a consumer its producer has no credit, so nothing waits here.
+    The side that dials says whom it expects. Until a channel has a consumer its producer has no credit, so
+    nothing waits here.
     """
 
     def __init__(
-        self, mine: Identity, host: LinkHost, limits: LinkLimits, now_ms: float, *, expected: str | None = None, checksum: bool = True
+        self,
+        mine: Identity,
+        host: LinkHost,
+        limits: LinkLimits,
+        now_ms: float,
+        *,
+        expected: str | None = None,
+        checksum: bool = True,
     ) -> None:
         self.peer: str | None = expected
         self.is_open = False
@@ -94,7 +109,9 @@ class Link:
             self._on_frame(frame, now_ms)
 
     def stream_ended(self) -> None:
-        """The peer sends no more: raises unless it has said so and every channel of the connection had ended."""
+        """The peer sends no more: raises unless it has said so and every channel of the connection had
+        ended.
+        """
         if not self.is_open:
             raise network_error(LEFT, "the connection ended before the peer had said who it is")
         if not self._left:
@@ -103,20 +120,28 @@ class Link:
         self._check_nothing_open()
 
     def check_time(self, now_ms: float) -> None:
-        """Say that this side is alive when it is due; raises NET-5009 when the peer has been silent for too long."""
+        """Say that this side is alive when it is due; raises NET-5009 when the peer has been silent for
+        too long.
+        """
         if not self.is_open:
             if now_ms - self._began_ms >= self._limits.hello_ms:
                 who = self._expected or "the peer"
-                raise network_error(SILENT, f"{who} did not say within {self._limits.hello_ms / 1000:g} s who it is")
+                raise network_error(
+                    SILENT, f"{who} did not say within {self._limits.hello_ms / 1000:g} s who it is"
+                )
         elif now_ms - self._heard_ms >= self._limits.silence_ms:
-            raise network_error(SILENT, f"nothing has come from {self.peer} for {self._limits.silence_ms / 1000:g} s")
+            raise network_error(
+                SILENT, f"nothing has come from {self.peer} for {self._limits.silence_ms / 1000:g} s"
+            )
         elif now_ms - self._spoke_ms >= self._limits.ping_ms and not self._leaving:
             self._spoke_ms = now_ms
             if not self._out:
                 self._say(kinds.PING)
 
     def pull(self, now_ms: float) -> deque[memoryview]:
-        """Return the buffers to send, which the caller takes off the front as they go out; filled up from the channels in turn."""
+        """Return the buffers to send, which the caller takes off the front as they go out; filled up from
+        the channels in turn.
+        """
         waiting = sum(view.nbytes for view in self._out)
         while self._ready and waiting < _PULL_BYTES:
             channel = self._ready.popleft()
@@ -158,7 +183,9 @@ class Link:
         """Tell the producer how much its consumer has taken since it was last told."""
         assert incoming.channel is not None
         credit = max(0, incoming.channel.taken + incoming.channel.capacity - incoming.granted)
-        credit_bytes = max(0, incoming.channel.taken_bytes + incoming.channel.most_bytes - incoming.granted_bytes)
+        credit_bytes = max(
+            0, incoming.channel.taken_bytes + incoming.channel.most_bytes - incoming.granted_bytes
+        )
         if (credit or credit_bytes) and not incoming.ended:
             incoming.granted += credit
             incoming.granted_bytes += credit_bytes
@@ -172,9 +199,13 @@ class Link:
     def refuse(self, error: PenstockError) -> None:
         """Tell a peer whose hello was not accepted why."""
         self._out.clear()
-        self._say(kinds.REFUSED, parts=[json.dumps({"code": error.code, "message": error.message}).encode("ascii")])
+        self._say(
+            kinds.REFUSED, parts=[json.dumps({"code": error.code, "message": error.message}).encode("ascii")]
+        )
 
-    def _say(self, kind: int, channel: int = 0, parts: list[bytes | memoryview] | None = None, flags: int = 0) -> int:
+    def _say(
+        self, kind: int, channel: int = 0, parts: list[bytes | memoryview] | None = None, flags: int = 0
+    ) -> int:
         buffers = self._writer.encode(kind, channel, parts or [], flags)
         self._out.extend(buffers)
         size = sum(view.nbytes for view in buffers)
@@ -192,8 +223,13 @@ class Link:
         if isinstance(plain, Batch):
             self.counters.rows_out += plain.num_rows
         frames = channel.encoder.encode(plain, now_ms)
-        channel.sent(sum(memoryview(part).nbytes for kind, parts in frames if kind == kinds.BATCH for part in parts))
-        return sum(self._say(kind, channel.number, parts, kinds.OVERTAKES if overtakes else 0) for kind, parts in frames)
+        channel.sent(
+            sum(memoryview(part).nbytes for kind, parts in frames if kind == kinds.BATCH for part in parts)
+        )
+        return sum(
+            self._say(kind, channel.number, parts, kinds.OVERTAKES if overtakes else 0)
+            for kind, parts in frames
+        )
 
     def _on_frame(self, frame: Frame, now_ms: float) -> None:
         if not self.is_open:
@@ -222,7 +258,9 @@ class Link:
         check_identity(peer, self._mine)
         if self._expected is None:
             if not self._host.admit(peer.name):
-                raise network_error(UNEXPECTED, f"a connection was refused: there is one with {peer.name} already")
+                raise network_error(
+                    UNEXPECTED, f"a connection was refused: there is one with {peer.name} already"
+                )
             self._say(kinds.WELCOME, parts=[self._mine.to_bytes()])
         elif peer.name != self._expected:
             raise network_error(UNEXPECTED, f"{peer.name} answered where {self._expected} was expected")
@@ -233,8 +271,14 @@ class Link:
             self._announce(channel)
 
     def _on_open(self, frame: Frame) -> None:
-        if frame.channel in self._incoming or len(self._incoming) >= CHANNELS_MAX or len(frame.payload) > KEY_BYTES_MAX:
-            raise network_error(UNEXPECTED, f"{self.peer} opened a channel that cannot be opened: {frame.channel}")
+        if (
+            frame.channel in self._incoming
+            or len(self._incoming) >= CHANNELS_MAX
+            or len(frame.payload) > KEY_BYTES_MAX
+        ):
+            raise network_error(
+                UNEXPECTED, f"{self.peer} opened a channel that cannot be opened: {frame.channel}"
+            )
         try:
             key = bytes(frame.payload).decode("utf-8")
         except UnicodeDecodeError:
@@ -255,7 +299,9 @@ class Link:
 
     def _on_credit(self, frame: Frame) -> None:
         if frame.channel >= len(self._outgoing) or len(frame.payload) != _CREDIT.size:
-            raise network_error(UNEXPECTED, f"{self.peer} gave credit to a channel there is not: {frame.channel}")
+            raise network_error(
+                UNEXPECTED, f"{self.peer} gave credit to a channel there is not: {frame.channel}"
+            )
         channel = self._outgoing[frame.channel]
         credit, credit_bytes = _CREDIT.unpack(frame.payload)
         self.counters.credits_in += credit
@@ -265,7 +311,9 @@ class Link:
     def _on_element(self, frame: Frame, now_ms: float) -> None:
         incoming = self._incoming.get(frame.channel)
         if incoming is None or incoming.channel is None or incoming.ended:
-            raise network_error(UNEXPECTED, f"{self.peer} sent on a channel that is not open: {frame.channel}")
+            raise network_error(
+                UNEXPECTED, f"{self.peer} sent on a channel that is not open: {frame.channel}"
+            )
         element = incoming.decoder.decode(frame, now_ms)
         if element is None:
             return
@@ -275,7 +323,9 @@ class Link:
         incoming.received += 1
         beyond_bytes = not overtakes and incoming.received_bytes >= incoming.granted_bytes
         if beyond_bytes or incoming.received > incoming.granted + (OVERRUN_MAX if overtakes else 0):
-            raise network_error(CREDIT, f"{self.peer} sent more on channel {incoming.key} than it had credit for")
+            raise network_error(
+                CREDIT, f"{self.peer} sent more on channel {incoming.key} than it had credit for"
+            )
         self.counters.elements_in += 1
         if isinstance(element, Batch):
             self.counters.rows_in += element.num_rows
@@ -285,7 +335,9 @@ class Link:
         incoming.channel.receive(element, sent_bytes)
 
     def _check_nothing_open(self) -> None:
-        if not all(incoming.ended for incoming in self._incoming.values()) or not all(channel.ended for channel in self._outgoing):
+        if not all(incoming.ended for incoming in self._incoming.values()) or not all(
+            channel.ended for channel in self._outgoing
+        ):
             raise network_error(LEFT, f"{self.peer} left before the channels between us had ended")
 
 

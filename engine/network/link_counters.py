@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass
 class LinkCounters:
-    """Of one connection, or of all together; written by the thread that drives the connections, read by anyone."""
+    """Of one connection, or of all together; written by the thread that drives the connections, read by
+    anyone.
+    """
 
     bytes_in: int = 0
     bytes_out: int = 0

@@ -8,10 +8,12 @@ from penstock.engine.network.frames import MAX_PAYLOAD_BYTES
 
 @dataclass(frozen=True)
 class LinkLimits:
-    """``hello_ms``: until both sides have said who they are, connecting included. ``ping_ms``: how often a silent side says that it is alive.
+    """``hello_ms``: until both sides have said who they are, connecting included. ``ping_ms``: how often a
+    silent side says that it is alive.
 
-    ``silence_ms``: after how long without a byte the peer counts as lost. ``close_ms``: how long leaving waits for the peer to have read all.
-    ``greeting``: connections without a hello kept at a time; one more and the oldest is dropped. ``max_payload``: bytes of one frame.
+    ``silence_ms``: after how long without a byte the peer counts as lost. ``close_ms``: how long leaving
+    waits for the peer to have read all. ``greeting``: connections without a hello kept at a time; one more
+    and the oldest is dropped. ``max_payload``: bytes of one frame.
     """
 
     hello_ms: float = 5_000.0

@@ -18,12 +18,15 @@ _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError, Interr
 
 
 class LinkSocket:
-    """Moves bytes between a socket and its link; ``secure`` puts TLS over the socket once it is connected, ``took`` is told of bytes read.
+    """Moves bytes between a socket and its link; ``secure`` puts TLS over the socket once it is connected,
+    ``took`` is told of bytes read.
 
     ``OSError`` (of which ``ssl.SSLError`` is one) ends the connection.
     """
 
-    def __init__(self, sock: socket.socket, link: Link, *, connecting: bool, secure: Secure | None, took: Took) -> None:
+    def __init__(
+        self, sock: socket.socket, link: Link, *, connecting: bool, secure: Secure | None, took: Took
+    ) -> None:
         self.link = link
         self._took = took
         self.writing = connecting  # whether to be told when the socket can be written

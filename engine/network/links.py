@@ -1,4 +1,6 @@
-"""The connections of one task manager without their sockets: who is connected, which channel waits for whom, who is lost."""
+"""The connections of one task manager without their sockets: who is connected, which channel waits for
+whom, who is lost.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,14 @@ C = TypeVar("C", bound=Connection)
 
 
 class Links(Generic[C]):
-    """Knows the connections with the peers of one deployment. ``dirty`` are those whose link may have something to say; whoever carries the bytes
-    takes them out. ``link_lost(peer, cause)`` is called once per peer.
+    """Knows the connections with the peers of one deployment. ``dirty`` are those whose link may have
+    something to say; whoever carries the bytes takes them out. ``link_lost(peer, cause)`` is called once per
+    peer.
     """
 
-    def __init__(self, name: str, limits: LinkLimits, link_lost: LinkLost, refused: Counter[str] | None = None) -> None:
+    def __init__(
+        self, name: str, limits: LinkLimits, link_lost: LinkLost, refused: Counter[str] | None = None
+    ) -> None:
         self.refused: Counter[str] = Counter() if refused is None else refused
         self.connections: list[C] = []
         self.dirty: set[C] = set()
@@ -59,7 +64,9 @@ class Links(Generic[C]):
         return self._receivers.pop(key, None)
 
     def dials(self, peer: str, now_ms: float) -> bool:
-        """Whether a connection with this peer is to be made from here: of two, the one whose name sorts first does, and the other waits for it."""
+        """Whether a connection with this peer is to be made from here: of two, the one whose name sorts
+        first does, and the other waits for it.
+        """
         if peer in self._peers or peer in self._lost or self.leaving:
             return False
         if self._name > peer:
@@ -76,7 +83,9 @@ class Links(Generic[C]):
             self._add_waiting(one, peer)
 
     def received(self, one: C, count: int, now_ms: float) -> None:
-        """Give a link the bytes written to its room; a peer that has just said who it is gets its channels."""
+        """Give a link the bytes written to its room; a peer that has just said who it is gets its
+        channels.
+        """
         was_open = one.link.is_open
         one.link.received(count, now_ms)
         if one.link.is_open and not was_open:
@@ -121,10 +130,17 @@ class Links(Generic[C]):
         """Report the peers that should have connected by now."""
         for peer, deadline_ms in list(self._awaited.items()):
             if now_ms >= deadline_ms:
-                self.report(peer, network_error(UNREACHABLE, f"{peer} did not connect within {self._limits.hello_ms / 1000:g} s"))
+                self.report(
+                    peer,
+                    network_error(
+                        UNREACHABLE, f"{peer} did not connect within {self._limits.hello_ms / 1000:g} s"
+                    ),
+                )
 
     def refuses(self, one: C, error: PenstockError) -> bool:
-        """Whether a connection ends with a word to a stranger, which its link has then to say; strangers are counted."""
+        """Whether a connection ends with a word to a stranger, which its link has then to say; strangers
+        are counted.
+        """
         if one.link.peer is not None:
             return False
         self.refused[error.code] += 1
@@ -157,7 +173,9 @@ class Links(Generic[C]):
             self.report(peer, error)
 
     def leave(self) -> list[C]:
-        """Say goodbye where somebody listens; return the connections to drop. No loss is reported from here on."""
+        """Say goodbye where somebody listens; return the connections to drop. No loss is reported from
+        here on.
+        """
         self.leaving = True
         for one in self.connections:
             if one.link.is_open:

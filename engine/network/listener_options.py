@@ -22,7 +22,9 @@ class TlsContexts:
 
 @dataclass(frozen=True)
 class Listening:
-    """The address and the first and last port to listen on (0: any). ``tls`` None: not secured, and with ``encrypted`` then on loopback only."""
+    """The address and the first and last port to listen on (0: any). ``tls`` None: not secured, and with
+    ``encrypted`` then on loopback only.
+    """
 
     host: str = "127.0.0.1"
     ports: tuple[int, int] = (0, 0)
@@ -30,7 +32,9 @@ class Listening:
     encrypted: bool = True
 
     def listener(self, backlog: int) -> socket.socket:
-        """Return a listening socket on the first port that is free. NET-5012 off loopback without TLS, NET-5016 when no port is free."""
+        """Return a listening socket on the first port that is free. NET-5012 off loopback without TLS,
+        NET-5016 when no port is free.
+        """
         self.check(self.host, "listen on")
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         first, last = self.ports
@@ -51,7 +55,8 @@ class Listening:
         if not inside and self.tls is None and self.encrypted:
             raise PenstockError(
                 NEEDS_TLS,
-                f"cannot {what} {host} without TLS: the address is not on this machine's loopback, and rows would travel readable by anyone",
+                f"cannot {what} {host} without TLS: the address is not on this machine's loopback, "
+                "and rows would travel readable by anyone",
                 hint="give certificates for the connections between task managers, or use 127.0.0.1",
                 kind=Kind.USER,
                 sqlstate="28000",
@@ -60,4 +65,10 @@ class Listening:
 
 def _no_port(host: str, which: str, why: str) -> PenstockError:
     hint = "a wider range in 'taskmanager.port-range', another 'jobmanager.port', or 0 for any"
-    return PenstockError("NET-5016", f"cannot listen on {host}, {which}: {why}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58000")
+    return PenstockError(
+        "NET-5016",
+        f"cannot listen on {host}, {which}: {why}",
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        sqlstate="58000",
+    )

@@ -23,9 +23,10 @@ class Overtaking:
 class RemoteChannel:
     """Has the producer's face of a channel: ``put``, ``full``, ``credit``, ``overtake``, ``holds``.
 
-    Elements wait here until the consumer has given credit, in elements and in bytes, and the connection takes them with ``next_to_send``.
-    It is full when more elements were put than there is credit for, or ``most_bytes`` of rows wait here. ``put`` always succeeds.
-    Thread-safe for one producer and one thread that sends, without locks: each number has one writer, each element one taker.
+    Elements wait here until the consumer has given credit, in elements and in bytes, and the connection takes
+    them with ``next_to_send``. It is full when more elements were put than there is credit for, or
+    ``most_bytes`` of rows wait here. ``put`` always succeeds. Thread-safe for one producer and one thread
+    that sends, without locks: each number has one writer, each element one taker.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class RemoteChannel:
 
     @property
     def credit(self) -> int:
-        """How many more elements may be put (negative when overrun, 0 until the consumer has said anything or while bytes enough wait)."""
+        """How many more elements may be put (negative when overrun, 0 until the consumer has said anything
+        or while bytes enough wait).
+        """
         left = self._granted - self._put
         return left if self.size_bytes < self._most_bytes else min(left, 0)
 
@@ -74,7 +77,9 @@ class RemoteChannel:
         return self._put_bytes - self._gone_bytes
 
     def put(self, element: Element) -> None:
-        """Queue an element to be sent; a batch too large for one frame goes as several. NET-5002 when a single row is too large."""
+        """Queue an element to be sent; a batch too large for one frame goes as several. NET-5002 when a
+        single row is too large.
+        """
         if isinstance(element, Batch):
             for piece in pieces_that_fit(element, self._max_payload):
                 self._put += 1
@@ -88,7 +93,8 @@ class RemoteChannel:
         self._signal(self)
 
     def overtake(self, barrier: Barrier) -> list[Element]:
-        """Put a barrier before everything that has not been sent, or move it there, and let it go without credit.
+        """Put a barrier before everything that has not been sent, or move it there, and let it go without
+        credit.
 
         Returns what it has overtaken, in order; that is still sent, behind the barrier.
         One that has gone, or overtakes already, overtakes nothing more.
@@ -99,8 +105,12 @@ class RemoteChannel:
                 passed.appendleft(self._unsent.pop())
             except IndexError:
                 break
-        first = sum(isinstance(element, Overtaking) for element in passed)  # those went before: barriers keep their order
-        place = next((place for place, element in enumerate(passed) if _barrier_id(element) == barrier.checkpoint_id), None)
+        # those went before: barriers keep their order
+        first = sum(isinstance(element, Overtaking) for element in passed)
+        place = next(
+            (place for place, element in enumerate(passed) if _barrier_id(element) == barrier.checkpoint_id),
+            None,
+        )
         overtaken: list[Element] = []
         if place is not None and place >= first:
             del passed[place]
@@ -109,7 +119,9 @@ class RemoteChannel:
             self._put += 1
             self._last_barrier = barrier.checkpoint_id
         if place is not None and place >= first:
-            overtaken = [element for element in list(passed)[first:place] if not isinstance(element, Overtaking)]
+            overtaken = [
+                element for element in list(passed)[first:place] if not isinstance(element, Overtaking)
+            ]
             passed.insert(first, Overtaking(barrier))
         self._unsent.extend(passed)
         self._signal(self)
@@ -128,17 +140,22 @@ class RemoteChannel:
     def sendable(self) -> bool:
         """Whether ``next_to_send`` has something; for the sending thread.
 
-        Until the consumer has said anything its task is not there, and nobody could take even a barrier that needs no credit.
+        Until the consumer has said anything its task is not there, and nobody could take even a barrier that
+        needs no credit.
         """
         unsent = self._unsent
         try:
             has_credit = self._sent < self._granted and self._sent_bytes < self._granted_bytes
             return bool(unsent) and (has_credit or (self._granted > 0 and isinstance(unsent[0], Overtaking)))
-        except IndexError:  # the producer has just taken them to put a barrier before them; it signals when they are back
+        except (
+            IndexError
+        ):  # the producer has just taken them to put a barrier before them; it signals when they are back
             return False
 
     def next_to_send(self) -> Element | Overtaking | None:
-        """Take the next element that credit allows; only a barrier that overtakes needs none. For the sending thread."""
+        """Take the next element that credit allows; only a barrier that overtakes needs none. For the
+        sending thread.
+        """
         if not self.sendable:
             return None
         try:
@@ -164,7 +181,8 @@ class RemoteChannel:
         """Take credit from the consumer and wake the producer when it had none. For the sending thread."""
         self._granted += credit
         self._granted_bytes += credit_bytes
-        if self._granted - credit <= self._put:  # looked at after granting: a producer that puts meanwhile sees the new credit
+        # looked at after granting: a producer that puts meanwhile sees the new credit
+        if self._granted - credit <= self._put:
             self._wake_producer()
 
 

@@ -1,4 +1,6 @@
-"""A blocking socket with TLS over it that one thread may read while another writes, which Python's own TLS sockets do not allow."""
+"""A blocking socket with TLS over it that one thread may read while another writes, which Python's own TLS
+sockets do not allow.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ _READ_BYTES = 1 << 18
 
 
 class SecureStream:
-    """Has of a socket what a control connection uses. ``context`` decides by ``server`` which end this is; the handshake is done when it is made.
+    """Has of a socket what a control connection uses. ``context`` decides by ``server`` which end this is;
+    the handshake is done when it is made.
 
     ``OSError`` (of which ``ssl.SSLError`` is one) for a peer that does not show the right certificate.
     """

@@ -19,7 +19,9 @@ Project = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class CalcOperator(Operator):
-    """Keeps the weights and marks of the rows it keeps. Columns no projection reads are dropped before rows are filtered."""
+    """Keeps the weights and marks of the rows it keeps. Columns no projection reads are dropped before
+    rows are filtered.
+    """
 
     def __init__(self, spec: CalcSpec, options: JobOptions) -> None:
         self._spec = spec
@@ -33,7 +35,9 @@ class CalcOperator(Operator):
         self._project: Project | None = None
         if spec.projections is not None:
             if self._keep is not None:
-                self._needed = sorted({index for projection in spec.projections for index in projection.columns()})
+                self._needed = sorted(
+                    {index for projection in spec.projections for index in projection.columns()}
+                )
             self._project = self._projection(evaluation)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
@@ -69,10 +73,16 @@ class CalcOperator(Operator):
     def _projection(self, evaluation: EvaluationContext) -> Project:
         assert self._spec.projections is not None
         places = {column: place for place, column in enumerate(self._needed or ())}
-        projections = [projection.remap(places) if places else projection for projection in self._spec.projections]
+        projections = [
+            projection.remap(places) if places else projection for projection in self._spec.projections
+        ]
         schema = self._spec.schema.to_arrow()
         if all(isinstance(projection, Column) for projection in projections):
             indexes = [projection.index for projection in projections if isinstance(projection, Column)]
-            return lambda rows: pa.RecordBatch.from_arrays([rows.column(index) for index in indexes], schema=schema)
+            return lambda rows: pa.RecordBatch.from_arrays(
+                [rows.column(index) for index in indexes], schema=schema
+            )
         compiled = [compile_expression(projection, evaluation) for projection in projections]
-        return lambda rows: pa.RecordBatch.from_arrays([evaluate(rows) for evaluate in compiled], schema=schema)
+        return lambda rows: pa.RecordBatch.from_arrays(
+            [evaluate(rows) for evaluate in compiled], schema=schema
+        )

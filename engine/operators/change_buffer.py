@@ -17,11 +17,15 @@ _ROWS_MAX = 1 << 17
 
 
 class ThinnedChanges:
-    """Holds changes until ``every_us`` of the clock have gone since they were last given; 0 holds nothing. The owner gives all before a barrier."""
+    """Holds changes until ``every_us`` of the clock have gone since they were last given; 0 holds nothing.
+    The owner gives all before a barrier.
+    """
 
     def __init__(self, every_us: int, schema: pa.Schema, clock: Clock) -> None:
         self._every_ms = every_us / 1000
-        self._none = Batch(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema))
+        self._none = Batch(
+            pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+        )
         self._clock = clock
         self._held: list[Batch] = []
         self._rows = 0
@@ -45,7 +49,11 @@ class ThinnedChanges:
 
     def give_due(self, out: Output) -> Rest:
         """Give what is held when its time has come."""
-        if self._held and self._given_ms is not None and self._clock.monotonic_ms() - self._given_ms >= self._every_ms:
+        if (
+            self._held
+            and self._given_ms is not None
+            and self._clock.monotonic_ms() - self._given_ms >= self._every_ms
+        ):
             yield from self.give(out)
 
     def give(self, out: Output) -> Rest:
@@ -58,8 +66,14 @@ class ThinnedChanges:
             yield from given(net, out)
 
     def _net(self) -> Batch | None:
-        weights = [np.ones(change.num_rows, np.int64) if change.weights is None else change.weights for change in self._held]
-        return difference(self._none, Batch(pa.concat_batches([change.rows for change in self._held]), np.concatenate(weights)))
+        weights = [
+            np.ones(change.num_rows, np.int64) if change.weights is None else change.weights
+            for change in self._held
+        ]
+        return difference(
+            self._none,
+            Batch(pa.concat_batches([change.rows for change in self._held]), np.concatenate(weights)),
+        )
 
 
 class GivesThinned(Operator):

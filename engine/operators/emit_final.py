@@ -23,7 +23,9 @@ class FinalRowsOperator(Operator):
         self._metrics = context.metrics
         self._keys = KeyIndex([self._schema.field(key).type for key in self._key_columns])
         groups = context.key_groups.max_parallelism
-        self._rows = JoinSide(self._schema, self._key_columns, self._keys, groups, retracting=True, counts=False)
+        self._rows = JoinSide(
+            self._schema, self._key_columns, self._keys, groups, retracting=True, counts=False
+        )
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
@@ -32,7 +34,9 @@ class FinalRowsOperator(Operator):
         batch = self._rows.consolidated(batch, keep=True)
         if not batch.num_rows:
             return
-        slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._key_columns], batch.num_rows)
+        slots = self._keys.lookup_or_insert(
+            [batch.rows.column(key) for key in self._key_columns], batch.num_rows
+        )
         self._keys.remove(self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
         self._metrics.state_entries = len(self._rows)
 

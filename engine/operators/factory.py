@@ -1,4 +1,6 @@
-"""The one table from operator spec to operator class. Classes are imported when a plan first needs them, so that starting up stays quick."""
+"""The one table from operator spec to operator class. Classes are imported when a plan first needs them,
+so that starting up stays quick.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +52,16 @@ def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
     """Return a new operator for one subtask of a spec."""
     maker = _MAKERS.get(type(spec))
     if maker is None:
-        raise PenstockError("INT-9017", f"no operator for {type(spec).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9017", f"no operator for {type(spec).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
+        )
     return maker(spec, options)
 
 
 def keeps_state(spec: OperatorSpec) -> bool:
-    """Whether a checkpoint must know the operator: only passing rows on, or flushing before every barrier, keeps nothing."""
+    """Whether a checkpoint must know the operator: only passing rows on, or flushing before every barrier,
+    keeps nothing.
+    """
     if isinstance(spec, WindowAggregateSpec | GroupAggregateSpec) and spec.phase is Phase.LOCAL:
         return False
     return not isinstance(spec, STATELESS)

@@ -1,4 +1,6 @@
-"""LIMIT and OFFSET without an order, in one task: the first rows that come, or of rows that change as many as there may be."""
+"""LIMIT and OFFSET without an order, in one task: the first rows that come, or of rows that change as many
+as there may be.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class LimitOperator(Operator, ListState):
         self._seen = int(ends[-1])
         some = np.flatnonzero(emitted > 0)
         if some.size:
-            out.collect(replace(batch.take(some), weights=None if (emitted[some] == 1).all() else emitted[some]))
+            out.collect(
+                replace(batch.take(some), weights=None if (emitted[some] == 1).all() else emitted[some])
+            )
 
     def list_states(self) -> dict[str, ListState]:
         return {"seen": self}
@@ -61,10 +65,12 @@ class LimitOperator(Operator, ListState):
 
 
 class LimitOfChangesOperator(Operator):
-    """Keeps all rows, and of each how many are emitted: in all ``limit`` of those that are left when ``offset`` others are not.
+    """Keeps all rows, and of each how many are emitted: in all ``limit`` of those that are left when
+    ``offset`` others are not.
 
-    A row of weight w counts as w rows, one of negative weight as none. An emitted row stays until it is retracted or too many are; then any other row
-    takes its place. Which rows are emitted depends on the order in which changes come, how many does not.
+    A row of weight w counts as w rows, one of negative weight as none. An emitted row stays until it is
+    retracted or too many are; then any other row takes its place. Which rows are emitted depends on the order
+    in which changes come, how many does not.
     """
 
     def __init__(self, spec: LimitSpec, options: JobOptions) -> None:
@@ -75,7 +81,9 @@ class LimitOfChangesOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         self._slot = KeyIndex([])
-        self._rows = JoinSide(self._schema, [], self._slot, context.key_groups.max_parallelism, retracting=True, counts=True)
+        self._rows = JoinSide(
+            self._schema, [], self._slot, context.key_groups.max_parallelism, retracting=True, counts=True
+        )
         self._totals: tuple[int, int] | None = None
         self._spare, self._emitted = _Candidates(), _Candidates()
 
@@ -91,7 +99,10 @@ class LimitOfChangesOperator(Operator):
         present, emitted = self._counted()
         ids = self._rows.ids_of(batch)
         known, places = ids >= 0, np.maximum(ids, 0)
-        before, shown = (np.where(known, values, 0) for values in (self._rows.store.weights(places), self._rows.matches[places]))
+        before, shown = (
+            np.where(known, values, 0)
+            for values in (self._rows.store.weights(places), self._rows.matches[places])
+        )
         after = np.maximum(before + batch.weights, 0)
         left = np.minimum(shown, after)
         present += int((after - np.maximum(before, 0)).sum())
@@ -113,7 +124,10 @@ class LimitOfChangesOperator(Operator):
         if self._totals is None:
             ids = self._rows.store.live_ids()
             self._note(ids)
-            self._totals = int(np.maximum(self._rows.store.weights(ids), 0).sum()), int(self._rows.matches[ids].sum())
+            self._totals = (
+                int(np.maximum(self._rows.store.weights(ids), 0).sum()),
+                int(self._rows.matches[ids].sum()),
+            )
         return self._totals
 
     def _note(self, ids: np.ndarray) -> None:
@@ -130,7 +144,9 @@ class LimitOfChangesOperator(Operator):
         return np.where(self._rows.store.weights(ids) > 0, self._rows.matches[ids], 0)
 
     def _store(self, batch: Batch, ids: np.ndarray, shown: np.ndarray) -> None:
-        """Store changed rows and how many of each are emitted; ``ids`` are those of rows that were there before."""
+        """Store changed rows and how many of each are emitted; ``ids`` are those of rows that were there
+        before.
+        """
         self._rows.change(batch, self._slot.lookup_or_insert([], batch.num_rows), shown)
         stayed = np.flatnonzero((ids >= 0) & (self._rows.ids_of(batch) >= 0))
         self._rows.match(ids[stayed], shown[stayed] - self._rows.matches[ids[stayed]])
@@ -138,14 +154,18 @@ class LimitOfChangesOperator(Operator):
         self._note(now[now >= 0])
 
     def _elsewhere(self, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows, and how many more of each to emit (below 0: fewer) so that there are ``wanted`` more; what changed has none to spare then."""
+        """Return rows, and how many more of each to emit (below 0: fewer) so that there are ``wanted``
+        more; what changed has none to spare then.
+        """
         if wanted >= 0:
             return self._spare.take(wanted, self._spare_of)
         ids, counts = self._emitted.take(-wanted, self._emitted_of)
         return ids, -counts
 
     def _emit(self, changed: Batch, others: Batch, out: Output) -> None:
-        """Emit what is retracted before what is inserted; a row may be both among the changed and the others."""
+        """Emit what is retracted before what is inserted; a row may be both among the changed and the
+        others.
+        """
         assert changed.weights is not None and others.weights is not None
         rows = pa.concat_batches([changed.rows, others.rows])
         weights = np.concatenate([changed.weights, others.weights])
@@ -157,7 +177,8 @@ class LimitOfChangesOperator(Operator):
 
 
 class _Candidates:
-    """Row ids of which something may be had, each once, the latest on top. Ids of which nothing is left leave when they are met.
+    """Row ids of which something may be had, each once, the latest on top. Ids of which nothing is left leave
+    when they are met.
 
     So finding some costs what was added since, not a look at all rows.
     """
@@ -174,12 +195,16 @@ class _Candidates:
         ids = ids[~self._there[ids]]
         self._there[ids] = True
         if self._size + ids.size > self._ids.size:
-            self._ids = np.concatenate([self._ids[: self._size], np.zeros(self._size + 2 * ids.size, np.int64)])
+            self._ids = np.concatenate(
+                [self._ids[: self._size], np.zeros(self._size + 2 * ids.size, np.int64)]
+            )
         self._ids[self._size : self._size + ids.size] = ids
         self._size += ids.size
 
     def take(self, wanted: int, left: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return ids and how many to take of each so that there are ``wanted``, or all there are; ``left`` says how many each has."""
+        """Return ids and how many to take of each so that there are ``wanted``, or all there are; ``left``
+        says how many each has.
+        """
         found, counts, at_once = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], _FEW
         while wanted and self._size:
             first = max(0, self._size - at_once)
@@ -198,6 +223,8 @@ class _Candidates:
 
 
 def _shared_out(spare: np.ndarray, wanted: int) -> np.ndarray:
-    """Return how many to take of each so that there are ``wanted`` in all, or all there are: the first ones first."""
+    """Return how many to take of each so that there are ``wanted`` in all, or all there are: the first
+    ones first.
+    """
     ends = np.cumsum(spare)
     return np.clip(wanted - (ends - spare), 0, spare)

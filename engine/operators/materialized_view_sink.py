@@ -1,4 +1,6 @@
-"""The sink of a materialized view: its subtask's share of the rows as state, and each barrier a new state for who reads the view."""
+"""The sink of a materialized view: its subtask's share of the rows as state, and each barrier a new state
+for who reads the view.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from penstock.planner.physical.operator_specs import SinkSpec
 
 
 class MaterializeOperator(Operator):
-    """Keeps what came, so that a job that goes on from a checkpoint fills the view anew, also in another process."""
+    """Keeps what came, so that a job that goes on from a checkpoint fills the view anew, also in another
+    process.
+    """
 
     def __init__(self, spec: SinkSpec, options: JobOptions) -> None:
         assert spec.table is not None
@@ -48,4 +52,6 @@ class MaterializeOperator(Operator):
         """Tell the view once, before any change, what this subtask was restored with."""
         if not self._begun:
             self._begun = True
-            self._view.begin(self._context.attempt, self._context.subtask, self._context.parallelism, self._rows.weighted())
+            self._view.begin(
+                self._context.attempt, self._context.subtask, self._context.parallelism, self._rows.weighted()
+            )

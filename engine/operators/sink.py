@@ -1,4 +1,6 @@
-"""The sink operator: rows to a writer; what the writer prepared is state until its checkpoint is durable, then it is committed."""
+"""The sink operator: rows to a writer; what the writer prepared is state until its checkpoint is durable,
+then it is committed.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,23 @@ from penstock.planner.physical.operator_specs import SinkSpec
 class SinkOperator(Operator, ListState):
     """Two-phase commit over one writer.
 
-    Before the barrier of a checkpoint the writer prepares; what it prepared is list state, so it is in that checkpoint; when the checkpoint is
-    complete it is committed. After a restore, what the checkpoint holds is committed again (harmless if it was) before any new row.
+    Before the barrier of a checkpoint the writer prepares; what it prepared is list state, so it is in that
+    checkpoint; when the checkpoint is complete it is committed. After a restore, what the checkpoint holds is
+    committed again (harmless if it was) before any new row.
     """
 
     def __init__(self, spec: SinkSpec, options: JobOptions) -> None:
         self._spec = spec
         self._pending: list[dict[str, Any]] = []
         self._started = False
-        promised = {field.name.lower() for field in spec.table.source_schema if not field.nullable} if spec.table is not None else set()
-        self._never_null = [index for index, field in enumerate(spec.schema) if field.name.lower() in promised]
+        promised = (
+            {field.name.lower() for field in spec.table.source_schema if not field.nullable}
+            if spec.table is not None
+            else set()
+        )
+        self._never_null = [
+            index for index, field in enumerate(spec.schema) if field.name.lower() in promised
+        ]
         self._takes_changes = spec.table is None or takes_changes(spec.table)
 
     def open(self, context: Context) -> None:
@@ -47,7 +56,9 @@ class SinkOperator(Operator, ListState):
             context.services,
             context.metrics,
             context.owner,
-            None if context.restored is None else Origin(context.restored.owner, spec.operator_id, context.restored.checkpoint_id),
+            None
+            if context.restored is None
+            else Origin(context.restored.owner, spec.operator_id, context.restored.checkpoint_id),
             context.keeps_snapshots,
         )
         self._writer = sink_writer(self._request)
@@ -55,7 +66,9 @@ class SinkOperator(Operator, ListState):
     def succeeds(self, operator_id: str) -> None:
         assert self._request.origin is not None, "only an operator that is restored had another id"
         self._writer.close()
-        self._writer = sink_writer(replace(self._request, origin=replace(self._request.origin, operator_id=operator_id)))
+        self._writer = sink_writer(
+            replace(self._request, origin=replace(self._request.origin, operator_id=operator_id))
+        )
 
     def list_states(self) -> dict[str, ListState]:
         return {"pending": self}
@@ -83,7 +96,9 @@ class SinkOperator(Operator, ListState):
         return begun(self._in_pieces(batch))
 
     def _in_pieces(self, batch: Batch) -> Rest:
-        """Write rows, one of a great weight bit by bit; changes of a key stay together, the client is given weights."""
+        """Write rows, one of a great weight bit by bit; changes of a key stay together, the client is
+        given weights.
+        """
         for number, piece in enumerate(batch.copies(copies_at_once(weights_of(batch), batch.rows))):
             if number:
                 yield
@@ -124,8 +139,14 @@ class SinkOperator(Operator, ListState):
         for index in self._never_null:
             if batch.rows.column(index).null_count:
                 name = self._spec.schema[index].name
-                message = f"column {name} of {self._spec.table.name if self._spec.table else 'the result'} is NOT NULL, a row has NULL"
-                hint = f"filter with {name} IS NOT NULL, give a default with COALESCE, or declare the column without NOT NULL"
+                message = (
+                    f"column {name} of {self._spec.table.name if self._spec.table else 'the result'} is "
+                    "NOT NULL, a row has NULL"
+                )
+                hint = (
+                    f"filter with {name} IS NOT NULL, give a default with COALESCE, or declare the "
+                    "column without NOT NULL"
+                )
                 raise PenstockError("RUN-2005", message, hint=hint, sqlstate="23502")
 
     def _start(self) -> None:
@@ -136,11 +157,18 @@ class SinkOperator(Operator, ListState):
 
 
 def _inserts(batch: Batch, spec: SinkSpec) -> Batch:
-    """Return a changelog of insertions as plain rows. INT-9005 when rows are taken back: planning lets no such query through."""
+    """Return a changelog of insertions as plain rows. INT-9005 when rows are taken back: planning lets no
+    such query through.
+    """
     if batch.weights is None:
         return batch
     if (batch.weights < 0).any():
-        raise PenstockError("INT-9005", f"sink {spec.name} only appends but was given retractions", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9005",
+            f"sink {spec.name} only appends but was given retractions",
+            kind=Kind.INTERNAL,
+            sqlstate="XX000",
+        )
     if (batch.weights == 1).all():
         return Batch(batch.rows)
     return Batch(batch.repeated().rows)

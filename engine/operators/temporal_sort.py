@@ -26,7 +26,9 @@ from penstock.planner.physical.operator_specs import TemporalSortSpec
 
 
 class TemporalSortOperator(Operator):
-    """Runs in one task. Rows without a time, and rows behind the watermark, are dropped and counted; rows taken back on time are not given."""
+    """Runs in one task. Rows without a time, and rows behind the watermark, are dropped and counted; rows
+    taken back on time are not given.
+    """
 
     def __init__(self, spec: TemporalSortSpec, options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()

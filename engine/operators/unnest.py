@@ -20,7 +20,9 @@ from penstock.planner.physical.operator_specs import UnnestSpec
 
 
 class UnnestOperator(Operator):
-    """Rows keep their weights and marks, so a row taken back takes back all it gave. Nothing is kept between batches."""
+    """Rows keep their weights and marks, so a row taken back takes back all it gave. Nothing is kept
+    between batches.
+    """
 
     def __init__(self, spec: UnnestSpec, options: JobOptions) -> None:
         self._spec = spec
@@ -40,20 +42,34 @@ class UnnestOperator(Operator):
         return begun(self._in_pieces(batch, out))
 
     def _in_pieces(self, batch: Batch, out: Output) -> Rest:
-        """Emit the rows of the function in pieces; what each input row still lacks is known when those of the next begin."""
+        """Emit the rows of the function in pieces; what each input row still lacks is known when those of
+        the next begin.
+        """
         progress = _Progress(np.zeros(batch.num_rows, np.bool_))
         kept = batch.rows.select(list(self._spec.keep))
         pieces = self._pieces(batch.rows, kept)
         parents, columns = next(pieces)
         while parents is not None:
             following, more = next(pieces, (None, []))
-            emitted = self._emit(batch, kept, parents, columns, int(following[0]) if following is not None else batch.num_rows, progress, out)
+            emitted = self._emit(
+                batch,
+                kept,
+                parents,
+                columns,
+                int(following[0]) if following is not None else batch.num_rows,
+                progress,
+                out,
+            )
             if emitted and following is not None:
                 yield
             parents, columns = following, more
 
-    def _pieces(self, rows: pa.RecordBatch, kept: pa.RecordBatch) -> Iterator[tuple[np.ndarray | None, list[pa.Array]]]:
-        """Yield what the function gives in pieces that may be emitted at once beside the columns of the input: none without rows but the first."""
+    def _pieces(
+        self, rows: pa.RecordBatch, kept: pa.RecordBatch
+    ) -> Iterator[tuple[np.ndarray | None, list[pa.Array]]]:
+        """Yield what the function gives in pieces that may be emitted at once beside the columns of the
+        input: none without rows but the first.
+        """
         some, widest = False, widest_row(kept)
         for parents, columns in self._given(rows):
             given = pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
@@ -65,9 +81,18 @@ class UnnestOperator(Operator):
             yield parents, columns
 
     def _emit(
-        self, batch: Batch, kept: pa.RecordBatch, parents: np.ndarray, columns: list[pa.Array], last: int, progress: _Progress, out: Output
+        self,
+        batch: Batch,
+        kept: pa.RecordBatch,
+        parents: np.ndarray,
+        columns: list[pa.Array],
+        last: int,
+        progress: _Progress,
+        out: Output,
     ) -> bool:
-        """Emit one piece, and with OUTER the rows before ``last`` that got nothing; return whether that was any."""
+        """Emit one piece, and with OUTER the rows before ``last`` that got nothing; return whether that
+        was any.
+        """
         spec = self._spec
         given = [columns[i] for i in spec.gives]
         numbered = spec.ordinality or self._test is not None
@@ -76,15 +101,22 @@ class UnnestOperator(Operator):
             given += numbers
         if self._test is not None:
             passed = self._passed(batch.rows, parents, [*columns, *numbers])
-            parents, given = parents[passed], [column.filter(arrow_numpy.array_of(passed)) for column in given]
+            parents, given = (
+                parents[passed],
+                [column.filter(arrow_numpy.array_of(passed)) for column in given],
+            )
         if spec.outer:
             parents, given = _with_absent(parents, given, progress.absent(parents, last))
         if not parents.size:
             return False
         rows = arrow_numpy.array_of(parents)
-        result = pa.RecordBatch.from_arrays([*(column.take(rows) for column in kept.columns), *given], schema=self._schema)
+        result = pa.RecordBatch.from_arrays(
+            [*(column.take(rows) for column in kept.columns), *given], schema=self._schema
+        )
         weights = None if batch.weights is None else batch.weights[parents]
-        out.collect(Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin))
+        out.collect(
+            Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin)
+        )
         return True
 
     def _passed(self, rows: pa.RecordBatch, parents: np.ndarray, given: list[pa.Array]) -> np.ndarray:
@@ -92,7 +124,9 @@ class UnnestOperator(Operator):
         assert self._test is not None
         width, beside = rows.num_columns, arrow_numpy.array_of(parents)
         read = [rows.column(i).take(beside) if i < width else given[i - width] for i in self._reads]
-        tested = pa.RecordBatch.from_arrays(read, [str(i) for i in self._reads]) if read else rows.take(beside)
+        tested = (
+            pa.RecordBatch.from_arrays(read, [str(i) for i in self._reads]) if read else rows.take(beside)
+        )
         return arrow_numpy.is_true(self._test(tested))
 
     def _given(self, rows: pa.RecordBatch) -> Iterator[Given]:
@@ -116,7 +150,9 @@ class _Progress:
         self._row, self._rows_of_it = -1, 0
 
     def numbers(self, parents: np.ndarray) -> pa.Array:
-        """Number the function's rows within those of their input row, from 1 on, going on where the piece before has ended."""
+        """Number the function's rows within those of their input row, from 1 on, going on where the piece
+        before has ended.
+        """
         if not parents.size:
             return arrow_numpy.array_of(np.zeros(0, np.int64))
         places = np.arange(parents.size)
@@ -126,17 +162,23 @@ class _Progress:
         return arrow_numpy.array_of(numbers)
 
     def absent(self, parents: np.ndarray, last: int) -> np.ndarray:
-        """Return the rows from where the piece before has ended to before ``last`` that got nothing, now that these have got something."""
+        """Return the rows from where the piece before has ended to before ``last`` that got nothing, now
+        that these have got something.
+        """
         self._found[parents] = True
         first, self._complete = self._complete, last
         return first + np.flatnonzero(~self._found[first:last])
 
 
-def _with_absent(parents: np.ndarray, given: list[pa.Array], absent: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
+def _with_absent(
+    parents: np.ndarray, given: list[pa.Array], absent: np.ndarray
+) -> tuple[np.ndarray, list[pa.Array]]:
     """Add a row of NULLs for each input row without any, in its place."""
     if not absent.size:
         return parents, given
     together = np.concatenate([parents, absent])
     order = np.argsort(together, kind="stable")
     places = arrow_numpy.array_of(np.where(order < parents.size, order, 0), order >= parents.size)
-    return together[order], [column.take(places) if len(column) else pa.nulls(order.size, column.type) for column in given]
+    return together[order], [
+        column.take(places) if len(column) else pa.nulls(order.size, column.type) for column in given
+    ]

@@ -9,7 +9,8 @@ from penstock.engine.state.mapped_arrays import Mapped
 
 
 class SlotChanges(Mapped):
-    """Marks slots with the number of the last snapshot before their change. Nothing is cleared, so a snapshot that came to nothing loses no change.
+    """Marks slots with the number of the last snapshot before their change. Nothing is cleared, so a snapshot
+    that came to nothing loses no change.
 
     Before the first snapshot nothing is marked: jobs without checkpoints pay nothing.
     """

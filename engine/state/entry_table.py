@@ -23,10 +23,14 @@ Entries = tuple[Sequence[pa.Array], Mapping[str, pa.Array]]
 """The keys of some slots, and all their columns by name."""
 
 
-def pieces_by_keys(slots: np.ndarray, entries: Callable[[np.ndarray], Entries], max_parallelism: int) -> Callable[[], Iterator[pa.Table]]:
-    """Return what makes, in any thread, tables of key_group, SLOT and columns that nobody changes, in the order of the groups of their keys.
+def pieces_by_keys(
+    slots: np.ndarray, entries: Callable[[np.ndarray], Entries], max_parallelism: int
+) -> Callable[[], Iterator[pa.Table]]:
+    """Return what makes, in any thread, tables of key_group, SLOT and columns that nobody changes, in the
+    order of the groups of their keys.
 
-    The columns of ``entries`` are read now: of all slots at once, or of fewer where they are more than an array holds.
+    The columns of ``entries`` are read now: of all slots at once, or of fewer where they are more than an
+    array holds.
     """
     parts = in_halves(lambda some: (some, *entries(some)), slots)
 
@@ -35,7 +39,10 @@ def pieces_by_keys(slots: np.ndarray, entries: Callable[[np.ndarray], Entries], 
         order, first = by_group(groups, np.concatenate([some for some, _, _ in parts]))
         held = [pa.table(dict(columns)) for _, _, columns in parts]
         if len(held) == 1 and held[0].nbytes <= LIMITS.batch_bytes:
-            yield pa.table([*first, *held[0].take(array_of(order)).columns], names=["key_group", SLOT, *held[0].column_names])
+            yield pa.table(
+                [*first, *held[0].take(array_of(order)).columns],
+                names=["key_group", SLOT, *held[0].column_names],
+            )
             return
         place = 0
         for found in taken_in_pieces(pa.concat_tables(held), order, LIMITS.batch_bytes):
@@ -47,4 +54,8 @@ def pieces_by_keys(slots: np.ndarray, entries: Callable[[np.ndarray], Entries], 
 
 
 def _groups(slots: np.ndarray, keys: Sequence[pa.Array], max_parallelism: int) -> np.ndarray:
-    return groups_of_hashes(stable_hash(list(keys)), max_parallelism) if keys else np.zeros(slots.size, np.uint16)
+    return (
+        groups_of_hashes(stable_hash(list(keys)), max_parallelism)
+        if keys
+        else np.zeros(slots.size, np.uint16)
+    )

@@ -14,7 +14,9 @@ LEAST_BYTES = 1 << 20
 
 
 class Mapped:
-    """``MAPPED`` names the arrays a class adds. Once one lies in a file, what it is grown into does too (``spill_files.zeros_beside``)."""
+    """``MAPPED`` names the arrays a class adds. Once one lies in a file, what it is grown into does too
+    (``spill_files.zeros_beside``).
+    """
 
     MAPPED: ClassVar[tuple[str, ...]] = ()
 

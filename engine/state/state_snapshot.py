@@ -1,4 +1,6 @@
-"""FrozenState: keyed state as it was at a barrier, made into tables later and elsewhere; whole, or what changed since an earlier checkpoint."""
+"""FrozenState: keyed state as it was at a barrier, made into tables later and elsewhere; whole, or what
+changed since an earlier checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,19 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of
 
 SLOT = "@slot"
-"""The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of the later layer counts."""
+"""The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of
+the later layer counts.
+"""
 
 ARRIVED = "arrived"
-"""A column of rows whose order of arrival counts: rising numbers in that order, comparable within one key group."""
+"""A column of rows whose order of arrival counts: rising numbers in that order, comparable within one key
+group.
+"""
 
 BEHIND = "behind"
-"""A column of rows that may have come behind their split's watermark: that watermark, the least one of rows on time."""
+"""A column of rows that may have come behind their split's watermark: that watermark, the least one of
+rows on time.
+"""
 
 WRITTEN = "written_ms"
 """The last column of entries that live for a time: when each was last written, wall-clock milliseconds."""
@@ -26,15 +34,19 @@ COPIES = "copies"
 """The last column of rows under way where some stand for more than one: for how many each does."""
 
 OPTIONAL = (ARRIVED, BEHIND, WRITTEN, COPIES)
-"""Columns at the end, in this order, that a snapshot of the same state may have or lack: how rows are used has changed, or it is an old one."""
+"""Columns at the end, in this order, that a snapshot of the same state may have or lack: how rows are used
+has changed, or it is an old one.
+"""
 
 
 @dataclass(frozen=True)
 class FrozenState:
-    """``pieces`` may be called by any thread: key_group (ascending from piece to piece), SLOT (uint32), then the state's columns.
+    """``pieces`` may be called by any thread: key_group (ascending from piece to piece), SLOT (uint32), then
+    the state's columns.
 
-    There is at least one piece, and none is made before it is asked for: of a large state only one is in memory beside it.
-    ``base``: the checkpoint it is told against, None when it is whole. ``changed``: then every slot touched since, live or not.
+    There is at least one piece, and none is made before it is asked for: of a large state only one is in
+    memory beside it. ``base``: the checkpoint it is told against, None when it is whole. ``changed``: then
+    every slot touched since, live or not.
     """
 
     pieces: Callable[[], Iterator[pa.Table]]
@@ -52,6 +64,8 @@ def whole(pieces: Iterator[pa.Table]) -> pa.Table:
 
 
 def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
-    """Return the order of entries by key group (within one: as they came), and the first two columns of a frozen table in that order."""
+    """Return the order of entries by key group (within one: as they came), and the first two columns of a
+    frozen table in that order.
+    """
     order = np.argsort(groups, kind="stable")
     return order, [array_of(groups[order]), array_of(slots[order].astype(np.uint32))]

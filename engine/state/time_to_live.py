@@ -1,4 +1,6 @@
-"""LastWrites: when each entry of a state was last written by the clock, and which have lived longer than they may since."""
+"""LastWrites: when each entry of a state was last written by the clock, and which have lived longer than
+they may since.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ _PARTS = 100
 
 
 class LastWrites(Mapped):
-    """Wall-clock milliseconds by id, rounded up to a hundredth of ``ttl_ms``, so that all entries are looked through at most a hundred times in it.
+    """Wall-clock milliseconds by id, rounded up to a hundredth of ``ttl_ms``, so that all entries are looked
+    through at most a hundred times in it.
 
-    An entry is due between ``ttl_ms`` and a hundredth more after its last write. A clock that goes back stands still here until it has caught up.
+    An entry is due between ``ttl_ms`` and a hundredth more after its last write. A clock that goes back
+    stands still here until it has caught up.
     """
 
     MAPPED = ("_written",)
@@ -88,7 +92,9 @@ class LastWrites(Mapped):
 
 
 def restore_lives(writes: LastWrites, ids: np.ndarray, part: pa.Table, capacity: int) -> None:
-    """Note when entries that several rows of a snapshot tell of were written; those of a state that lived for ever begin to age."""
+    """Note when entries that several rows of a snapshot tell of were written; those of a state that lived
+    for ever begin to age.
+    """
     written = written_column(part)
     if written is None:
         writes.touch(ids, capacity)

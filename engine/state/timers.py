@@ -11,9 +11,11 @@ _FIRST = 64
 
 
 class Timers:
-    """A heap of (time, slot) pairs; ``len()`` is how many are set. A pair may be set twice; whoever sets timers drops the stale ones when due.
+    """A heap of (time, slot) pairs; ``len()`` is how many are set. A pair may be set twice; whoever sets
+    timers drops the stale ones when due.
 
-    Slots mean nothing outside their index, so timers are kept in a checkpoint by their owner, beside the keys (``entries`` and ``add``).
+    Slots mean nothing outside their index, so timers are kept in a checkpoint by their owner, beside the keys
+    (``entries`` and ``add``).
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 """PassedTime: how far time has come in an operator, as state of the key groups it has come for.
 
-How far time has come in an operator: state of one value, the same in all subtasks when they meet at a barrier.
+How far time has come in an operator: state of one value, the same in all subtasks when they meet at a
+barrier.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US
 
 
 class PassedTime(ListState):
-    """Microseconds, beginning at the start of all time. A list state, so that no keyed entry need be written anew when time goes on.
+    """Microseconds, beginning at the start of all time. A list state, so that no keyed entry need be written
+    anew when time goes on.
 
-    Restored before the keyed states it tells, by key group, how far time had come there; nothing is known of checkpoints that do not hold it.
+    Restored before the keyed states it tells, by key group, how far time had come there; nothing is known of
+    checkpoints that do not hold it.
     """
 
     def __init__(self, groups: KeyGroups) -> None:
@@ -35,16 +38,26 @@ class PassedTime(ListState):
             self._restored[item["first_group"] : item["end_group"]] = item["passed_us"]
 
     def of(self, groups: np.ndarray) -> np.ndarray:
-        """Return how far time had come for key groups when what was restored was taken, the start of all time where that is not known."""
+        """Return how far time had come for key groups when what was restored was taken, the start of all
+        time where that is not known.
+        """
         return np.full(groups.size, MIN_WATERMARK_US) if self._restored is None else self._restored[groups]
 
     def least_us(self, otherwise: int) -> int:
-        """Return how far time had come for all of this subtask's key groups, ``otherwise`` where that is not known."""
-        return otherwise if self._restored is None else int(self._restored[self._groups.start : self._groups.end].min())
+        """Return how far time had come for all of this subtask's key groups, ``otherwise`` where that is
+        not known.
+        """
+        return (
+            otherwise
+            if self._restored is None
+            else int(self._restored[self._groups.start : self._groups.end].min())
+        )
 
 
 class ReachedTime:
-    """Microseconds, beginning at the start of all time; restored it is the latest that any subtask had reached."""
+    """Microseconds, beginning at the start of all time; restored it is the latest that any subtask had
+    reached.
+    """
 
     def __init__(self) -> None:
         self.us = MIN_WATERMARK_US

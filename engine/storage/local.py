@@ -1,4 +1,6 @@
-"""Storage in a local directory, and how files of state are made anywhere: for their user alone, whatever the umask."""
+"""Storage in a local directory, and how files of state are made anywhere: for their user alone, whatever
+the umask.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,15 @@ from penstock.engine.api.failpoints import failpoint
 from penstock.engine.storage.storage import check_name, locked
 
 LOCK = "LOCK"
-LEASE_S = 30.0  # a lock whose owner has not renewed it for so long may be taken over; longer than anything a process that lives is busy with
+# a lock whose owner has not renewed it for so long may be taken over; longer than anything a process that
+# lives is busy with
+LEASE_S = 30.0
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory with its parents, those that are missing for this user alone; one that is there stays as it is. Raises OSError."""
+    """Make a directory with its parents, those that are missing for this user alone; one that is there
+    stays as it is. Raises OSError.
+    """
     if not directory.is_dir():
         make_private(directory.parent)
         try:
@@ -45,7 +51,9 @@ class LocalStorage:
         except OSError as error:
             message = f"state cannot be kept in {root}: {(error.strerror or str(error)).lower()}"
             hint = "--state and execution.checkpointing.dir take a directory, made when it is missing"
-            raise PenstockError("STA-3030", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
+            raise PenstockError(
+                "STA-3030", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030"
+            ) from error
 
     def __str__(self) -> str:
         return str(self._root)
@@ -53,7 +61,9 @@ class LocalStorage:
     def create(self, name: str) -> None:
         path = self._path(name)
         with self._told(name):
-            self._open[name] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._open[name] = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
+            )
 
     def append(self, name: str, data: bytes) -> None:
         view = memoryview(data)
@@ -154,12 +164,15 @@ class LocalStorage:
         return True
 
     def _taken_over(self, *, force: bool) -> int:
-        """Put a lock of our own in the place of one whose owner is silent: that owner finds out when it renews, and its epoch is stale."""
+        """Put a lock of our own in the place of one whose owner is silent: that owner finds out when it
+        renews, and its epoch is stale.
+        """
         fresh = self._root / f"{LOCK}.{os.getpid()}"
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        silent_s = os.fstat(descriptor).st_mtime - (self._root / LOCK).stat().st_mtime  # both by the clock of the file system
+        # both by the clock of the file system
+        silent_s = os.fstat(descriptor).st_mtime - (self._root / LOCK).stat().st_mtime
         if not force and silent_s < LEASE_S:
             os.close(descriptor)
             fresh.unlink()
@@ -177,7 +190,9 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def _told(self, name: str = "") -> Iterator[None]:
-        """Let an error of the system say where it happened, and how much room there is if that is what is short."""
+        """Let an error of the system say where it happened, and how much room there is if that is what is
+        short.
+        """
         try:
             yield
         except OSError as error:
@@ -186,7 +201,9 @@ class LocalStorage:
                 with contextlib.suppress(OSError):
                     found = os.statvfs(self._root)
                     room = f" ({found.f_bavail * found.f_frsize / 1e6:,.1f} MB free)"
-            raise OSError(error.errno, f"{os.strerror(error.errno or 0)}: {self._root / name}{room}") from error
+            raise OSError(
+                error.errno, f"{os.strerror(error.errno or 0)}: {self._root / name}{room}"
+            ) from error
 
     def _path(self, name: str) -> Path:
         return self._root / check_name(name)

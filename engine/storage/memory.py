@@ -1,4 +1,6 @@
-"""Storage in memory: for jobs that keep their checkpoints for the process's life only, and for tests that pull the plug."""
+"""Storage in memory: for jobs that keep their checkpoints for the process's life only, and for tests that
+pull the plug.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ class _File:
 
 
 class MemoryStorage:
-    """Files in a dictionary. ``crash`` leaves what a real disk might after power loss: unsynced bytes and names survive as chance decides."""
+    """Files in a dictionary. ``crash`` leaves what a real disk might after power loss: unsynced bytes and
+    names survive as chance decides.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, _File] = {}
@@ -76,7 +80,9 @@ class MemoryStorage:
         """Nothing is held open."""
 
     def crash(self, choose: Callable[[int], int]) -> None:
-        """Lose power: ``choose(n)`` picks one of n outcomes for each unsynced tail (none, half or all kept) and each unsynced name (old or new)."""
+        """Lose power: ``choose(n)`` picks one of n outcomes for each unsynced tail (none, half or all
+        kept) and each unsynced name (old or new).
+        """
         names = dict(self._durable_names)
         for change in self._unsynced:
             if choose(2):

@@ -1,4 +1,6 @@
-"""SpillFiles: state on disk, read through mapped memory: rows, and arrays that change. A file has no name from the start, so none is left."""
+"""SpillFiles: state on disk, read through mapped memory: rows, and arrays that change. A file has no name
+from the start, so none is left.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from penstock.engine.storage.local import make_private
 
 @dataclass
 class SpilledRows:
-    """Record batches whose columns lie in mapped files; ``size`` is the bytes of those. Their files are gone when nothing refers to them."""
+    """Record batches whose columns lie in mapped files; ``size`` is the bytes of those. Their files are
+    gone when nothing refers to them.
+    """
 
     batches: list[pa.RecordBatch] = field(default_factory=list)
     size: int = 0
@@ -56,7 +60,9 @@ def zeros_beside(array: np.ndarray, shape: int | tuple[int, ...]) -> np.ndarray:
 
 
 def let_go(pages: Sequence[mmap.mmap]) -> None:
-    """Give back the memory of pages of mapped files; they are read again when they are asked for, as they were last written."""
+    """Give back the memory of pages of mapped files; they are read again when they are asked for, as they
+    were last written.
+    """
     for mapped in pages:
         mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -83,7 +89,9 @@ class SpillFiles:
             raise self._unwritten(error) from error
 
     def zeros(self, shape: int | tuple[int, ...], kind: np.dtype) -> np.ndarray:
-        """Return an array in a mapped file of its own, all of which there is room for; STA-3051 when there is not."""
+        """Return an array in a mapped file of its own, all of which there is room for; STA-3051 when there
+        is not.
+        """
         try:
             pages = _mapped(int(np.prod(shape)) * kind.itemsize, self.directory)
         except OSError as error:

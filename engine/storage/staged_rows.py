@@ -1,7 +1,9 @@
-"""Staged rows: a bounded result as Arrow IPC files of one batch each, and a manifest that is there only when all of them are, durable.
+"""Staged rows: a bounded result as Arrow IPC files of one batch each, and a manifest that is there only when
+all of them are, durable.
 
-Files are named ``p<partition>-<batch>.arrow``; their order is partition, then batch. The manifest ``COMPLETE`` lists them with their lengths in
-rows and bytes and their CRC-32, under a checksum of its own, so a result can be read again from any (batch, row) as long as the directory stands.
+Files are named ``p<partition>-<batch>.arrow``; their order is partition, then batch. The manifest
+``COMPLETE`` lists them with their lengths in rows and bytes and their CRC-32, under a checksum of its own, so
+a result can be read again from any (batch, row) as long as the directory stands.
 """
 
 from __future__ import annotations
@@ -80,7 +82,13 @@ def read_file(path: Path) -> pa.RecordBatch:
             return pa.ipc.open_file(source).get_batch(0)
     except (OSError, pa.ArrowInvalid) as error:
         detail, passes = str(error)[:200], isinstance(error, OSError) and error.errno is not None
-        raise PenstockError("BND-5201", f"staged file {path.name} cannot be read", detail=detail, kind=Kind.EXTERNAL, retriable=passes) from error
+        raise PenstockError(
+            "BND-5201",
+            f"staged file {path.name} cannot be read",
+            detail=detail,
+            kind=Kind.EXTERNAL,
+            retriable=passes,
+        ) from error
 
 
 class StagedRows:
@@ -107,7 +115,9 @@ class StagedRows:
         name, _, size, checksum = self._files[number]
         path = self.directory / name
         if not path.is_file() or _measured(path) != (size, checksum):
-            raise PenstockError("BND-5201", f"staged file {name} is not as it was written", kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "BND-5201", f"staged file {name} is not as it was written", kind=Kind.EXTERNAL
+            )
         return path
 
     def batch(self, number: int) -> pa.RecordBatch:
@@ -115,7 +125,9 @@ class StagedRows:
         name, rows, _, _ = self._files[number]
         batch = read_file(self._check(number))
         if batch.num_rows != rows:
-            raise PenstockError("BND-5201", f"staged file {name} holds {batch.num_rows} rows, not {rows}", kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "BND-5201", f"staged file {name} holds {batch.num_rows} rows, not {rows}", kind=Kind.EXTERNAL
+            )
         return batch
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -134,7 +146,9 @@ def attempt_directory(root: Path, attempt: int) -> Path:
 
 
 def new_attempt(root: Path) -> int:
-    """Return the number of a fresh attempt; attempts that were never completed are removed, complete ones stay for the checkpoints that name them."""
+    """Return the number of a fresh attempt; attempts that were never completed are removed, complete ones
+    stay for the checkpoints that name them.
+    """
     numbers = [int(path.name.rpartition("-")[2]) for path in root.glob("attempt-*")]
     for number in numbers:
         if not is_complete(attempt_directory(root, number)):

@@ -1,4 +1,6 @@
-"""Storage behind six verbs (create-exclusive, append, sync, publish, list, delete), reading, and a lock: what checkpoints are written with."""
+"""Storage behind six verbs (create-exclusive, append, sync, publish, list, delete), reading, and a lock:
+what checkpoints are written with.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _MADE = re.compile(r".*\.([0-9a-f]{16}|dropped)")
 
 
 class Storage(Protocol):
-    """A flat directory of append-only files. What was not synced, and names whose directory was not synced, may be lost when power fails.
+    """A flat directory of append-only files. What was not synced, and names whose directory was not synced,
+    may be lost when power fails.
 
     Names match ``[A-Za-z0-9._-]{1,200}``. Every verb raises OSError when the medium fails.
     """
@@ -49,13 +52,17 @@ class Storage(Protocol):
         """Return bytes of a file (fewer at its end); FileNotFoundError when there is none."""
 
     def lock(self, *, take_over: bool = False) -> None:
-        """Keep other processes out until ``close``. STA-3001 when one is in, unless it has not renewed its lock for long or ``take_over`` is said."""
+        """Keep other processes out until ``close``. STA-3001 when one is in, unless it has not renewed its
+        lock for long or ``take_over`` is said.
+        """
 
     def shut(self) -> None:
         """Let no other user in, as far as this one may decide that."""
 
     def place(self) -> str:
-        """Return what tells this directory from a copy of it, and stays the same as long as it is where it is."""
+        """Return what tells this directory from a copy of it, and stays the same as long as it is where it
+        is.
+        """
 
     def renew(self) -> bool:
         """Say that the lock's owner is alive; False when another process has taken the lock over."""
@@ -67,12 +74,16 @@ class Storage(Protocol):
 def check_name(name: str) -> str:
     """Return the name; raise STA-3003 for one that could leave the directory."""
     if NAME.fullmatch(name) is None or name in (".", ".."):
-        raise PenstockError("STA-3003", f"{name[:80]!r} is no file name of a checkpoint", kind=Kind.EXTERNAL, sqlstate="58030")
+        raise PenstockError(
+            "STA-3003", f"{name[:80]!r} is no file name of a checkpoint", kind=Kind.EXTERNAL, sqlstate="58030"
+        )
     return name
 
 
 def directory_name(name: str) -> str:
-    """Return a name for the directory of something, another one for each name: itself where that may be, else what can be read of it and a hash."""
+    """Return a name for the directory of something, another one for each name: itself where that may be,
+    else what can be read of it and a hash.
+    """
     if _PLAIN.fullmatch(name) and not _MADE.fullmatch(name):
         return name
     letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
@@ -85,7 +96,8 @@ def locked(where: str) -> PenstockError:
     return PenstockError(
         "STA-3001",
         f"the job's state in {where} is in use by another process",
-        hint="stop that process first, give this job another state directory or name, or fence that process off with --take-over",
+        hint="stop that process first, give this job another state directory or name, or fence that "
+        "process off with --take-over",
         kind=Kind.EXTERNAL,
         sqlstate="55006",
     )

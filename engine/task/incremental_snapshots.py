@@ -1,4 +1,6 @@
-"""Layers: decides for each state of a task whether a checkpoint takes all of it or what changed since the last completed one."""
+"""Layers: decides for each state of a task whether a checkpoint takes all of it or what changed since the
+last completed one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ MOST_LAYERS = 16
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a checkpoint took of a state: after which snapshot, in how many layers, with how many changed entries above the first."""
+    """What a checkpoint took of a state: after which snapshot, in how many layers, with how many changed
+    entries above the first.
+    """
 
     snapshot: int
     layers: int
@@ -20,7 +24,8 @@ class _Taken:
 
 
 class Layers:
-    """Only a checkpoint that is known to be complete is told against: changes of one that was given up are in the next as well.
+    """Only a checkpoint that is known to be complete is told against: changes of one that was given up are in
+    the next as well.
 
     ``worth_it``: changes are told while all of them together are at most the live entries divided by this.
     """

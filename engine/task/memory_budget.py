@@ -1,4 +1,6 @@
-"""StateBudget: how much memory the state of one slot may take; what is over it goes to disk, and a job fails by name before memory runs out."""
+"""StateBudget: how much memory the state of one slot may take; what is over it goes to disk, and a job
+fails by name before memory runs out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ _LEAST_PART = 32
 
 
 class StateBudget:
-    """``limit`` bytes for the operators of one slot's tasks. A part goes to disk only when it is a thirty-second of it, so that files stay few.
+    """``limit`` bytes for the operators of one slot's tasks. A part goes to disk only when it is a
+    thirty-second of it, so that files stay few.
 
     Of mapped files, as much again may lie in the process's memory before pages are given back.
     """
@@ -29,7 +32,9 @@ class StateBudget:
         self._mapped_by_others = mapped_bytes()
 
     def settle(self, place: object, name: str, entries: int, states: Iterable[object]) -> StateSize:
-        """Measure the state of one operator and keep the slot within its budget; STA-3050 when that is in vain."""
+        """Measure the state of one operator and keep the slot within its budget; STA-3050 when that is in
+        vain.
+        """
         states = list(states)
         size = self._measured(place, states)
         if any(self._pages.values()) and mapped_bytes() - self._mapped_by_others > self.limit:
@@ -49,7 +54,9 @@ class StateBudget:
         size = StateSize.of(states)
         self._held[place] = size.held
         self._pages[place] = size.pages
-        self._fixed[place] = size.held - sum(n for part in size.spillable if self._is_worth_it(n := part.spillable_bytes()))
+        self._fixed[place] = size.held - sum(
+            n for part in size.spillable if self._is_worth_it(n := part.spillable_bytes())
+        )
         return size
 
     def _is_worth_it(self, part_bytes: int) -> bool:
@@ -59,9 +66,12 @@ class StateBudget:
         held = sum(self._held.values())
         return PenstockError(
             "STA-3050",
-            f"state of {held:,} bytes is over the budget of {self.limit:,} bytes per slot, and no more of it can go to disk",
-            detail=f"{name} holds {entries:,} entries: {size.held:,} bytes in memory, {size.spilled:,} on disk",
-            hint="SET 'state.memory.budget-per-slot' to more, give the state a TTL ('table.exec.state.ttl'), or add slots ('parallelism.default')",
+            f"state of {held:,} bytes is over the budget of {self.limit:,} bytes per slot, and no "
+            "more of it can go to disk",
+            detail=f"{name} holds {entries:,} entries: {size.held:,} bytes in memory, {size.spilled:,} on "
+            "disk",
+            hint="SET 'state.memory.budget-per-slot' to more, give the state a TTL "
+            "('table.exec.state.ttl'), or add slots ('parallelism.default')",
             sqlstate="53200",
             operator=name,
         )

@@ -29,7 +29,9 @@ class Spillable(Protocol):
 
 @dataclass
 class StateSize:
-    """Bytes of arrays in memory, each counted once whoever shares it; bytes of those on disk, with their pages; the parts that can go there."""
+    """Bytes of arrays in memory, each counted once whoever shares it; bytes of those on disk, with their
+    pages; the parts that can go there.
+    """
 
     held: int = 0
     spilled: int = 0

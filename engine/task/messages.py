@@ -50,7 +50,8 @@ class EndSource:
 TaskMessage = TriggerCheckpoint | CheckpointComplete | EndSource | KeysKnown
 
 
-# From tasks; ``attempt`` numbers the deployment they belong to, so that news of an earlier one is known for what it is.
+# From tasks; ``attempt`` numbers the deployment they belong to, so that news of an earlier one is known for
+# what it is.
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ class SnapshotTaken:
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """A task has given all it had; ``last_checkpoint_id`` is the last barrier it passed before its final snapshot."""
+    """A task has given all it had; ``last_checkpoint_id`` is the last barrier it passed before its final
+    snapshot.
+    """
 
     attempt: int
     task: TaskId
@@ -124,7 +127,16 @@ class TasksReleased:
     attempt: int
 
 
-TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | HistoryRead | OperatorTold | TaskFailed | TasksStarted | TasksReleased
+TaskReport = (
+    SnapshotTaken
+    | TaskEnded
+    | CompletionTaken
+    | HistoryRead
+    | OperatorTold
+    | TaskFailed
+    | TasksStarted
+    | TasksReleased
+)
 
 
 # From the user.
@@ -137,6 +149,8 @@ class CancelRequested:
 
 @dataclass(frozen=True)
 class StopRequested:
-    """End the job after one more checkpoint; with ``drain`` sources end first, so that everything held is given."""
+    """End the job after one more checkpoint; with ``drain`` sources end first, so that everything held is
+    given.
+    """
 
     drain: bool = False

@@ -1,6 +1,7 @@
 """Operator chains: operators that share a task call each other directly, counting rows as they pass.
 
-The way of latency markers through a chain: behind the rows an operator holds back for a moment, past those it keeps as state.
+The way of latency markers through a chain: behind the rows an operator holds back for a moment, past those it
+keeps as state.
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ from penstock.engine.task.memory_budget import StateBudget
 
 
 class MarkerPath:
-    """Takes markers down one chain. ``holding`` are the places of operators that may hold rows back; a chain without outputs ends in a sink."""
+    """Takes markers down one chain. ``holding`` are the places of operators that may hold rows back; a
+    chain without outputs ends in a sink.
+    """
 
-    def __init__(self, operators: Sequence[ChainedOperator], holding: Sequence[int], output: TaskOutput, clock: Clock) -> None:
+    def __init__(
+        self, operators: Sequence[ChainedOperator], holding: Sequence[int], output: TaskOutput, clock: Clock
+    ) -> None:
         self._operators = operators
         self._holding = tuple(holding)
         self._output = output
@@ -45,9 +50,13 @@ class MarkerPath:
         self._waiting: dict[int, list[LatencyMarker]] = {}
 
     def enter(self, marker: LatencyMarker, first: int = 0) -> None:
-        """Let a marker pass the operators from ``first`` on, as far as none holds rows back that came before it."""
+        """Let a marker pass the operators from ``first`` on, as far as none holds rows back that came
+        before it.
+        """
         for index in self._holding:
-            if index >= first and (index in self._waiting or self._operators[index].operator.held_until_ms() is not None):
+            if index >= first and (
+                index in self._waiting or self._operators[index].operator.held_until_ms() is not None
+            ):
                 self._waiting.setdefault(index, []).append(marker)
                 return
         if self._output.is_end:
@@ -56,7 +65,9 @@ class MarkerPath:
             self._output.marker(marker)
 
     def go_on(self) -> None:
-        """Let markers go on whose operators hold nothing back any more, the last operators' first, so that none overtakes another."""
+        """Let markers go on whose operators hold nothing back any more, the last operators' first, so that
+        none overtakes another.
+        """
         for index in sorted(self._waiting, reverse=True) if self._waiting else ():
             if self._operators[index].operator.held_until_ms() is None:
                 for marker in self._waiting.pop(index):
@@ -94,14 +105,22 @@ class ChainedOperator:
 def failure_in(operator: str, cause: Exception) -> PenstockError:
     """Return any exception as an error that names the operator it came from.
 
-    Retriable is what the outside world does (disks, connections, threads that are not to be had: all ``OSError``); a bare exception of any other
-    class is a function of the data or of our code, and would be raised again.
+    Retriable is what the outside world does (disks, connections, threads that are not to be had: all
+    ``OSError``); a bare exception of any other class is a function of the data or of our code, and would be
+    raised again.
     """
     if isinstance(cause, PenstockError):
         return cause.with_operator(operator)
     message = f"{operator} failed: {type(cause).__name__}: {cause}"
     kind = Kind.EXTERNAL if isinstance(cause, OSError) else Kind.INTERNAL
-    error = PenstockError("RUN-2900", message[:300], kind=kind, retriable=kind is Kind.EXTERNAL, sqlstate="58000", operator=operator)
+    error = PenstockError(
+        "RUN-2900",
+        message[:300],
+        kind=kind,
+        retriable=kind is Kind.EXTERNAL,
+        sqlstate="58000",
+        operator=operator,
+    )
     error.__cause__ = cause
     return error
 
@@ -109,13 +128,27 @@ def failure_in(operator: str, cause: Exception) -> PenstockError:
 class _Link:
     """The way into one operator: of the chain for the first, of the output of the one before for the others.
 
-    What an operator emits piece by piece is its ``rest``: it goes on when all that follows has taken the last piece. Until it is through, whatever
-    comes for the operator waits here in its order. ``busy`` names the links of the chain with something under way.
+    What an operator emits piece by piece is its ``rest``: it goes on when all that follows has taken the last
+    piece. Until it is through, whatever comes for the operator waits here in its order. ``busy`` names the
+    links of the chain with something under way.
     """
 
-    __slots__ = ("_busy", "_metrics", "_name", "_on_batch", "_operator", "_out", "_rest", "_upstream", "_waiting", "index")
+    __slots__ = (
+        "_busy",
+        "_metrics",
+        "_name",
+        "_on_batch",
+        "_operator",
+        "_out",
+        "_rest",
+        "_upstream",
+        "_waiting",
+        "index",
+    )
 
-    def __init__(self, index: int, upstream: OperatorMetrics, target: ChainedOperator, out: Output, busy: list[_Link]) -> None:
+    def __init__(
+        self, index: int, upstream: OperatorMetrics, target: ChainedOperator, out: Output, busy: list[_Link]
+    ) -> None:
         self.index = index
         self._upstream = upstream
         self._operator = target.operator
@@ -253,9 +286,13 @@ class _Tail:
 
 
 class OperatorChain:
-    """The operators of one task, first to last, linked into one another and into the task's output. ``incremental``: snapshots may tell changes."""
+    """The operators of one task, first to last, linked into one another and into the task's output.
+    ``incremental``: snapshots may tell changes.
+    """
 
-    def __init__(self, operators: Sequence[ChainedOperator], output: TaskOutput, *, incremental: bool = True) -> None:
+    def __init__(
+        self, operators: Sequence[ChainedOperator], output: TaskOutput, *, incremental: bool = True
+    ) -> None:
         self.operators = tuple(operators)
         self._layers = Layers(incremental)
         self._output = output
@@ -269,9 +306,17 @@ class OperatorChain:
         self._entry = self._links[0]
         del self._outs[0]
         self._head = self.operators[0]
-        self._gates = tuple((i, o.operator) for i, o in enumerate(self.operators) if type(o.operator).ready is not Operator.ready)
+        self._gates = tuple(
+            (i, o.operator)
+            for i, o in enumerate(self.operators)
+            if type(o.operator).ready is not Operator.ready
+        )
         self._ticking = tuple(i for i, o in enumerate(self.operators) if o.operator.wants_ticks)
-        self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).held_until_ms is not Operator.held_until_ms)
+        self._holding = tuple(
+            i
+            for i, o in enumerate(self.operators)
+            if type(o.operator).held_until_ms is not Operator.held_until_ms
+        )
         self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
         self._time_us = MIN_WATERMARK_US
         self._opened = self._ended = 0
@@ -284,7 +329,9 @@ class OperatorChain:
 
     @property
     def under_way(self) -> bool:
-        """Whether some operator has more to emit for what it was given: until it has, nothing else may be given to the chain."""
+        """Whether some operator has more to emit for what it was given: until it has, nothing else may be
+        given to the chain.
+        """
         return bool(self._busy)
 
     def go_on(self) -> None:
@@ -293,7 +340,9 @@ class OperatorChain:
 
     @property
     def has_room(self) -> bool:
-        """Whether what follows can take what is under way: all behind the operator that would emit it, and itself for what it has not taken yet."""
+        """Whether what follows can take what is under way: all behind the operator that would emit it, and
+        itself for what it has not taken yet.
+        """
         link = self._last_busy()
         first = link.index + 1 if link.rests else link.index
         return all(operator.ready() for index, operator in self._gates if index >= first)
@@ -332,7 +381,12 @@ class OperatorChain:
         """Poll the source at the head."""
         source = self._head.operator
         if not isinstance(source, SourceOperator):
-            raise PenstockError("INT-9014", f"{self._head.context.name} has no input and is no source", kind=Kind.INTERNAL, sqlstate="XX000")
+            raise PenstockError(
+                "INT-9014",
+                f"{self._head.context.name} has no input and is no source",
+                kind=Kind.INTERNAL,
+                sqlstate="XX000",
+            )
         try:
             return source.poll(self._outs[0])
         except Exception as cause:
@@ -362,11 +416,14 @@ class OperatorChain:
     def tick(self, now_ms: int) -> None:
         """Tell processing time, in wall milliseconds, to the operators that want it."""
         for index in self._ticking:
-            self._links[index].call(partial(self.operators[index].operator.on_processing_time, now_ms, self._outs[index]))
+            self._links[index].call(
+                partial(self.operators[index].operator.on_processing_time, now_ms, self._outs[index])
+            )
             self.settle()  # the next one may be among those that were given something
 
     def release_due(self, now_ms: float) -> float | None:
-        """Let go on the rows that operators have held back long enough; return when the next are due, or ``None``.
+        """Let go on the rows that operators have held back long enough; return when the next are due, or
+        ``None``.
 
         One that is emitting what it was given before goes on with that first.
         """
@@ -391,7 +448,9 @@ class OperatorChain:
         self._markers.enter(marker)
 
     def measure_state(self, budget: StateBudget | None) -> None:
-        """Note how large the state of each operator is; with a budget, write to disk what is over it, STA-3050 when that is in vain."""
+        """Note how large the state of each operator is; with a budget, write to disk what is over it,
+        STA-3050 when that is in vain.
+        """
         for index in self._stateful:
             self._guarded(index, lambda index=index: self._measure(self.operators[index], budget))
 
@@ -400,7 +459,11 @@ class OperatorChain:
 
         states, metrics = chained.operator.keyed_states().values(), chained.metrics
         name = chained.context.name
-        size = StateSize.of(states) if budget is None else budget.settle(chained.context.operator_id, name, metrics.state_entries, states)
+        size = (
+            StateSize.of(states)
+            if budget is None
+            else budget.settle(chained.context.operator_id, name, metrics.state_entries, states)
+        )
         metrics.state_bytes, metrics.spilled_bytes = size.held, size.spilled
 
     def put_back(self, index: int, batches: Sequence[Batch]) -> None:
@@ -413,7 +476,9 @@ class OperatorChain:
         self._entry.call(lambda: self._head.operator.on_port_end(port, self._outs[0]))
 
     def end(self) -> bool:
-        """End time, then let each operator emit what it has left; return False when one has something under way: to be called again."""
+        """End time, then let each operator emit what it has left; return False when one has something
+        under way: to be called again.
+        """
         self.watermark(MAX_WATERMARK_US)
         while self._ended < len(self.operators):
             index, operator = self._ended, self.operators[self._ended].operator
@@ -426,16 +491,29 @@ class OperatorChain:
     def before_barrier(self, checkpoint_id: int) -> None:
         """Let each operator flush what is not state, first to last."""
         for index, chained in enumerate(self.operators):
-            self._guarded(index, lambda index=index, chained=chained: chained.operator.before_barrier(checkpoint_id, self._outs[index]))
+            self._guarded(
+                index,
+                lambda index=index, chained=chained: chained.operator.before_barrier(
+                    checkpoint_id, self._outs[index]
+                ),
+            )
             self.settle()  # nothing may be under way in a snapshot
 
     def snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
-        """Return the declared state of every operator as it is now, or what of it has changed since the last completed checkpoint."""
-        return tuple(self._guarded(i, lambda chained=chained: self._snapshot(chained, checkpoint_id)) for i, chained in enumerate(self.operators))
+        """Return the declared state of every operator as it is now, or what of it has changed since the
+        last completed checkpoint.
+        """
+        return tuple(
+            self._guarded(i, lambda chained=chained: self._snapshot(chained, checkpoint_id))
+            for i, chained in enumerate(self.operators)
+        )
 
     def _snapshot(self, chained: ChainedOperator, checkpoint_id: int) -> OperatorSnapshot:
         operator, operator_id = chained.operator, chained.context.operator_id
-        keyed = {name: self._layers.freeze(operator_id, name, state, checkpoint_id) for name, state in operator.keyed_states().items()}
+        keyed = {
+            name: self._layers.freeze(operator_id, name, state, checkpoint_id)
+            for name, state in operator.keyed_states().items()
+        }
         items = {name: state.snapshot_items() for name, state in operator.list_states().items()}
         return OperatorSnapshot(operator_id, keyed, items)
 
@@ -448,10 +526,14 @@ class OperatorChain:
         """Tell every operator that a checkpoint is durable."""
         self._layers.complete(checkpoint_id)
         for index, chained in enumerate(self.operators):
-            self._guarded(index, lambda chained=chained: chained.operator.on_checkpoint_complete(checkpoint_id))
+            self._guarded(
+                index, lambda chained=chained: chained.operator.on_checkpoint_complete(checkpoint_id)
+            )
 
     def close(self) -> None:
-        """Close every operator that was opened, whatever happens to the others; raise the first failure when all are closed."""
+        """Close every operator that was opened, whatever happens to the others; raise the first failure
+        when all are closed.
+        """
         failures = []
         for chained in self.operators[: self._opened]:
             try:

@@ -16,7 +16,8 @@ from penstock.engine.task.operator_chain import OperatorSnapshot
 class BarrierPassage:
     """The snapshot of a task's operators at a barrier; rows in flight belong to it too.
 
-    ``received``: those found before the task, ``None`` until all are known. ``unsent``: what the barrier overtook behind it, by where it was going.
+    ``received``: those found before the task, ``None`` until all are known. ``unsent``: what the barrier
+    overtook behind it, by where it was going.
     """
 
     barrier: Barrier
@@ -25,9 +26,17 @@ class BarrierPassage:
     unsent: list[tuple[Way, list[Element]]]
 
     def snapshot(self, ways: Mapping[int, Way], subtask: int) -> tuple[OperatorSnapshot, ...]:
-        """Return the operators' state with the rows in flight: into the first, by port, and out of the last, as rows from this subtask."""
+        """Return the operators' state with the rows in flight: into the first, by port, and out of the
+        last, as rows from this subtask.
+        """
         first, *others = self.operators
-        first = _with(first, {way.received: kept(way, [c for c in self.received or () if c.port == port]) for port, way in ways.items()})
+        first = _with(
+            first,
+            {
+                way.received: kept(way, [c for c in self.received or () if c.port == port])
+                for port, way in ways.items()
+            },
+        )
         operators = [first, *others]
         for way, elements in self.unsent:
             rows = ChannelRows(way.port, subtask)

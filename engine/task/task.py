@@ -1,4 +1,6 @@
-"""A task: one subtask of one chain. ``step`` takes what is ready, does it, and returns; it never waits and knows no thread."""
+"""A task: one subtask of one chain. ``step`` takes what is ready, does it, and returns; it never waits and
+knows no thread.
+"""
 
 from __future__ import annotations
 
@@ -82,11 +84,11 @@ class Phase(StrEnum):
 class Task:
     """Drives one operator chain between an input gate (or a source at its head) and its record writers.
 
-    ``restore`` is called once after opening and before any row; ``finished`` says that the restored snapshot was the chain's last, so that
-    the task only says so downstream; ``keep_snapshots`` is False when nobody would store them. ``marker_interval_ms``: time between the
-    latency markers of a source, 0 for none.
-    ``budget``: that of its slot's state, which is kept after every batch; without one state is only measured, about once a second.
-    ``ways``: by port where its input comes to.
+    ``restore`` is called once after opening and before any row; ``finished`` says that the restored snapshot
+    was the chain's last, so that the task only says so downstream; ``keep_snapshots`` is False when nobody
+    would store them. ``marker_interval_ms``: time between the latency markers of a source, 0 for none.
+    ``budget``: that of its slot's state, which is kept after every batch; without one state is only measured,
+    about once a second. ``ways``: by port where its input comes to.
     """
 
     def __init__(
@@ -111,7 +113,10 @@ class Task:
         self.task_id = task_id
         self.chain = chain
         self.phase = Phase.NEW
-        self.metrics = TaskMetrics(TimeSpent(clock.monotonic_ms()), operators={o.context.operator_id: o.metrics for o in chain.operators})
+        self.metrics = TaskMetrics(
+            TimeSpent(clock.monotonic_ms()),
+            operators={o.context.operator_id: o.metrics for o in chain.operators},
+        )
         self._gate = gate
         self._output = output
         self._clock = clock
@@ -162,7 +167,9 @@ class Task:
         if result.did is Did.WORKED:
             self.metrics.time.worked(started_ms, self._clock.monotonic_ms())
         elif result.did is not Did.ENDED:
-            self.metrics.time.waits(Spending.BACKPRESSURED if result.did is Did.BLOCKED else Spending.IDLE, started_ms)
+            self.metrics.time.waits(
+                Spending.BACKPRESSURED if result.did is Did.BLOCKED else Spending.IDLE, started_ms
+            )
         return result
 
     def figures(self) -> TaskFigures:
@@ -170,7 +177,9 @@ class Task:
         queues = NO_QUEUES if self._gate is None else self._gate.queues()
         operators = [(context.operator_id, context.name, context.metrics) for context in self.operators]
         bytes_out, now_ms = self._output.bytes_out, self._clock.monotonic_ms()
-        return task_figures(self.task_id, str(self.phase), self.is_source, self.metrics, operators, queues, bytes_out, now_ms)
+        return task_figures(
+            self.task_id, str(self.phase), self.is_source, self.metrics, operators, queues, bytes_out, now_ms
+        )
 
     def close(self) -> None:
         """Close the operators; raises the first failure after all are closed."""
@@ -194,10 +203,18 @@ class Task:
             return self._go_on(now_ms)
         due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
         if self._ending:
-            return WORKED if self._finish() else StepResult(Did.WAITING, due_ms if due_ms < float("inf") else None)
+            return (
+                WORKED
+                if self._finish()
+                else StepResult(Did.WAITING, due_ms if due_ms < float("inf") else None)
+            )
         ready = self.chain.ready
         blocked = self._output.blocked or not ready
-        if self._poll_source(now_ms, blocked) if self._gate is None else self._take(now_ms, self._gate, blocked):
+        if (
+            self._poll_source(now_ms, blocked)
+            if self._gate is None
+            else self._take(now_ms, self._gate, blocked)
+        ):
             if self._budget is not None or now_ms >= self._next_measure_ms:
                 self._next_measure_ms = now_ms + MEASURE_MS
                 self.chain.measure_state(self._budget)
@@ -211,7 +228,9 @@ class Task:
         return StepResult(Did.BLOCKED if blocked else Did.WAITING, due_ms if due_ms < float("inf") else None)
 
     def _go_on(self, now_ms: float) -> StepResult:
-        """Emit the next piece of what is under way, when there is room: until it is through, rows, time and barriers wait."""
+        """Emit the next piece of what is under way, when there is room: until it is through, rows, time
+        and barriers wait.
+        """
         blocked = self._output.blocked
         due_ms = self._keep_barriers(now_ms)
         for due in (None if blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
@@ -238,9 +257,14 @@ class Task:
             self._say_end(self._snapshot(self._last_checkpoint_id + 1))
 
     def _keep_time(self, now_ms: float) -> float:
-        """Let go on held rows and ship buffered ones that are due, and tick; return when any of it is due again (infinity: never)."""
+        """Let go on held rows and ship buffered ones that are due, and tick; return when any of it is due
+        again (infinity: never).
+        """
         due_ms = float("inf")
-        for due in (None if self._output.blocked or self._paused else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
+        for due in (
+            None if self._output.blocked or self._paused else self.chain.release_due(now_ms),
+            self._output.ship_due(now_ms),
+        ):
             due_ms = due_ms if due is None else min(due_ms, due)
         if self._marker_interval_ms and not (self._paused or self._output.blocked):
             if now_ms >= self._next_marker_ms:
@@ -255,7 +279,9 @@ class Task:
         return due_ms
 
     def _keep_barriers(self, now_ms: float) -> float:
-        """Report a snapshot whose barrier has left, or may overtake what it waits behind; return when it may (infinity: nothing waits for that)."""
+        """Report a snapshot whose barrier has left, or may overtake what it waits behind; return when it
+        may (infinity: nothing waits for that).
+        """
         passage = self._passage
         if passage is None or passage.received is None:
             return float("inf")
@@ -272,7 +298,9 @@ class Task:
         self._report(SnapshotTaken(self._attempt, self.task_id, passage.barrier.checkpoint_id, operators))
 
     def _poll_source(self, now_ms: float, blocked: bool) -> bool:
-        """Poll the source unless there is no room or it asked to be left alone; return whether it had something."""
+        """Poll the source unless there is no room or it asked to be left alone; return whether it had
+        something.
+        """
         if blocked or self._paused or now_ms < self._poll_again_ms:
             return False
         counters = self.chain.operators[0].metrics
@@ -292,7 +320,9 @@ class Task:
         return True
 
     def _take(self, now_ms: float, gate: InputGate, blocked: bool) -> bool:
-        """Act on the next event of the gate (only barriers pass while there is no room); return whether there was one."""
+        """Act on the next event of the gate (only barriers pass while there is no room); return whether
+        there was one.
+        """
         event = gate.next(now_ms, only_barriers=blocked)
         if gate.aligning and self._aligning_since_ms is None:
             self._aligning_since_ms = now_ms
@@ -316,7 +346,9 @@ class Task:
                 failpoint("W5")
                 self._checkpoint(event)
             case BarrierAhead(barrier):
-                self._aligning_since_ms = now_ms if self._aligning_since_ms is None else self._aligning_since_ms
+                self._aligning_since_ms = (
+                    now_ms if self._aligning_since_ms is None else self._aligning_since_ms
+                )
                 self._checkpoint(barrier, ahead=True)
             case RowsInFlight(checkpoint_id, channels):
                 self._note_alignment(now_ms)
@@ -334,7 +366,9 @@ class Task:
             case TriggerCheckpoint(checkpoint_id, then_stop, overtakes_after_ms):
                 if self.phase is Phase.RUNNING and self._gate is None and not self._ending:
                     failpoint("W1")
-                    self._checkpoint(Barrier(checkpoint_id, then_stop, self._clock.monotonic_ms() + overtakes_after_ms))
+                    self._checkpoint(
+                        Barrier(checkpoint_id, then_stop, self._clock.monotonic_ms() + overtakes_after_ms)
+                    )
             case EndSource():
                 if self.phase is Phase.RUNNING and self._gate is None and not (self._paused or self._ending):
                     self._finish()
@@ -352,24 +386,30 @@ class Task:
         self.metrics.alignment_ms = 0.0 if since_ms is None else now_ms - since_ms
 
     def _checkpoint(self, barrier: Barrier, *, ahead: bool = False) -> None:
-        """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks.
+        """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens
+        any more, not even ticks.
 
-        One that goes ``ahead`` has left rows behind, which become known later; the snapshot is told when they are.
+        One that goes ``ahead`` has left rows behind, which become known later; the snapshot is told when they
+        are.
         """
         self.chain.before_barrier(barrier.checkpoint_id)
         self.chain.measure_state(self._budget)
         operators = self._snapshot(barrier.checkpoint_id)
         failpoint("W2" if self._gate is None else "W6")
         now_ms = self._clock.monotonic_ms()
-        self._passage = BarrierPassage(barrier, operators, None if ahead else (), self._output.barrier(barrier, now_ms))
+        self._passage = BarrierPassage(
+            barrier, operators, None if ahead else (), self._output.barrier(barrier, now_ms)
+        )
         self._paused = barrier.then_stop
         self._last_checkpoint_id = barrier.checkpoint_id
         self._keep_barriers(now_ms)
 
     def _finish(self) -> bool:
-        """End the chain; return False while an operator has something under way: then it is tried again, and no checkpoint begins here.
+        """End the chain; return False while an operator has something under way: then it is tried again, and
+        no checkpoint begins here.
 
-        Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed.
+        Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it
+        passed.
         """
         self._ending = not self.chain.end()
         if self._ending:

@@ -72,15 +72,27 @@ class Deployer:
         wakeup: Callable[[int], Wakeup],
         placement: Placement = ALL_HERE,
     ) -> list[Task]:
-        """Return the tasks of a new deployment that run here, in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
+        """Return the tasks of a new deployment that run here, in topological order; ``wakeup(slot)`` wakes
+        the slot of a subtask number.
+        """
         channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
         budgets: defaultdict[int, StateBudget | None] = defaultdict(self._budget)
-        came_from = None if restore is None else RestoredFrom(restore.manifest.owner, restore.manifest.checkpoint_id)
+        came_from = (
+            None if restore is None else RestoredFrom(restore.manifest.owner, restore.manifest.checkpoint_id)
+        )
         made = []
         for chain in self.graph.chains:
             for subtask in filter(placement.here, range(chain.parallelism)):
-                output = TaskOutput([self._writer(edge, channels[edge], subtask) for edge in self.graph.outputs_of(chain.chain_id)])
-                specs = [self._operator(chain, spec, subtask, attempt, report, came_from) for spec in chain.operators]
+                output = TaskOutput(
+                    [
+                        self._writer(edge, channels[edge], subtask)
+                        for edge in self.graph.outputs_of(chain.chain_id)
+                    ]
+                )
+                specs = [
+                    self._operator(chain, spec, subtask, attempt, report, came_from)
+                    for spec in chain.operators
+                ]
                 operators = OperatorChain(specs, output, incremental=self.options.incremental_checkpoints)
                 made.append(
                     Task(
@@ -93,8 +105,11 @@ class Deployer:
                         attempt=attempt,
                         last_checkpoint_id=last_checkpoint_id,
                         keep_snapshots=self.keep_snapshots,
-                        restore=None if restore is None else Restorer(restore.storage, restore.manifest, self.options.batch_max_rows).restore,
-                        finished=restore is not None and all(restore.manifest.finished(spec.operator_id) for spec in chain.operators),
+                        restore=None
+                        if restore is None
+                        else Restorer(restore.storage, restore.manifest, self.options.batch_max_rows).restore,
+                        finished=restore is not None
+                        and all(restore.manifest.finished(spec.operator_id) for spec in chain.operators),
                         wake=wakeup(subtask),
                         marker_interval_ms=self.options.latency_interval_ms,
                         budget=budgets[subtask],
@@ -108,18 +123,27 @@ class Deployer:
         return StateBudget(limit, SpillFiles(self.options.spill_dir)) if limit else None
 
     def _channels(self, edge: ChainEdge, wakeup: Callable[[int], Wakeup], placement: Placement) -> Channels:
-        """Return the channels of an edge by source subtask, then target subtask; a forward edge joins equal subtasks only."""
+        """Return the channels of an edge by source subtask, then target subtask; a forward edge joins
+        equal subtasks only.
+        """
         sources, targets = self._parallelism(edge.source), self._parallelism(edge.target)
         forward = isinstance(edge.edge, Forward)
         if forward and sources != targets:
             message = f"a forward edge from {sources} to {targets} subtasks"
             raise PenstockError("INT-9016", message, kind=Kind.INTERNAL, sqlstate="XX000")
         return [
-            [self._ends(edge, source, target, wakeup, placement) if not forward or source == target else NO_ENDS for target in range(targets)]
+            [
+                self._ends(edge, source, target, wakeup, placement)
+                if not forward or source == target
+                else NO_ENDS
+                for target in range(targets)
+            ]
             for source in range(sources)
         ]
 
-    def _ends(self, edge: ChainEdge, source: int, target: int, wakeup: Callable[[int], Wakeup], placement: Placement) -> ChannelEnds:
+    def _ends(
+        self, edge: ChainEdge, source: int, target: int, wakeup: Callable[[int], Wakeup], placement: Placement
+    ) -> ChannelEnds:
         """Return the ends of one channel that are here."""
         gives, takes = placement.here(source), placement.here(target)
         capacity = self.options.channel_capacity
@@ -172,12 +196,24 @@ class Deployer:
         )
 
     def _bounded_ports(self, chain: Chain, inputs: tuple[ChainEdge, ...]) -> tuple[int, ...]:
-        """Return the ports to read to their end first: none when they share a source with the others, which would wait for themselves."""
+        """Return the ports to read to their end first: none when they share a source with the others,
+        which would wait for themselves.
+        """
         head = chain.operators[0]
         if not isinstance(head, JoinSpec) or not head.bounded_ports:
             return ()
-        bounded = {chain_id for edge in inputs if edge.port in head.bounded_ports for chain_id in self._ancestors(edge.source)}
-        others = {chain_id for edge in inputs if edge.port not in head.bounded_ports for chain_id in self._ancestors(edge.source)}
+        bounded = {
+            chain_id
+            for edge in inputs
+            if edge.port in head.bounded_ports
+            for chain_id in self._ancestors(edge.source)
+        }
+        others = {
+            chain_id
+            for edge in inputs
+            if edge.port not in head.bounded_ports
+            for chain_id in self._ancestors(edge.source)
+        }
         return () if bounded & others else head.bounded_ports
 
     def _ancestors(self, chain_id: int) -> set[int]:
@@ -203,7 +239,9 @@ class Deployer:
             services=self.services,
             job_id=self.job_id,
             attempt=attempt,
-            tell=lambda news: report(OperatorTold(attempt, TaskId(chain.chain_id, subtask), spec.operator_id, spec.name, news)),
+            tell=lambda news: report(
+                OperatorTold(attempt, TaskId(chain.chain_id, subtask), spec.operator_id, spec.name, news)
+            ),
             owner=self.owner,
             restored=restored,
             keeps_snapshots=self.keep_snapshots,
@@ -218,7 +256,8 @@ class Deployer:
 class Deployment:
     """One deployment of a job, the ``attempt``-th of the coordinator of that ``epoch``.
 
-    ``restore``: where its tasks start from; ``last_checkpoint_id``: the highest ever given out; ``placement``: which of them run in this process.
+    ``restore``: where its tasks start from; ``last_checkpoint_id``: the highest ever given out;
+    ``placement``: which of them run in this process.
     """
 
     deployer: Deployer
@@ -230,4 +269,6 @@ class Deployment:
 
     def tasks(self, report: Callable[[TaskReport], None], wakeup: Callable[[int], Wakeup]) -> list[Task]:
         """Return its tasks here in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
-        return self.deployer.tasks(self.attempt, self.restore, self.last_checkpoint_id, report, wakeup, self.placement)
+        return self.deployer.tasks(
+            self.attempt, self.restore, self.last_checkpoint_id, report, wakeup, self.placement
+        )

@@ -1,4 +1,6 @@
-"""What a job's master needs of the world that runs its tasks and its I/O: threads or processes in production, a seeded scheduler in simulation."""
+"""What a job's master needs of the world that runs its tasks and its I/O: threads or processes in
+production, a seeded scheduler in simulation.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +15,24 @@ class Workers(Protocol):
     """Runs the tasks of one job and its I/O, and posts what comes of it to the master."""
 
     def deploy(self, deployment: Deployment) -> Sequence[TaskHandle]:
-        """Make the tasks of a deployment and return them in topological order; none runs before ``start``. Raises what making them raises.
+        """Make the tasks of a deployment and return them in topological order; none runs before ``start``.
+        Raises what making them raises.
 
-        Two steps, so that the master knows its tasks before one of them can end: a short job has ended before ``start`` returns.
+        Two steps, so that the master knows its tasks before one of them can end: a short job has ended before
+        ``start`` returns.
         """
 
     def start(self) -> None:
         """Run each task of the deployment in the slot of its subtask number until released.
 
-        ``TasksStarted`` is posted when all run, which takes its time where they are made in other processes. A task that cannot be
-        started is posted as failed.
+        ``TasksStarted`` is posted when all run, which takes its time where they are made in other processes.
+        A task that cannot be started is posted as failed.
         """
 
     def release(self) -> None:
         """Close all tasks; ``TasksReleased`` is posted when that is done (at once when none run)."""
 
     def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
-        """Run blocking work elsewhere, in order, and post what it returns, or what ``failed`` makes of its exception."""
+        """Run blocking work elsewhere, in order, and post what it returns, or what ``failed`` makes of its
+        exception.
+        """

@@ -44,7 +44,9 @@ class IoThread:
             work()
 
 
-def run_io(io: IoThread, post: Callable[[Any], None], work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+def run_io(
+    io: IoThread, post: Callable[[Any], None], work: Callable[[], Any], failed: Callable[[Exception], Any]
+) -> None:
     """Have an I/O thread run work, and post what it returns, or what ``failed`` makes of its exception."""
 
     def run() -> None:
@@ -58,7 +60,9 @@ def run_io(io: IoThread, post: Callable[[Any], None], work: Callable[[], Any], f
 
 
 class ThreadedWorkers:
-    """The workers of one job in this process: a slot thread per subtask number, made anew for each deployment."""
+    """The workers of one job in this process: a slot thread per subtask number, made anew for each
+    deployment.
+    """
 
     def __init__(self, name: str, clock: Clock, post: Callable[[Any], None], io: IoThread) -> None:
         self._name = name
@@ -88,10 +92,13 @@ class ThreadedWorkers:
         for started, (number, mine) in enumerate(by_slot.items()):
             try:
                 self._slots[number].start(mine, self._slot_released)
-            except RuntimeError as cause:  # no thread to be had: those that did not start need not be waited for
+            except (
+                RuntimeError
+            ) as cause:  # no thread to be had: those that did not start need not be waited for
                 with self._lock:
                     self._running -= len(by_slot) - started
-                self._post(TaskFailed(self._attempt, mine[0].task_id, OSError(errno.EAGAIN, str(cause))))  # there may be some later
+                # there may be some later
+                self._post(TaskFailed(self._attempt, mine[0].task_id, OSError(errno.EAGAIN, str(cause))))
                 break
         self._post(TasksStarted(self._attempt))
 

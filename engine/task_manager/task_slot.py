@@ -1,4 +1,6 @@
-"""Slots: one thread each, stepping the tasks it is given until they are released. The only room where tasks meet threads."""
+"""Slots: one thread each, stepping the tasks it is given until they are released. The only room where
+tasks meet threads.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ ROW_MS = 20.0
 
 
 class Slot:
-    """Drives the tasks of one subtask number, last chain first, so that what is in flight drains before more is taken in."""
+    """Drives the tasks of one subtask number, last chain first, so that what is in flight drains before
+    more is taken in.
+    """
 
     def __init__(self, name: str, clock: Clock, report: Callable[[TaskReport], None]) -> None:
         self._clock = clock
@@ -37,7 +41,9 @@ class Slot:
             self._changed.notify()
 
     def start(self, tasks: Sequence[Task], on_released: Callable[[], None]) -> None:
-        """Start the thread over its tasks (in topological order); ``on_released`` is called from it when all of them are closed."""
+        """Start the thread over its tasks (in topological order); ``on_released`` is called from it when
+        all of them are closed.
+        """
         self._tasks = list(reversed(tasks))
         self._on_released = on_released
         self._thread.start()
@@ -64,7 +70,9 @@ class Slot:
             self._on_released()
 
     def _pass(self) -> tuple[bool, float | None]:
-        """Step every task; return whether any did something, and when the earliest of them wants to be stepped again."""
+        """Step every task; return whether any did something, and when the earliest of them wants to be
+        stepped again.
+        """
         worked, earliest = False, None
         for task in tuple(self._tasks):
             did, wake_ms = self._step(task)

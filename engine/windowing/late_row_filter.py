@@ -14,31 +14,51 @@ from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 
 def in_time(batch: Batch, time_column: int, own_us: int, slack_us: int, metrics: OperatorMetrics) -> Batch:
-    """Drop and count the rows without a time, and those behind ``own_us`` or the watermark of their split, less ``slack_us``, when they came."""
+    """Drop and count the rows without a time, and those behind ``own_us`` or the watermark of their split,
+    less ``slack_us``, when they came.
+    """
     column = batch.rows.column(time_column)
     if column.null_count:
         metrics.count("null_time_rows", column.null_count)
         batch = batch.filter(column.is_valid())
         column = batch.rows.column(time_column)
-    bounds = np.full(batch.num_rows, own_us) if batch.behind is None else np.maximum(batch.behind, own_us + slack_us) - slack_us
+    bounds = (
+        np.full(batch.num_rows, own_us)
+        if batch.behind is None
+        else np.maximum(batch.behind, own_us + slack_us) - slack_us
+    )
     return without_late(batch, col.words(column) < bounds, bounds, metrics)
 
 
-def without_late(batch: Batch, late: np.ndarray, bounds: np.ndarray, metrics: OperatorMetrics, ends: np.ndarray | None = None) -> Batch:
-    """Drop, count and tell of the late rows: those of a mask, with the watermarks that say so and the ends of their last windows, where known."""
+def without_late(
+    batch: Batch,
+    late: np.ndarray,
+    bounds: np.ndarray,
+    metrics: OperatorMetrics,
+    ends: np.ndarray | None = None,
+) -> Batch:
+    """Drop, count and tell of the late rows: those of a mask, with the watermarks that say so and the ends
+    of their last windows, where known.
+    """
     if not late.any():
         return batch
     metrics.late(batch.rows.filter(array_of(late)), bounds[late], None if ends is None else ends[late])
     return batch.filter(array_of(~late))
 
 
-def on_time(batch: Batch, time_column: int, slack_us: int, watermark_us: int, metrics: OperatorMetrics) -> Batch:
+def on_time(
+    batch: Batch, time_column: int, slack_us: int, watermark_us: int, metrics: OperatorMetrics
+) -> Batch:
     """Drop, count and tell of the late rows, whatever their split has seen; rows without a time are on time.
 
     ``slack_us``: how far below a watermark a time may be; ``watermark_us``: the operator's own watermark.
     """
     column = batch.rows.column(time_column)
-    reached = np.full(batch.num_rows, watermark_us) if batch.behind is None else np.maximum(batch.behind, watermark_us)
+    reached = (
+        np.full(batch.num_rows, watermark_us)
+        if batch.behind is None
+        else np.maximum(batch.behind, watermark_us)
+    )
     late = col.words(column) < np.maximum(reached, MIN_WATERMARK_US + max(slack_us, 0)) - slack_us
     if column.null_count:
         late &= truths(column.is_valid())

@@ -1,7 +1,7 @@
 """Window arithmetic, pure: which windows a time falls in, which slice, which windows a slice belongs to.
 
-Microseconds, floor division, so times before 1970 are right. A slice is the longest stretch of time that no window cuts: TUMBLE's window,
-HOP's slide, CUMULATE's step. It is named by its end (exclusive).
+Microseconds, floor division, so times before 1970 are right. A slice is the longest stretch of time that no
+window cuts: TUMBLE's window, HOP's slide, CUMULATE's step. It is named by its end (exclusive).
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def slice_end(times: np.ndarray, windowing: Windowing) -> np.ndarray:
 
 
 def last_window_end(slice_ends: np.ndarray, windowing: Windowing) -> np.ndarray:
-    """Return the end of the last window that holds each slice; the first one ends with the slice, and they follow each other by ``slice_size``."""
+    """Return the end of the last window that holds each slice; the first one ends with the slice, and they
+    follow each other by ``slice_size``.
+    """
     if windowing.kind is WindowKind.HOP:
         return slice_ends + (windowing.size_us - windowing.step_us)
     if windowing.kind is WindowKind.CUMULATE:
@@ -52,9 +54,12 @@ def window_start(window_ends: np.ndarray, windowing: Windowing) -> np.ndarray:
 
 
 def first_window_end_after(slice_ends: np.ndarray, bounds: np.ndarray, windowing: Windowing) -> np.ndarray:
-    """Return, for rows of each slice, the end of their first window that ends after ``bounds``; beyond ``last_window_end`` when all have ended."""
+    """Return, for rows of each slice, the end of their first window that ends after ``bounds``; beyond
+    ``last_window_end`` when all have ended.
+    """
     step = slice_size(windowing)
-    behind = np.minimum(bounds, last_window_end(slice_ends, windowing))  # also keeps extreme bounds from overflowing
+    # also keeps extreme bounds from overflowing
+    behind = np.minimum(bounds, last_window_end(slice_ends, windowing))
     missed = np.maximum(behind, slice_ends - 1) - slice_ends
     return slice_ends + (missed // step + 1) * step
 
@@ -66,7 +71,8 @@ def window_counts(times_us: np.ndarray, windowing: Windowing) -> np.ndarray:
 
 
 def assign(times_us: np.ndarray, windowing: Windowing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one entry per row and window it falls in: the row's index, the window's start and end, ordered by row, then end.
+    """Return one entry per row and window it falls in: the row's index, the window's start and end, ordered
+    by row, then end.
 
     For SESSION the row's own session before any merging: from its time to its time plus the gap.
     """

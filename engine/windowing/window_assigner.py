@@ -1,4 +1,6 @@
-"""WindowRows: which rows of a batch count, and for which slice; the others are dropped and counted as late or without a time."""
+"""WindowRows: which rows of a batch count, and for which slice; the others are dropped and counted as late
+or without a time.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows:
-    """Rows with the end of their slice, int64 each. ``starts`` is given for attached windows, which are slices of their own.
+    """Rows with the end of their slice, int64 each. ``starts`` is given for attached windows, which are
+    slices of their own.
 
-    ``missed`` is how many of the first windows that hold the slice had ended for the row; ``None`` means none for any row.
+    ``missed`` is how many of the first windows that hold the slice had ended for the row; ``None`` means none
+    for any row.
     """
 
     batch: Batch
@@ -29,17 +33,21 @@ class PlacedRows:
 class WindowRows:
     """Places rows by a windowing of their time column, or by windows that are attached to them.
 
-    A window has ended for a row when its end is at or below the watermark of the row's split just before it (``Batch.behind``) or the operator's own;
-    rows are taken until it is ``lateness_us`` below that.
+    A window has ended for a row when its end is at or below the watermark of the row's split just before it
+    (``Batch.behind``) or the operator's own; rows are taken until it is ``lateness_us`` below that.
     """
 
-    def __init__(self, window: Windowing | AttachedWindow, metrics: OperatorMetrics, lateness_us: int = 0) -> None:
+    def __init__(
+        self, window: Windowing | AttachedWindow, metrics: OperatorMetrics, lateness_us: int = 0
+    ) -> None:
         self._window = window
         self._metrics = metrics
         self._lateness_us = lateness_us
 
     def place(self, batch: Batch, watermark_us: int) -> PlacedRows:
-        """Return the rows that are in time for some window; ``watermark_us`` is the operator's own watermark."""
+        """Return the rows that are in time for some window; ``watermark_us`` is the operator's own
+        watermark.
+        """
         window = self._window
         if isinstance(window, Windowing):
             batch, times = self._timed(batch, window.time_column)

@@ -24,7 +24,9 @@ from penstock.planner.logical.unnest import Unnest
 
 
 def inline(expression: Expression, definitions: Sequence[Expression]) -> Expression:
-    """Return an expression over a projection's output as one over its input, given what the projection computes."""
+    """Return an expression over a projection's output as one over its input, given what the projection
+    computes.
+    """
     return expression.transform(lambda node: definitions[node.index] if isinstance(node, Column) else node)
 
 
@@ -34,7 +36,9 @@ def column_of(plan: LogicalPlan, index: int) -> Column:
     return Column(field.type, field.nullable, index=index, name=field.name)
 
 
-def select_columns(plan: LogicalPlan, indexes: Sequence[int], names: Sequence[str] | None = None) -> LogicalPlan:
+def select_columns(
+    plan: LogicalPlan, indexes: Sequence[int], names: Sequence[str] | None = None
+) -> LogicalPlan:
     """Return the named positions of a node in that order; the node itself when that changes nothing."""
     schema = plan.schema
     wanted = tuple(names) if names is not None else tuple(schema[i].name for i in indexes)
@@ -44,7 +48,9 @@ def select_columns(plan: LogicalPlan, indexes: Sequence[int], names: Sequence[st
 
 
 def map_expressions(node: LogicalPlan, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
-    """Return a node with each of its expressions replaced by what ``rewrite`` makes of the whole expression; the node itself if none changes."""
+    """Return a node with each of its expressions replaced by what ``rewrite`` makes of the whole
+    expression; the node itself if none changes.
+    """
     match node:
         case Filter(predicate=predicate):
             return _changed(node, predicate=rewrite(predicate))
@@ -64,9 +70,13 @@ def map_expressions(node: LogicalPlan, rewrite: Callable[[Expression], Expressio
         case Sort(keys=keys) | TopN(keys=keys):
             return _changed(node, keys=_map_keys(keys, rewrite))
         case Over(order=order, calls=calls):
-            return _changed(node, order=_map_keys(order, rewrite), calls=tuple(call.map(rewrite) for call in calls))
+            return _changed(
+                node, order=_map_keys(order, rewrite), calls=tuple(call.map(rewrite) for call in calls)
+            )
         case Unnest(call=call, condition=condition):
-            return _changed(node, call=call.map(rewrite), condition=None if condition is None else rewrite(condition))
+            return _changed(
+                node, call=call.map(rewrite), condition=None if condition is None else rewrite(condition)
+            )
         case PartitionTop(order=order):
             return _changed(node, order=_map_keys(order, rewrite))
     return node

@@ -30,7 +30,9 @@ from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.unnest import Unnest
 
 Partitioning = frozenset[tuple[int, ...]]
-"""Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns equal)."""
+"""Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns
+equal).
+"""
 
 _NONE: Partitioning = frozenset()
 
@@ -40,7 +42,17 @@ def partitioning(node: LogicalPlan) -> Partitioning:
     match node:
         case Exchange(edge=Partition(keys=keys)):
             return frozenset({keys}) if keys else _NONE
-        case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | LateMark() | Over() | PartitionTop() | Emit() | Sink():
+        case (
+            Exchange(edge=Forward())
+            | Filter()
+            | WatermarkAssign()
+            | WindowTable()
+            | LateMark()
+            | Over()
+            | PartitionTop()
+            | Emit()
+            | Sink()
+        ):
             return partitioning(node.inputs[0])
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(keys for keys in partitioning(inner) if time not in keys)
@@ -72,13 +84,17 @@ def _places(node: Project) -> dict[int, list[int]]:
 
 
 def _renamed(known: Partitioning, places: dict[int, list[int]]) -> Partitioning:
-    return frozenset(tuple(places[key][0] for key in keys) for keys in known if all(key in places for key in keys))
+    return frozenset(
+        tuple(places[key][0] for key in keys) for keys in known if all(key in places for key in keys)
+    )
 
 
 def _of_join(node: Join) -> Partitioning:
-    """Rows of the preserved side keep their place, and where rows only come in pairs the other side's equal keys say the same.
+    """Rows of the preserved side keep their place, and where rows only come in pairs the other side's equal
+    keys say the same.
 
-    State moves by the join's keys when it is restored, and where a side is copied the other's rows did not lie by them before.
+    State moves by the join's keys when it is restored, and where a side is copied the other's rows did not
+    lie by them before.
     """
     if node.copied is not None:
         return _NONE
@@ -96,7 +112,9 @@ def _of_join(node: Join) -> Partitioning:
 
 
 def is_partitioned_by(node: LogicalPlan, keys: Sequence[int]) -> bool:
-    """Return whether rows lie by exactly these keys in this order: what state by key group needs, for it moves by the same hash."""
+    """Return whether rows lie by exactly these keys in this order: what state by key group needs, for it
+    moves by the same hash.
+    """
     return tuple(keys) in partitioning(node)
 
 

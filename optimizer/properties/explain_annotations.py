@@ -10,7 +10,9 @@ from penstock.planner.logical.plan import Exchange, Join, LogicalPlan, Statement
 
 
 def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:
-    """Return what is known of each node: changelog mode, unique key, what it keeps and whether that is bounded; for ``explain_json``."""
+    """Return what is known of each node: changelog mode, unique key, what it keeps and whether that is
+    bounded; for ``explain_json``.
+    """
 
     def known(node: LogicalPlan) -> dict[str, str]:
         if isinstance(node, StatementSet | Exchange):
@@ -37,7 +39,11 @@ def all_notes(facts: PlanFacts) -> Annotate:
 
     def note(node: LogicalPlan) -> str:
         said = known(node)
-        return f"[{'; '.join(text if name == 'changelog' else f'{name} {text}' for name, text in said.items())}]" if said else ""
+        return (
+            f"[{'; '.join(text if name == 'changelog' else f'{name} {text}' for name, text in said.items())}]"
+            if said
+            else ""
+        )
 
     return note
 

@@ -1,4 +1,6 @@
-"""What a rule may assume of an expression: that it gives the same value whenever it is asked, and that it never raises."""
+"""What a rule may assume of an expression: that it gives the same value whenever it is asked, and that it
+never raises.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def is_deterministic(expression: Expression) -> bool:
 
 
 def _call_is_deterministic(call: Call) -> bool:
-    return call.body.deterministic if isinstance(call, PythonCall) else function_is_deterministic(call.function)
+    return (
+        call.body.deterministic if isinstance(call, PythonCall) else function_is_deterministic(call.function)
+    )
 
 
 def reads_clock(expression: Expression) -> bool:
@@ -39,12 +43,16 @@ def reads_clock(expression: Expression) -> bool:
 
 
 def may_raise(expression: Expression) -> bool:
-    """Return whether some row could make the expression raise; such an expression must not meet rows it did not meet before."""
+    """Return whether some row could make the expression raise; such an expression must not meet rows it
+    did not meet before.
+    """
     return any(_node_may_raise(node) for node in expression.walk())
 
 
 def is_movable(expression: Expression) -> bool:
-    """Return whether a predicate may be tested earlier, on rows that would have been dropped before they reached it."""
+    """Return whether a predicate may be tested earlier, on rows that would have been dropped before they
+    reached it.
+    """
     return is_deterministic(expression) and not may_raise(expression)
 
 
@@ -63,7 +71,9 @@ def always_casts(source: DataType, target: DataType) -> bool:
     if isinstance(source, Float):
         return isinstance(target, Double)
     if isinstance(source, Decimal):
-        return isinstance(target, Double | Float) or (isinstance(target, Decimal) and _decimal_fits(source, target))
+        return isinstance(target, Double | Float) or (
+            isinstance(target, Decimal) and _decimal_fits(source, target)
+        )
     if isinstance(source, Date):
         return isinstance(target, Timestamp)
     if isinstance(source, Timestamp):

@@ -36,32 +36,48 @@ from penstock.planner.logical.windows import WindowKind
 
 T = TypeVar("T")
 
-# The side that may be copied to every subtask: never one whose unmatched rows are given, for every subtask would give them.
-_COPYABLE = {JoinKind.INNER: (0, 1), JoinKind.LEFT: (1,), JoinKind.SEMI: (1,), JoinKind.ANTI: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: ()}
+# The side that may be copied to every subtask: never one whose unmatched rows are given, for every subtask
+# would give them.
+_COPYABLE = {
+    JoinKind.INNER: (0, 1),
+    JoinKind.LEFT: (1,),
+    JoinKind.SEMI: (1,),
+    JoinKind.ANTI: (1,),
+    JoinKind.RIGHT: (0,),
+    JoinKind.FULL: (),
+}
 
 
 class PlanFacts:
-    """Properties of the nodes of plans. ``boundedness`` answers for tables; answers are remembered for the life of the object.
+    """Properties of the nodes of plans. ``boundedness`` answers for tables; answers are remembered for the
+    life of the object.
 
     ``state_ttl_ms``: how long state lives untouched where no hint says otherwise, 0 for ever.
     """
 
-    def __init__(self, boundedness: Callable[[Table], Boundedness] = table_boundedness, *, state_ttl_ms: int = 0) -> None:
+    def __init__(
+        self, boundedness: Callable[[Table], Boundedness] = table_boundedness, *, state_ttl_ms: int = 0
+    ) -> None:
         self._boundedness = boundedness
         self._state_ttl_ms = state_ttl_ms
         self._known: dict[tuple[str, int], tuple[LogicalPlan, object]] = {}
 
     def _once(self, name: str, node: LogicalPlan, derive: Callable[[LogicalPlan], T]) -> T:
-        """Derive a property of a node the first time; the node is kept alive with the answer, so its identity stays its own."""
+        """Derive a property of a node the first time; the node is kept alive with the answer, so its
+        identity stays its own.
+        """
         key = (name, id(node))
         if key not in self._known:
             self._known[key] = (node, derive(node))
         return self._known[key][1]  # type: ignore[return-value]  # stored under the same name by the same derivation
 
-    # -- how rows end ------------------------------------------------------------------------------------------------
+    # -- how rows end
+    # ------------------------------------------------------------------------------------------------
 
     def boundedness(self, node: LogicalPlan) -> Boundedness:
-        """Return whether a node's rows end: UNBOUNDED if any source's do not, else REPLAY if any is a recording, else BOUNDED."""
+        """Return whether a node's rows end: UNBOUNDED if any source's do not, else REPLAY if any is a
+        recording, else BOUNDED.
+        """
         return self._once("boundedness", node, self._derive_boundedness)
 
     def _derive_boundedness(self, node: LogicalPlan) -> Boundedness:
@@ -81,13 +97,17 @@ class PlanFacts:
         return self.boundedness(node) is not Boundedness.UNBOUNDED
 
     def bounded(self, node: LogicalPlan) -> bool:
-        """Return whether a node reads bounded tables only, so that it can be computed whole before anything else."""
+        """Return whether a node reads bounded tables only, so that it can be computed whole before
+        anything else.
+        """
         return self.boundedness(node) is Boundedness.BOUNDED
 
     def bounded_ports(self, join: Join) -> tuple[int, ...]:
-        """Return the side of a join that is loaded to its end first; the right one where both are bounded, none where neither is.
+        """Return the side of a join that is loaded to its end first; the right one where both are bounded,
+        none where neither is.
 
-        A join settled by time loads none that a watermark tells time of, as one of a stream that ends: rows may be late there as anywhere.
+        A join settled by time loads none that a watermark tells time of, as one of a stream that ends: rows
+        may be late there as anywhere.
         """
         if isinstance(join, SnapshotJoin):
             return ()
@@ -98,16 +118,22 @@ class PlanFacts:
         return ()
 
     def tells_time(self, node: LogicalPlan) -> bool:
-        """Return whether a watermark of rows stands in a plan: one that is NULL, of what a backend computes, comes with the end only."""
+        """Return whether a watermark of rows stands in a plan: one that is NULL, of what a backend
+        computes, comes with the end only.
+        """
         return self._once("tells_time", node, self._derive_tells_time)
 
     def _derive_tells_time(self, node: LogicalPlan) -> bool:
-        if isinstance(node, WatermarkAssign) and not (isinstance(node.watermark, Literal) and node.watermark.value is None):
+        if isinstance(node, WatermarkAssign) and not (
+            isinstance(node.watermark, Literal) and node.watermark.value is None
+        ):
             return True
         return any(map(self.tells_time, node.inputs))
 
     def copied(self, join: Join) -> int | None:
-        """Return the side of a join that a hint sends to every subtask, ``None`` where there is none or it cannot be heeded."""
+        """Return the side of a join that a hint sends to every subtask, ``None`` where there is none or it
+        cannot be heeded.
+        """
         return None if join.copied is None or self.why_not_copied(join) is not None else join.copied
 
     def why_not_copied(self, join: Join) -> str | None:
@@ -115,14 +141,18 @@ class PlanFacts:
         if join.copied is None:
             return None
         if join.copied not in _COPYABLE[join.kind]:
-            return f"the {('left', 'right')[join.copied]} side of a {join.kind} join has rows without a partner, which every copy would give"
+            return (
+                f"the {('left', 'right')[join.copied]} side of a {join.kind} join has rows without a "
+                "partner, which every copy would give"
+            )
         if isinstance(join, TimedJoin) and not self.bounded_ports(join):
             return "the join is settled by time, its rows meet by key"
         if not self.insert_only(join.inputs[1 - join.copied]):
             return "the other side takes rows back, which must meet the rows they take back"
         return None
 
-    # -- how rows change ---------------------------------------------------------------------------------------------
+    # -- how rows change
+    # ---------------------------------------------------------------------------------------------
 
     def insert_only(self, node: LogicalPlan) -> bool:
         """Return whether a node never takes a row back."""
@@ -159,36 +189,48 @@ class PlanFacts:
         return node.timely and self.insert_only(node.input)
 
     def _join_insert_only(self, join: Join) -> bool:
-        """A side that is loaded first is met in its final form; a side whose rows may stay alone is final only if the other is loaded first,
-        or if time settles what meets."""
+        """A side that is loaded first is met in its final form; a side whose rows may stay alone is final
+        only if the other is loaded first, or if time settles what meets."""
         if isinstance(join, SnapshotJoin):
             return self.insert_only(join.left)
         if isinstance(join, TimedJoin) and not self.bounded_ports(join):
             return all(self.insert_only(side) for side in join.inputs)
         first = self.bounded_ports(join)
         steady = [port in first or self.insert_only(side) for port, side in enumerate(join.inputs)]
-        waits_for = {JoinKind.LEFT: (1,), JoinKind.ANTI: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}.get(join.kind, ())
+        waits_for = {
+            JoinKind.LEFT: (1,),
+            JoinKind.ANTI: (1,),
+            JoinKind.RIGHT: (0,),
+            JoinKind.FULL: (0, 1),
+        }.get(join.kind, ())
         return all(steady) and all(port in first for port in waits_for)
 
     def changelog(self, node: LogicalPlan) -> str:
         """Return a node's changelog mode in words: ``insert-only`` or ``updates``."""
         return "insert-only" if self.insert_only(node) else "updates"
 
-    # -- what identifies rows and times ---------------------------------------------------------------------------------
+    # -- what identifies rows and times
+    # ---------------------------------------------------------------------------------
 
     def unique_keys(self, node: LogicalPlan) -> Keys:
         """Return sets of columns no two rows of a node agree on (the empty set: at most one row)."""
         return self._once("unique_keys", node, self._derive_unique_keys)
 
     def _derive_unique_keys(self, node: LogicalPlan) -> Keys:
-        """Where late rows are dropped, a row that is taken back too late stays beside the one that replaced it."""
-        drops_late = isinstance(node, TemporalSort) or (isinstance(node, WindowTable) and node.window.kind is WindowKind.SESSION)
+        """Where late rows are dropped, a row that is taken back too late stays beside the one that
+        replaced it.
+        """
+        drops_late = isinstance(node, TemporalSort) or (
+            isinstance(node, WindowTable) and node.window.kind is WindowKind.SESSION
+        )
         if drops_late and not all(map(self.insert_only, node.inputs)):
             return frozenset()
         return unique_keys(node, self.unique_keys)
 
     def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:
-        """Return the smallest set of columns that identifies a row of a node, or None when only the whole row does."""
+        """Return the smallest set of columns that identifies a row of a node, or None when only the whole
+        row does.
+        """
         keys = sorted(self.unique_keys(node), key=lambda key: (len(key), sorted(key)))
         return tuple(sorted(keys[0])) if keys else None
 
@@ -196,21 +238,30 @@ class PlanFacts:
         """Return the positions of a node's event-time columns."""
         return tuple(i for i, field in enumerate(node.schema) if field.is_event_time)
 
-    # -- how long it is kept -----------------------------------------------------------------------------------------
+    # -- how long it is kept
+    # -----------------------------------------------------------------------------------------
 
     def side_ttl_ms(self, join: Join, port: int) -> int:
-        """Return how long a row of a side of a join is kept untouched, milliseconds; 0: for ever, or as long as time or a complete side says."""
+        """Return how long a row of a side of a join is kept untouched, milliseconds; 0: for ever, or as
+        long as time or a complete side says.
+        """
         if isinstance(join, TimedJoin) or self.bounded_ports(join):
             return 0
         hint = None if join.ttl_ms is None else join.ttl_ms[port]
         return self._state_ttl_ms if hint is None else hint
 
     def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int:
-        """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds; 0: for ever, or as long as time says."""
+        """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds;
+        0: for ever, or as long as time says.
+        """
         if isinstance(node, TemporalJoin):
             return 0 if self.finite(node.right) else self._state_ttl_ms
         if isinstance(node, MatchRecognize):
-            return self._state_ttl_ms if node.partition and (node.counts or node.history or node.within_us is None) else 0
+            return (
+                self._state_ttl_ms
+                if node.partition and (node.counts or node.history or node.within_us is None)
+                else 0
+            )
         keys = node.keys if isinstance(node, Aggregate) else node.partition
         by_time = isinstance(node, Over) and self.in_time(node) and node.remembers is None
         in_window = not isinstance(node, Aggregate) and node.window is not None
@@ -219,23 +270,41 @@ class PlanFacts:
         return self._state_ttl_ms if node.ttl_ms is None else node.ttl_ms
 
     def unheeded_ttl(self, node: LogicalPlan) -> str | None:
-        """Return why a node is not kept as long as a hint says, ``None`` where there is no hint or it is heeded."""
-        if isinstance(node, Join) and node.ttl_ms is not None and not any(self.side_ttl_ms(node, port) for port in (0, 1)) and any(node.ttl_ms):
-            return "rows are freed by the watermark" if isinstance(node, TimedJoin) else "a side that ends is loaded first and kept whole"
+        """Return why a node is not kept as long as a hint says, ``None`` where there is no hint or it is
+        heeded.
+        """
+        if (
+            isinstance(node, Join)
+            and node.ttl_ms is not None
+            and not any(self.side_ttl_ms(node, port) for port in (0, 1))
+            and any(node.ttl_ms)
+        ):
+            return (
+                "rows are freed by the watermark"
+                if isinstance(node, TimedJoin)
+                else "a side that ends is loaded first and kept whole"
+            )
         if isinstance(node, Aggregate | Over | PartitionTop) and node.ttl_ms and not self.ttl_ms(node):
             if isinstance(node, Aggregate) and node.phase is Phase.LOCAL:
                 return None
-            return "there is one row for all" if isinstance(node, Aggregate) else "rows are freed by the watermark, or there is but one partition"
+            return (
+                "there is one row for all"
+                if isinstance(node, Aggregate)
+                else "rows are freed by the watermark, or there is but one partition"
+            )
         return None
 
-    # -- what is kept ------------------------------------------------------------------------------------------------
+    # -- what is kept
+    # ------------------------------------------------------------------------------------------------
 
     def state(self, node: LogicalPlan) -> StateBound:
         """Return what a node keeps between rows, and what bounds it."""
         return self._once("state", node, lambda n: state_bound(n, self))
 
     def state_bound(self, node: LogicalPlan) -> str:
-        """Return ``bounded``, ``bounded by TTL ..``, or ``unbounded because ..`` for a node whose state grows as long as rows come."""
+        """Return ``bounded``, ``bounded by TTL ..``, or ``unbounded because ..`` for a node whose state
+        grows as long as rows come.
+        """
         bound = self.state(node)
         if bound.grows is None and bound.ttl is not None:
             return f"bounded by TTL {bound.ttl} (processing time)"

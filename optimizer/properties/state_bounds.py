@@ -45,7 +45,9 @@ class _Facts(Protocol):
 
 @dataclass(frozen=True)
 class StateBound:
-    """What a node keeps (None: nothing between rows), why it grows as long as rows come (None: it does not), and how long entries live untouched."""
+    """What a node keeps (None: nothing between rows), why it grows as long as rows come (None: it does
+    not), and how long entries live untouched.
+    """
 
     keeps: str | None
     grows: str | None = None
@@ -70,7 +72,12 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
                 if times[0] == times[1]
                 else ", ".join(f"{_lived(t)} {s}" for t, s in zip(times, ("left", "right"), strict=True) if t)
             )
-            grows = f"rows of the {('left', 'right')[endless[0]]} side are kept for ever; give it a STATE_TTL as well" if endless else None
+            grows = (
+                f"rows of the {('left', 'right')[endless[0]]} side are kept for ever; give it a "
+                "STATE_TTL as well"
+                if endless
+                else None
+            )
             return StateBound(bound.keeps, grows, text)
         case Aggregate() | Over() | PartitionTop() | TemporalJoin() | MatchRecognize() if facts.ttl_ms(node):
             return StateBound(bound.keeps, None, _lived(facts.ttl_ms(node)))
@@ -85,12 +92,18 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
     match node:
         case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
             return StateBound("partial results until the next watermark or batch")
-        case WindowAggregate(input=inner, window=Windowing(kind=WindowKind.SESSION)) if not facts.insert_only(inner):
+        case WindowAggregate(input=inner, window=Windowing(kind=WindowKind.SESSION)) if not facts.insert_only(
+            inner
+        ):
             late = f" by {duration_text(node.emission.lateness_us)}" if node.emission.lateness_us else ""
-            return StateBound(f"rows of open sessions, freed when the watermark passes the session's end{late}")
+            return StateBound(
+                f"rows of open sessions, freed when the watermark passes the session's end{late}"
+            )
         case WindowAggregate():
             late = f" by {duration_text(node.emission.lateness_us)}" if node.emission.lateness_us else ""
-            return StateBound(f"one entry per key and open window, dropped when the watermark passes the window's end{late}")
+            return StateBound(
+                f"one entry per key and open window, dropped when the watermark passes the window's end{late}"
+            )
         case TemporalSort():
             return StateBound("rows until the watermark passes them")
         case WindowTable(window=window) if window.kind is WindowKind.SESSION:
@@ -110,7 +123,9 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
         case TopN(limit=limit, offset=offset):
             if facts.insert_only(node.input):
                 return StateBound(f"the first {limit + offset} rows")
-            return _unless_finite(node, facts, "every row", "a row taken back may let any other row into the first")
+            return _unless_finite(
+                node, facts, "every row", "a row taken back may let any other row into the first"
+            )
         case PartitionTop():
             return _of_partition_top(node, facts)
         case Over():
@@ -120,7 +135,9 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
         case Limit(input=inner):
             if facts.insert_only(inner):
                 return StateBound("a count")
-            return _unless_finite(node, facts, "every row", "a row taken back lets any other row take its place")
+            return _unless_finite(
+                node, facts, "every row", "a row taken back lets any other row take its place"
+            )
         case WatermarkAssign():
             return StateBound("one watermark per split")
         case ProcessingTime():
@@ -136,11 +153,26 @@ def _of_aggregate(node: Aggregate, facts: _Facts) -> StateBound:
     source = node.input.schema
     keys = ", ".join(source[key].name for key in node.keys)
     if node.keys:
-        return _unless_finite(node, facts, "one entry per key", f"each distinct ({keys}) keeps an entry for ever; group by a window as well")
+        return _unless_finite(
+            node,
+            facts,
+            "one entry per key",
+            f"each distinct ({keys}) keeps an entry for ever; group by a window as well",
+        )
     if any(call.distinct for call in node.aggregates):
-        return _unless_finite(node, facts, "the distinct values", "DISTINCT keeps every value it has seen; aggregate within a window")
+        return _unless_finite(
+            node,
+            facts,
+            "the distinct values",
+            "DISTINCT keeps every value it has seen; aggregate within a window",
+        )
     if keepers := [call.function for call in node.aggregates if call.keeps_values]:
-        return _unless_finite(node, facts, "every value", f"{keepers[0]} keeps every value it has seen; aggregate within a window")
+        return _unless_finite(
+            node,
+            facts,
+            "every value",
+            f"{keepers[0]} keeps every value it has seen; aggregate within a window",
+        )
     if any(call.function in _BEST for call in node.aggregates) and not facts.insert_only(node.input):
         return _unless_finite(node, facts, "every value", "a value taken back may bring back any earlier one")
     return StateBound("one row")
@@ -152,18 +184,31 @@ def _of_partition_top(node: PartitionTop, facts: _Facts) -> StateBound:
     if node.window is not None and inserts:
         return StateBound(f"{keeps}, freed when the watermark passes the window's end")
     if not inserts:
-        return _unless_finite(node, facts, keeps, "a row taken back may let any other row of its partition into the first")
+        return _unless_finite(
+            node, facts, keeps, "a row taken back may let any other row of its partition into the first"
+        )
     if not node.partition:
         return StateBound(f"the first {node.limit} rows")
     names = ", ".join(node.input.schema[key].name for key in node.partition)
-    return _unless_finite(node, facts, keeps, f"each distinct ({names}) keeps its first rows for ever; partition by a window as well")
+    return _unless_finite(
+        node,
+        facts,
+        keeps,
+        f"each distinct ({names}) keeps its first rows for ever; partition by a window as well",
+    )
 
 
 def _of_over(node: Over, facts: _Facts) -> StateBound:
     names = ", ".join(node.input.schema[key].name for key in node.partition)
     if not facts.in_time(node):
-        why = "any row may still change" if facts.insert_only(node.input) else "the input takes rows back, and any row may still change"
-        return _unless_finite(node, facts, "every row", f"{why}; order by a time attribute to let time settle rows")
+        why = (
+            "any row may still change"
+            if facts.insert_only(node.input)
+            else "the input takes rows back, and any row may still change"
+        )
+        return _unless_finite(
+            node, facts, "every row", f"{why}; order by a time attribute to let time settle rows"
+        )
     held = "rows until the watermark passes them"
     if node.window is not None:
         return StateBound(f"{held}, and what each partition needs until its window ends")
@@ -171,7 +216,12 @@ def _of_over(node: Over, facts: _Facts) -> StateBound:
         return StateBound(f"{held}, and those within the frame; freed by the watermark")
     if not node.partition:
         return StateBound(f"{held}, and {node.remembers}")
-    return _unless_finite(node, facts, f"{held}, and per partition {node.remembers}", f"each distinct ({names}) keeps {node.remembers} for ever")
+    return _unless_finite(
+        node,
+        facts,
+        f"{held}, and per partition {node.remembers}",
+        f"each distinct ({names}) keeps {node.remembers} for ever",
+    )
 
 
 def _of_matches(node: MatchRecognize, facts: _Facts) -> StateBound:
@@ -179,20 +229,43 @@ def _of_matches(node: MatchRecognize, facts: _Facts) -> StateBound:
     held = "rows until the watermark passes them, and those of matches in the making"
     names = ", ".join(node.input.schema[key].name for key in node.partition)
     if node.counts and node.partition:
-        return _unless_finite(node, facts, f"{held}, and a number per partition", f"each distinct ({names}) keeps the number of its matches for ever")
+        return _unless_finite(
+            node,
+            facts,
+            f"{held}, and a number per partition",
+            f"each distinct ({names}) keeps the number of its matches for ever",
+        )
     if node.history and node.partition:
         kept = f"its last {node.history} rows"
-        return _unless_finite(node, facts, f"{held}, and of each partition {kept}", f"each distinct ({names}) keeps {kept} for ever")
+        return _unless_finite(
+            node,
+            facts,
+            f"{held}, and of each partition {kept}",
+            f"each distinct ({names}) keeps {kept} for ever",
+        )
     if node.within_us is None:
-        return _unless_finite(node, facts, held, "a match in the making may wait for its next row for ever; add WITHIN INTERVAL ..")
+        return _unless_finite(
+            node,
+            facts,
+            held,
+            "a match in the making may wait for its next row for ever; add WITHIN INTERVAL ..",
+        )
     return StateBound(held)
 
 
 def _of_snapshot_join(node: SnapshotJoin, facts: _Facts) -> StateBound:
-    keeps, ttl_ms = "the right side as it is, and rows of the left side until that is loaded", facts.side_ttl_ms(node, 1)
+    keeps, ttl_ms = (
+        "the right side as it is, and rows of the left side until that is loaded",
+        facts.side_ttl_ms(node, 1),
+    )
     if ttl_ms:
         return StateBound(keeps, None, _lived(ttl_ms))
-    return StateBound(keeps, None if facts.finite(node.right) else "rows of the right side are kept until they are taken back; say state_ttl")
+    return StateBound(
+        keeps,
+        None
+        if facts.finite(node.right)
+        else "rows of the right side are kept until they are taken back; say state_ttl",
+    )
 
 
 def _of_join(node: Join, facts: _Facts) -> StateBound:
@@ -203,29 +276,48 @@ def _of_join(node: Join, facts: _Facts) -> StateBound:
         return StateBound("the left side" if first == (0,) else "the right side")
     if isinstance(node, TimedJoin):
         return _of_timed_join(node)
-    endless = [name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)]
+    endless = [
+        name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)
+    ]
     sides = " and the ".join(endless)
-    grows = f"rows of the {sides} side are kept for ever, as any may match later; join within a window or an interval, or a bounded table"
+    grows = (
+        f"rows of the {sides} side are kept for ever, as any may match later; join within a window or "
+        "an interval, or a bounded table"
+    )
     return StateBound("rows of both sides", grows if endless else None)
 
 
 def _of_temporal_join(node: TemporalJoin, facts: _Facts) -> StateBound:
     names = ", ".join(node.right.schema[key].name for key in node.right_keys)
-    keeps = "rows of the left side until the watermark passes them, and per key the version in force and later ones"
-    return StateBound(keeps, None if facts.finite(node.right) else f"each distinct ({names}) of the right side keeps its last version for ever")
+    keeps = (
+        "rows of the left side until the watermark passes them, and per key the version in force and "
+        "later ones"
+    )
+    return StateBound(
+        keeps,
+        None
+        if facts.finite(node.right)
+        else f"each distinct ({names}) of the right side keeps its last version for ever",
+    )
 
 
 def _of_timed_join(node: TimedJoin) -> StateBound:
     """A row is freed when its earliest deadline has passed; a side without deadlines keeps its rows."""
     words = [_freed(node, port) for port in (0, 1)]
     keeps = (
-        "rows of both sides until their window ends" if node.time.of_windows else f"rows of the left side {words[0]}, of the right side {words[1]}"
+        "rows of both sides until their window ends"
+        if node.time.of_windows
+        else f"rows of the left side {words[0]}, of the right side {words[1]}"
     )
     for port, side in enumerate(node.time.sides):
-        if not side.deadlines:  # also of a side that ends: what it keeps grows with it, and the words for it say "for ever"
+        # also of a side that ends: what it keeps grows with it, and the words for it say "for ever"
+        if not side.deadlines:
             mine, theirs = ("left", "right")[port], ("left", "right")[1 - port]
             time = node.inputs[1 - port].schema[node.time.sides[1 - port].time_column].name
-            why = f"rows of the {mine} side are kept for ever, as nothing bounds {time} of the {theirs} side from above; bound it from both sides"
+            why = (
+                f"rows of the {mine} side are kept for ever, as nothing bounds {time} of the {theirs} "
+                "side from above; bound it from both sides"
+            )
             return StateBound(keeps, why)
     return StateBound(keeps)
 

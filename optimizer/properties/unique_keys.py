@@ -43,9 +43,15 @@ _KEYS_MAX = 16
 
 
 def unique_keys(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
-    """Return the unique keys of a node, given how to ask for those of its inputs; at most sixteen, the smallest ones."""
+    """Return the unique keys of a node, given how to ask for those of its inputs; at most sixteen, the
+    smallest ones.
+    """
     keys = _minimal(_derive(node, below))
-    return keys if len(keys) <= _KEYS_MAX else frozenset(sorted(keys, key=lambda key: (len(key), sorted(key)))[:_KEYS_MAX])
+    return (
+        keys
+        if len(keys) <= _KEYS_MAX
+        else frozenset(sorted(keys, key=lambda key: (len(key), sorted(key)))[:_KEYS_MAX])
+    )
 
 
 def _minimal(keys: Keys) -> Keys:
@@ -63,12 +69,25 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return below(plan)
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(key for key in below(inner) if time not in key)
-        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | TemporalSort() | LateMark() | Exchange() | Sink() | Emit():
+        case (
+            Filter()
+            | WatermarkAssign()
+            | Sort()
+            | Limit()
+            | TopN()
+            | TemporalSort()
+            | LateMark()
+            | Exchange()
+            | Sink()
+            | Emit()
+        ):
             return below(node.inputs[0])
         case Unnest(input=inner, keep=keep, ordinality=True, outer=False):
             places = {old: new for new, old in enumerate(keep)}
             last = len(node.schema) - 1
-            return frozenset(frozenset({*(places[i] for i in key), last}) for key in below(inner) if key <= places.keys())
+            return frozenset(
+                frozenset({*(places[i] for i in key), last}) for key in below(inner) if key <= places.keys()
+            )
         case Project():
             return _of_project(node, below(node.input))
         case WindowTable(input=inner, window=window):
@@ -80,7 +99,11 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
         case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL):
             return _of_windows(node)
         case Over():
-            numbered = {len(node.input.schema) + i for i, call in enumerate(node.calls) if call.function == "row_number"}
+            numbered = {
+                len(node.input.schema) + i
+                for i, call in enumerate(node.calls)
+                if call.function == "row_number"
+            }
             return below(node.input) | {frozenset({*node.partition, position}) for position in numbered}
         case PartitionTop():
             return below(node.input) | _of_top(node)
@@ -113,7 +136,12 @@ def _of_scan(node: Scan) -> Keys:
 def _of_project(node: Project, keys: Keys) -> Keys:
     places: dict[int, int] = {}
     for index, expression in enumerate(node.expressions):
-        whole = isinstance(expression, Cast) and not expression.safe and is_integer(expression.type) and is_integer(expression.arg.type)
+        whole = (
+            isinstance(expression, Cast)
+            and not expression.safe
+            and is_integer(expression.type)
+            and is_integer(expression.arg.type)
+        )
         kept = expression.children[0] if whole else expression  # unlike whole numbers stay unlike
         if isinstance(kept, Column):
             places.setdefault(kept.index, index)

@@ -1,4 +1,6 @@
-"""Equalities between the two sides of a join become its keys: ``FROM a, b WHERE a.x = b.y`` is an equi-join."""
+"""Equalities between the two sides of a join become its keys: ``FROM a, b WHERE a.x = b.y`` is an
+equi-join.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan, P
 
 
 def join_keys_from_filter(plan: LogicalPlan) -> LogicalPlan:
-    """Move equalities of equal types from a filter over an inner join, and from any join's condition, into the join's keys."""
+    """Move equalities of equal types from a filter over an inner join, and from any join's condition, into
+    the join's keys.
+    """
     return plan.transform(_rewrite)
 
 
@@ -19,7 +23,11 @@ def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
         case Join(residual=residual) if residual is not None:
             stay, pairs = _split(node, conjuncts(residual))
-            return node if not pairs else _with_keys(replace(node, residual=conjunction(stay) if stay else None), pairs)
+            return (
+                node
+                if not pairs
+                else _with_keys(replace(node, residual=conjunction(stay) if stay else None), pairs)
+            )
         case Filter(input=Join(kind=JoinKind.INNER) as join, predicate=predicate):
             stay, pairs = _split(join, conjuncts(predicate))
             if not pairs:
@@ -33,7 +41,9 @@ Pairs = list[tuple[Expression, Expression]]
 
 
 def _split(join: Join, parts: tuple[Expression, ...]) -> tuple[tuple[Expression, ...], Pairs]:
-    """Return the parts that stay, and as (left, right) operand pairs over each side's own columns those that become keys."""
+    """Return the parts that stay, and as (left, right) operand pairs over each side's own columns those
+    that become keys.
+    """
     width = len(join.left.schema)
     stay: list[Expression] = []
     pairs: Pairs = []
@@ -57,7 +67,9 @@ def _sides(part: Expression, width: int) -> tuple[Expression, Expression] | None
 
 
 def _with_keys(join: Join, pairs: Pairs) -> LogicalPlan:
-    """Return the join with further keys; operands that are no plain columns are computed below it and dropped above it."""
+    """Return the join with further keys; operands that are no plain columns are computed below it and
+    dropped above it.
+    """
     old_left, old_right = len(join.left.schema), len(join.right.schema)
     left, left_keys = _key_columns(join.left, [pair[0] for pair in pairs])
     right, right_keys = _key_columns(join.right, [pair[1] for pair in pairs])
@@ -72,7 +84,9 @@ def _with_keys(join: Join, pairs: Pairs) -> LogicalPlan:
         residual=None if join.residual is None else join.residual.remap(positions),
     )
     width = len(join.schema)
-    return keyed if len(keyed.schema) == width else select_columns(keyed, [positions[i] for i in range(width)])
+    return (
+        keyed if len(keyed.schema) == width else select_columns(keyed, [positions[i] for i in range(width)])
+    )
 
 
 def _key_columns(side: LogicalPlan, operands: list[Expression]) -> tuple[LogicalPlan, tuple[int, ...]]:

@@ -55,12 +55,18 @@ def _literal(node: Expression, value: LiteralValue) -> Literal:
 def _fold_call(node: Call) -> Expression:
     if node.function in ("is_null", "is_not_null") and isinstance(node.args[0], Literal):
         return _literal(node, (node.args[0].value is None) == (node.function == "is_null"))
-    if node.function in _NULL_IN_NULL_OUT and any(isinstance(arg, Literal) and arg.value is None for arg in node.args):
+    if node.function in _NULL_IN_NULL_OUT and any(
+        isinstance(arg, Literal) and arg.value is None for arg in node.args
+    ):
         return _literal(node, None)
     values = [arg.value for arg in node.args if isinstance(arg, Literal)]
     if len(values) != len(node.args) or any(value is None for value in values):
         return node
-    if node.function in _COMPARISONS and len({type(value) for value in values}) == 1 and isinstance(values[0], _COMPARABLE):
+    if (
+        node.function in _COMPARISONS
+        and len({type(value) for value in values}) == 1
+        and isinstance(values[0], _COMPARABLE)
+    ):
         return _literal(node, _COMPARISONS[node.function](values[0], values[1]))
     if is_integer(node.type) and node.function in _INTEGER_ARITHMETIC:
         return _fold_integers(node, values)
@@ -111,7 +117,9 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "greater_equal": lambda a, b: a >= b,
 }
 _COMPARABLE = (bool, int, str, PyDecimal, date, time)  # floats are not: NaN has an order of its own
-_NULL_IN_NULL_OUT = frozenset(_INTEGER_ARITHMETIC) | frozenset(_COMPARISONS) | {"divide", "concat", "concat_op", "not"}
+_NULL_IN_NULL_OUT = (
+    frozenset(_INTEGER_ARITHMETIC) | frozenset(_COMPARISONS) | {"divide", "concat", "concat_op", "not"}
+)
 
 
 def _fold_cast(node: Cast, literal: Literal) -> Expression:
@@ -153,5 +161,9 @@ def _fold_case(node: Case) -> Expression:
             continue
         whens.append((condition, value))
     if not whens:
-        return default if default.type == node.type else Cast(node.type, default.nullable, span=node.span, arg=default)
+        return (
+            default
+            if default.type == node.type
+            else Cast(node.type, default.nullable, span=node.span, arg=default)
+        )
     return replace(node, whens=tuple(whens), default=default) if len(whens) < len(node.whens) else node

@@ -1,4 +1,6 @@
-"""A window function under its own GROUP BY is one operator that aggregates by slices and never copies a row per window."""
+"""A window function under its own GROUP BY is one operator that aggregates by slices and never copies a
+row per window.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,19 @@ from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKi
 def fuse_windows(plan: LogicalPlan) -> LogicalPlan:
     """Turn an aggregate over windows attached by a WindowTable below it into one that assigns windows itself.
 
-    Projections and filters between the two move below; a filter on the window itself moves above. Left as it is where an aggregated expression
-    reads the window, and where session windows are not grouped by exactly the columns that partition them.
+    Projections and filters between the two move below; a filter on the window itself moves above. Left as it
+    is where an aggregated expression reads the window, and where session windows are not grouped by exactly
+    the columns that partition them.
     """
     return plan.transform(_rewrite)
 
 
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
-    if not isinstance(node, WindowAggregate) or not isinstance(node.window, AttachedWindow) or node.phase is not Phase.SINGLE:
+    if (
+        not isinstance(node, WindowAggregate)
+        or not isinstance(node.window, AttachedWindow)
+        or node.phase is not Phase.SINGLE
+    ):
         return node
     steps, bottom = _between(node.input)
     if not isinstance(bottom, WindowTable):
@@ -48,7 +55,9 @@ def _between(node: LogicalPlan) -> tuple[list[Project | Filter], LogicalPlan]:
 
 @dataclass
 class _Lowered:
-    """The steps rebuilt below the window function: where columns went, which are the window's (0 start, 1 end, 2 time), what waits above."""
+    """The steps rebuilt below the window function: where columns went, which are the window's (0 start, 1
+    end, 2 time), what waits above.
+    """
 
     plan: LogicalPlan
     positions: dict[int, int]
@@ -62,9 +71,20 @@ def _lower(steps: list[Project | Filter], bottom: WindowTable) -> _Lowered | Non
     width = len(bottom.input.schema)
     positions = {i: i for i in range(width)}
     window = bottom.window
-    state = _Lowered(bottom.input, positions, {width + i: i for i in range(3)}, window.time_column, window.partition_keys, [])
+    state = _Lowered(
+        bottom.input,
+        positions,
+        {width + i: i for i in range(3)},
+        window.time_column,
+        window.partition_keys,
+        [],
+    )
     for step in steps:
-        moved = _lower_filter(state, step, window.kind) if isinstance(step, Filter) else _lower_project(state, step)
+        moved = (
+            _lower_filter(state, step, window.kind)
+            if isinstance(step, Filter)
+            else _lower_project(state, step)
+        )
         if not moved:
             return None
     return state
@@ -75,7 +95,9 @@ def _lower_filter(state: _Lowered, step: Filter, kind: WindowKind) -> bool:
     for part in conjuncts(step.predicate):
         if part.columns() <= state.window_parts.keys() and part.columns() and is_deterministic(part):
             state.waiting.append(part.remap(state.window_parts))
-        elif part.columns() <= state.positions.keys() and (kind is not WindowKind.SESSION or _reads_partition(state, part)):
+        elif part.columns() <= state.positions.keys() and (
+            kind is not WindowKind.SESSION or _reads_partition(state, part)
+        ):
             below.append(part.remap(state.positions))
         else:
             return False
@@ -121,11 +143,15 @@ def _carry(plan: LogicalPlan, column: int, expressions: list[Expression], names:
     return len(expressions) - 1
 
 
-def _fused(node: WindowAggregate, attached: AttachedWindow, window: Windowing, lowered: _Lowered) -> LogicalPlan:
+def _fused(
+    node: WindowAggregate, attached: AttachedWindow, window: Windowing, lowered: _Lowered
+) -> LogicalPlan:
     parts, positions = lowered.window_parts, lowered.positions
     if parts.get(attached.start_column) != 0 or parts.get(attached.end_column) != 1:
         return node
-    reads = {i for call in node.aggregates for e in (*call.args, call.filter) if e is not None for i in e.columns()}
+    reads = {
+        i for call in node.aggregates for e in (*call.args, call.filter) if e is not None for i in e.columns()
+    }
     plain = [key for key in node.keys if key not in parts]
     if not reads | set(plain) <= positions.keys():
         return node

@@ -18,14 +18,22 @@ def merge_projects(plan: LogicalPlan) -> LogicalPlan:
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
         case Project(input=Project() as below) if _computed_once(node, below):
-            return Project(below.input, tuple(inline(e, below.expressions) for e in node.expressions), node.names)
+            return Project(
+                below.input, tuple(inline(e, below.expressions) for e in node.expressions), node.names
+            )
     return node
 
 
 def _computed_once(above: Project, below: Project) -> bool:
-    """Whether every real computation below is read at most once above, and gives the same value wherever it stands."""
-    reads = Counter(n.index for expression in above.expressions for n in expression.walk() if isinstance(n, Column))
+    """Whether every real computation below is read at most once above, and gives the same value wherever
+    it stands.
+    """
+    reads = Counter(
+        n.index for expression in above.expressions for n in expression.walk() if isinstance(n, Column)
+    )
     for index, expression in enumerate(below.expressions):
-        if not isinstance(expression, Column | Literal) and (reads[index] > 1 or not is_deterministic(expression)):
+        if not isinstance(expression, Column | Literal) and (
+            reads[index] > 1 or not is_deterministic(expression)
+        ):
             return False
     return True

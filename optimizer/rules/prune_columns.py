@@ -58,7 +58,9 @@ def _in_order(node: LogicalPlan, columns: list[int], names: list[str] | None = N
 
 
 def _narrow(node: LogicalPlan, needed: Iterable[int]) -> Pruned:
-    """Return a node that gives the needed columns and no other: what goes over an edge or into state carries nothing along."""
+    """Return a node that gives the needed columns and no other: what goes over an edge or into state
+    carries nothing along.
+    """
     columns = sorted(needed) or [_cheapest(node.schema)]
     return _in_order(node, columns), {old: new for new, old in enumerate(columns)}
 
@@ -83,7 +85,9 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
         case Values():
             columns = sorted(needed) or ([_cheapest(node.schema)] if len(node.schema) else [])
             rows = tuple(tuple(row[i] for i in columns) for row in node.rows)
-            return Values(rows, node.row_schema.select(tuple(columns))), {old: new for new, old in enumerate(columns)}
+            return Values(rows, node.row_schema.select(tuple(columns))), {
+                old: new for new, old in enumerate(columns)
+            }
         case BoundedInput(plan=inner) if node.readers == 1:
             pruned, positions = _narrow(inner, needed)
             return BoundedInput(pruned), positions
@@ -102,7 +106,9 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             return ProcessingTime(child, positions[time]), positions
         case LateMark(input=inner, window=window):
             width = len(inner.schema)
-            child, positions = _prune(inner, frozenset(i for i in needed if i < width) | _reads_of_window(window))
+            child, positions = _prune(
+                inner, frozenset(i for i in needed if i < width) | _reads_of_window(window)
+            )
             moved = positions | {width + i: len(child.schema) + i for i in range(3)}
             return replace(node, input=child, window=_move_window(window, positions)), moved
         case WindowTable():
@@ -124,7 +130,9 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             return Union(tuple(branch for branch, _ in pruned_branches)), pruned_branches[0][1]
         case Sort(input=inner, keys=keys):
             child, positions = _prune(inner, needed | _reads(key.expression for key in keys))
-            return Sort(child, tuple(replace(key, expression=key.expression.remap(positions)) for key in keys)), positions
+            return Sort(
+                child, tuple(replace(key, expression=key.expression.remap(positions)) for key in keys)
+            ), positions
         case Limit(input=inner) | Emit(input=inner):
             child, positions = _prune(inner, needed)
             return replace(node, input=child), positions
@@ -148,7 +156,9 @@ def _prune_project(node: Project, needed: Needed) -> Pruned:
         keep = [plain[0] if plain else 0]
     child, positions = _prune(node.input, _reads(node.expressions[i] for i in keep))
     expressions = tuple(node.expressions[i].remap(positions) for i in keep)
-    return Project(child, expressions, tuple(node.names[i] for i in keep)), {old: new for new, old in enumerate(keep)}
+    return Project(child, expressions, tuple(node.names[i] for i in keep)), {
+        old: new for new, old in enumerate(keep)
+    }
 
 
 def _prune_unnest(node: Unnest, needed: Needed) -> Pruned:
@@ -160,9 +170,14 @@ def _prune_unnest(node: Unnest, needed: Needed) -> Pruned:
     if not kept and not given and not numbered:
         given = [width] if node.gives else []
         numbered = not node.gives and node.ordinality
-    before, tested = len(node.input.schema), frozenset[int]() if node.condition is None else node.condition.columns()
+    before, tested = (
+        len(node.input.schema),
+        frozenset[int]() if node.condition is None else node.condition.columns(),
+    )
     of_input = frozenset(i for i in tested if i < before)
-    child, positions = _prune(node.input, frozenset(node.keep[i] for i in kept) | _reads(node.call.args) | of_input)
+    child, positions = _prune(
+        node.input, frozenset(node.keep[i] for i in kept) | _reads(node.call.args) | of_input
+    )
     call = node.call.map(lambda arg: arg.remap(positions))
     moved = {**positions, **{i: i - before + len(child.schema) for i in tested - of_input}}
     condition = None if node.condition is None else node.condition.remap(moved)
@@ -174,7 +189,9 @@ def _prune_unnest(node: Unnest, needed: Needed) -> Pruned:
 
 def _prune_window_table(node: WindowTable, needed: Needed) -> Pruned:
     width = len(node.input.schema)
-    child, positions = _prune(node.input, frozenset(i for i in needed if i < width) | _reads_of_window(node.window))
+    child, positions = _prune(
+        node.input, frozenset(i for i in needed if i < width) | _reads_of_window(node.window)
+    )
     moved = dict(positions)
     moved.update({width + i: len(child.schema) + i for i in range(3)})
     return WindowTable(child, _move_window(node.window, positions)), moved
@@ -190,7 +207,9 @@ def _move_window(window: Windowing, positions: dict[int, int]) -> Windowing:
 
 
 def _prune_aggregate(node: Aggregate | WindowAggregate, needed: Needed) -> Pruned:
-    """Keys make the groups and stay; aggregates nobody reads go (one stays where there are no keys, to stand for the row)."""
+    """Keys make the groups and stay; aggregates nobody reads go (one stays where there are no keys, to
+    stand for the row).
+    """
     width = len(node.keys)
     keep = [i for i in range(len(node.aggregates)) if width + i in needed]
     if not keep and not node.keys and node.aggregates and isinstance(node, Aggregate):
@@ -199,7 +218,11 @@ def _prune_aggregate(node: Aggregate | WindowAggregate, needed: Needed) -> Prune
     reads = frozenset(node.keys) | _reads(e for call in aggregates for e in (*call.args, call.filter))
     if isinstance(node, WindowAggregate):
         window = node.window
-        reads |= {window.start_column, window.end_column} if isinstance(window, AttachedWindow) else _reads_of_window(window)
+        reads |= (
+            {window.start_column, window.end_column}
+            if isinstance(window, AttachedWindow)
+            else _reads_of_window(window)
+        )
     child, positions = _narrow(node.input, reads)
     pruned = _rebuild_aggregate(node, child, positions, aggregates, tuple(node.names[i] for i in keep))
     moved = {i: i for i in range(width)} | {width + old: width + new for new, old in enumerate(keep)}
@@ -209,7 +232,11 @@ def _prune_aggregate(node: Aggregate | WindowAggregate, needed: Needed) -> Prune
 
 
 def _rebuild_aggregate(
-    node: Aggregate | WindowAggregate, child: LogicalPlan, positions: dict[int, int], aggregates: tuple[AggregateCall, ...], names: tuple[str, ...]
+    node: Aggregate | WindowAggregate,
+    child: LogicalPlan,
+    positions: dict[int, int],
+    aggregates: tuple[AggregateCall, ...],
+    names: tuple[str, ...],
 ) -> LogicalPlan:
     keys = tuple(positions[key] for key in node.keys)
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in aggregates)
@@ -230,7 +257,11 @@ def _prune_over(node: Over, needed: Needed) -> Pruned:
     if not keep:
         return _prune(node.input, needed)
     kept = replace(node, calls=tuple(node.calls[i] for i in keep), names=tuple(node.names[i] for i in keep))
-    reads = frozenset(i for i in needed if i < width) | frozenset(node.partition) | _reads(key.expression for key in node.order)
+    reads = (
+        frozenset(i for i in needed if i < width)
+        | frozenset(node.partition)
+        | _reads(key.expression for key in node.order)
+    )
     reads |= _reads(e for call in kept.calls for e in (*call.args, call.filter)) | _bounds_of(node.window)
     child, positions = _narrow(node.input, range(width) if kept.breaks_ties else reads)
     order = tuple(replace(key, expression=key.expression.remap(positions)) for key in node.order)
@@ -242,8 +273,14 @@ def _prune_over(node: Over, needed: Needed) -> Pruned:
 
 def _prune_partition_top(node: PartitionTop, needed: Needed) -> Pruned:
     width = len(node.input.schema)
-    reads = frozenset(i for i in needed if i < width) | frozenset(node.partition) | _reads(key.expression for key in node.order)
-    child, positions = _narrow(node.input, range(width) if node.rank == "row_number" else reads | _bounds_of(node.window))
+    reads = (
+        frozenset(i for i in needed if i < width)
+        | frozenset(node.partition)
+        | _reads(key.expression for key in node.order)
+    )
+    child, positions = _narrow(
+        node.input, range(width) if node.rank == "row_number" else reads | _bounds_of(node.window)
+    )
     order = tuple(replace(key, expression=key.expression.remap(positions)) for key in node.order)
     partition, window = tuple(positions[key] for key in node.partition), _moved_window(node.window, positions)
     shown = node.rank_name if width in needed else None
@@ -256,16 +293,26 @@ def _bounds_of(window: AttachedWindow | None) -> Needed:
 
 
 def _moved_window(window: AttachedWindow | None, positions: dict[int, int]) -> AttachedWindow | None:
-    return None if window is None else AttachedWindow(positions[window.start_column], positions[window.end_column])
+    return (
+        None
+        if window is None
+        else AttachedWindow(positions[window.start_column], positions[window.end_column])
+    )
 
 
 def _prune_join(node: Join, needed: Needed) -> Pruned:
     width = len(node.left.schema)
     reads = needed | _reads([node.residual])
-    of_left, of_right = (side.columns() for side in node.time.sides) if isinstance(node, TimedJoin) else (frozenset(), frozenset())
+    of_left, of_right = (
+        (side.columns() for side in node.time.sides)
+        if isinstance(node, TimedJoin)
+        else (frozenset(), frozenset())
+    )
     of_right = frozenset({node.build_time}) if isinstance(node, SnapshotJoin) else of_right
     left, left_positions = _narrow(node.left, {i for i in reads if i < width} | set(node.left_keys) | of_left)
-    right, right_positions = _narrow(node.right, {i - width for i in reads if i >= width} | set(node.right_keys) | of_right)
+    right, right_positions = _narrow(
+        node.right, {i - width for i in reads if i >= width} | set(node.right_keys) | of_right
+    )
     moved = left_positions | {width + old: len(left.schema) + new for old, new in right_positions.items()}
     pruned = Join(
         left,
@@ -278,7 +325,9 @@ def _prune_join(node: Join, needed: Needed) -> Pruned:
         node.copied,
     )
     if isinstance(node, TimedJoin):
-        pruned = timed(pruned, JoinTime(node.time.left.moved(left_positions), node.time.right.moved(right_positions)))
+        pruned = timed(
+            pruned, JoinTime(node.time.left.moved(left_positions), node.time.right.moved(right_positions))
+        )
     if isinstance(node, SnapshotJoin):
         pruned = snapshot_of(pruned, right_positions[node.build_time], node.loaded_us, node.idle_ms)
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
@@ -290,11 +339,16 @@ def _prune_temporal_join(node: TemporalJoin, needed: Needed) -> Pruned:
     width = len(node.left.schema)
     reads = needed | _reads([node.residual])
     left, of_left = _narrow(node.left, {i for i in reads if i < width} | {*node.left_keys, node.left_time})
-    right, of_right = _narrow(node.right, {i - width for i in reads if i >= width} | {*node.right_keys, node.right_time, *node.ties})
+    right, of_right = _narrow(
+        node.right, {i - width for i in reads if i >= width} | {*node.right_keys, node.right_time, *node.ties}
+    )
     moved = of_left | {width + old: len(left.schema) + new for old, new in of_right.items()}
     keys = tuple(of_left[key] for key in node.left_keys), tuple(of_right[key] for key in node.right_keys)
     residual = None if node.residual is None else node.residual.remap(moved)
-    times, ties = (of_left[node.left_time], of_right[node.right_time]), tuple(of_right[tie] for tie in node.ties)
+    times, ties = (
+        (of_left[node.left_time], of_right[node.right_time]),
+        tuple(of_right[tie] for tie in node.ties),
+    )
     return TemporalJoin(left, right, node.kind, *keys, *times, ties, residual), moved
 
 
@@ -302,7 +356,9 @@ def _prune_lookup_join(node: LookupJoin, needed: Needed) -> Pruned:
     width = len(node.left.schema)
     reads = needed | _reads([node.residual])
     left, of_left = _narrow(node.left, {i for i in reads if i < width} | {*node.left_keys})
-    scan, of_scan = _prune_scan(node.scan, frozenset(i - width for i in reads if i >= width) | frozenset(node.right_keys))
+    scan, of_scan = _prune_scan(
+        node.scan, frozenset(i - width for i in reads if i >= width) | frozenset(node.right_keys)
+    )
     assert isinstance(scan, Scan)
     moved = of_left | {width + old: len(left.schema) + new for old, new in of_scan.items()}
     residual = None if node.residual is None else node.residual.remap(moved)

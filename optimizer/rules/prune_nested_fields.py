@@ -36,7 +36,8 @@ class _Narrowed:
 
 
 def narrow_rows(plan: LogicalPlan) -> LogicalPlan:
-    """Give the ROW columns of scans those fields only that are read above them, where the format can leave the others out (parquet).
+    """Give the ROW columns of scans those fields only that are read above them, where the format can leave
+    the others out (parquet).
 
     All scans of a table in a plan are narrowed alike, so that one source still serves them.
     """
@@ -63,7 +64,11 @@ def _read_by(expression: Expression) -> list[tuple[int, Fields]]:
     """The fields an expression reads, column by column."""
     if isinstance(expression, Column):
         return [(expression.index, None)]
-    if isinstance(expression, Call) and expression.function == "field" and isinstance(expression.args[0], Column):
+    if (
+        isinstance(expression, Call)
+        and expression.function == "field"
+        and isinstance(expression.args[0], Column)
+    ):
         return [(expression.args[0].index, frozenset({_position(expression)}))]
     return [use for child in expression.children for use in _read_by(child)]
 
@@ -78,13 +83,24 @@ def _collect(node: LogicalPlan, above: Uses, wanted: dict[tuple[str, int], Field
     """Note what is read of the scans below a node, given what is read of its own columns."""
     match node:
         case Project(input=inner, expressions=expressions):
-            passed = [(e.index, above.get(i, frozenset())) for i, e in enumerate(expressions) if isinstance(e, Column)]
+            passed = [
+                (e.index, above.get(i, frozenset()))
+                for i, e in enumerate(expressions)
+                if isinstance(e, Column)
+            ]
             computed = [use for e in expressions if not isinstance(e, Column) for use in _read_by(e)]
             _collect(inner, _merged({}, [*passed, *computed]), wanted)
         case Filter(input=inner, predicate=expression) | WatermarkAssign(input=inner, watermark=expression):
             _collect(inner, _merged(above, _read_by(expression)), wanted)
-        case Aggregate(input=inner, keys=keys, aggregates=calls) | WindowAggregate(input=inner, keys=keys, aggregates=calls):
-            read = [part for call in calls for part in (*call.args, *(() if call.filter is None else (call.filter,)))]
+        case (
+            Aggregate(input=inner, keys=keys, aggregates=calls)
+            | WindowAggregate(input=inner, keys=keys, aggregates=calls)
+        ):
+            read = [
+                part
+                for call in calls
+                for part in (*call.args, *(() if call.filter is None else (call.filter,)))
+            ]
             whole: list[tuple[int, Fields]] = [(key, None) for key in keys]
             _collect(inner, _merged({}, [*whole, *(use for part in read for use in _read_by(part))]), wanted)
         case Scan(table=table, columns=columns, predicate=predicate):
@@ -99,23 +115,33 @@ def _collect(node: LogicalPlan, above: Uses, wanted: dict[tuple[str, int], Field
                 _collect(child, dict.fromkeys(range(len(child.schema))), wanted)
 
 
-def _rewritten(node: LogicalPlan, wanted: Mapping[tuple[str, int], Fields]) -> tuple[LogicalPlan, dict[int, _Narrowed]]:
+def _rewritten(
+    node: LogicalPlan, wanted: Mapping[tuple[str, int], Fields]
+) -> tuple[LogicalPlan, dict[int, _Narrowed]]:
     """Return the node over narrowed scans, and which of its columns are narrowed."""
     if isinstance(node, Scan):
         return _narrowed_scan(node, wanted)
     rewritten = [_rewritten(child, wanted) for child in node.inputs]
     if all(new is old for (new, _), old in zip(rewritten, node.inputs, strict=True)):
         return node, {}
-    changed = map_expressions(node.with_inputs(tuple(child for child, _ in rewritten)), lambda e: _moved(e, rewritten[0][1]))
+    changed = map_expressions(
+        node.with_inputs(tuple(child for child, _ in rewritten)), lambda e: _moved(e, rewritten[0][1])
+    )
     if isinstance(node, Aggregate | WindowAggregate):
         return changed, {}
     if not isinstance(node, Project):
         return changed, rewritten[0][1]
     below = rewritten[0][1]
-    return changed, {i: below[e.index] for i, e in enumerate(node.expressions) if isinstance(e, Column) and e.index in below}
+    return changed, {
+        i: below[e.index]
+        for i, e in enumerate(node.expressions)
+        if isinstance(e, Column) and e.index in below
+    }
 
 
-def _narrowed_scan(node: Scan, wanted: Mapping[tuple[str, int], Fields]) -> tuple[LogicalPlan, dict[int, _Narrowed]]:
+def _narrowed_scan(
+    node: Scan, wanted: Mapping[tuple[str, int], Fields]
+) -> tuple[LogicalPlan, dict[int, _Narrowed]]:
     source, text = node.table.source_schema, table_text(node.table)
     found: dict[int, _Narrowed] = {}
     fields = list(source.fields)
@@ -123,12 +149,16 @@ def _narrowed_scan(node: Scan, wanted: Mapping[tuple[str, int], Fields]) -> tupl
         kind, kept = source[column].type, wanted.get((text, column))
         if isinstance(kind, Row) and kept and len(kept) < len(kind.fields):
             order = sorted(kept)
-            found[i] = _Narrowed(Row(tuple(kind.fields[place] for place in order)), {old: new for new, old in enumerate(order)})
+            found[i] = _Narrowed(
+                Row(tuple(kind.fields[place] for place in order)), {old: new for new, old in enumerate(order)}
+            )
             fields[column] = replace(fields[column], type=found[i].row)
     if not found:
         return node, {}
     predicate = None if node.predicate is None else _moved(node.predicate, found)
-    return replace(node, table=replace(node.table, source_schema=Schema(tuple(fields))), predicate=predicate), found
+    return replace(
+        node, table=replace(node.table, source_schema=Schema(tuple(fields))), predicate=predicate
+    ), found
 
 
 def _moved(expression: Expression, narrowed: Mapping[int, _Narrowed]) -> Expression:
@@ -137,10 +167,17 @@ def _moved(expression: Expression, narrowed: Mapping[int, _Narrowed]) -> Express
     def moved(node: Expression) -> Expression:
         if isinstance(node, Column) and node.index in narrowed:
             return replace(node, type=narrowed[node.index].row)
-        if isinstance(node, Call) and node.function == "field" and isinstance(node.args[0], Column) and node.args[0].index in narrowed:
+        if (
+            isinstance(node, Call)
+            and node.function == "field"
+            and isinstance(node.args[0], Column)
+            and node.args[0].index in narrowed
+        ):
             row, place = node.args
             assert isinstance(row, Column) and isinstance(place, Literal)
-            return replace(node, args=(row, replace(place, value=narrowed[row.index].places[_position(node)])))
+            return replace(
+                node, args=(row, replace(place, value=narrowed[row.index].places[_position(node)]))
+            )
         return node
 
     return expression.transform(moved) if narrowed else expression

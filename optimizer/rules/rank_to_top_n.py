@@ -20,7 +20,8 @@ _MIRRORED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 def first_of_partitions(plan: LogicalPlan) -> LogicalPlan:
     """Turn a filter that bounds the one rank of an Over from above into a PartitionTop.
 
-    An Over in time stays: its ranks are final when they are given, so a filter above it is already all there is to do.
+    An Over in time stays: its ranks are final when they are given, so a filter above it is already all there
+    is to do.
     """
     return plan.transform(_rewrite)
 
@@ -42,7 +43,16 @@ def _kept_to(over: Over, parts: tuple[Expression, ...]) -> LogicalPlan | None:
     limit = min(bounds.values(), default=0)
     if limit < 1:
         return None
-    top = PartitionTop(over.input, over.partition, over.order, over.calls[0].function, limit, over.names[0], over.window, over.ttl_ms)
+    top = PartitionTop(
+        over.input,
+        over.partition,
+        over.order,
+        over.calls[0].function,
+        limit,
+        over.names[0],
+        over.window,
+        over.ttl_ms,
+    )
     rest = tuple(part for part in parts if part not in bounds or (_is_equal(part) and bounds[part] > 1))
     return Filter(top, conjunction(rest)) if rest else top
 
@@ -62,6 +72,11 @@ def _bound(part: Expression, rank: int) -> int | None:
         function = part.function
     column = left.arg if isinstance(left, Cast) else left
     value = right.value if isinstance(right, Literal) else None
-    if not isinstance(column, Column) or column.index != rank or not isinstance(value, int) or isinstance(value, bool):
+    if (
+        not isinstance(column, Column)
+        or column.index != rank
+        or not isinstance(value, int)
+        or isinstance(value, bool)
+    ):
         return None
     return {"less": value - 1, "less_equal": value, "equal": value}.get(function)

@@ -19,7 +19,9 @@ from penstock.planner.logical.plan import (
 
 
 def remove_redundant(plan: LogicalPlan) -> LogicalPlan:
-    """Drop projections that give their input, filters that keep all, limits that cut nothing, and orders nobody sees; flatten unions."""
+    """Drop projections that give their input, filters that keep all, limits that cut nothing, and orders
+    nobody sees; flatten unions.
+    """
     return plan.transform(_rewrite)
 
 
@@ -51,7 +53,11 @@ def _unordered(node: LogicalPlan) -> LogicalPlan:
 def _flat(node: LogicalPlan) -> LogicalPlan:
     if not isinstance(node, Union) or not any(isinstance(branch, Union) for branch in node.branches[1:]):
         return _flat_head(node)
-    rest = tuple(inner for branch in node.branches[1:] for inner in (branch.branches if isinstance(branch, Union) else (branch,)))
+    rest = tuple(
+        inner
+        for branch in node.branches[1:]
+        for inner in (branch.branches if isinstance(branch, Union) else (branch,))
+    )
     return _flat_head(Union((node.branches[0], *rest)))
 
 

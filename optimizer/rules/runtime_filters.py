@@ -27,7 +27,8 @@ _PRUNABLE = {
 
 
 def runtime_filters(plan: LogicalPlan) -> LogicalPlan:
-    """Have the loaded side of each equi-join tell its keys, where rows of the other side that have none of them would come to nothing.
+    """Have the loaded side of each equi-join tell its keys, where rows of the other side that have none of
+    them would come to nothing.
 
     Only where rows come as they were read: those of aggregates are few.
     """
@@ -38,7 +39,11 @@ def runtime_filters(plan: LogicalPlan) -> LogicalPlan:
             return node
         loaded = facts.bounded_ports(node)
         port = 1 - loaded[0] if loaded else None
-        return replace(node, pruned=port) if port is not None and node.kind in _PRUNABLE[port] and _as_read(node.inputs[port], facts) else node
+        return (
+            replace(node, pruned=port)
+            if port is not None and node.kind in _PRUNABLE[port] and _as_read(node.inputs[port], facts)
+            else node
+        )
 
     return plan.transform(rewrite)
 
@@ -47,7 +52,13 @@ def _as_read(node: LogicalPlan, facts: PlanFacts) -> bool:
     """Whether rows come from a scan, perhaps through joins with sides that are loaded first."""
     while not isinstance(node, Scan | BoundedInput):
         match node:
-            case Project(input=inner) | Filter(input=inner) | WatermarkAssign(input=inner) | ProcessingTime(input=inner) | WindowTable(input=inner):
+            case (
+                Project(input=inner)
+                | Filter(input=inner)
+                | WatermarkAssign(input=inner)
+                | ProcessingTime(input=inner)
+                | WindowTable(input=inner)
+            ):
                 node = inner
             case Join() if facts.bounded_ports(node):
                 node = node.inputs[1 - facts.bounded_ports(node)[0]]

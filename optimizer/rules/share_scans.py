@@ -1,4 +1,6 @@
-"""What several branches read of one table is read once: every branch reads the union of the columns and takes its own."""
+"""What several branches read of one table is read once: every branch reads the union of the columns and
+takes its own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from penstock.planner.physical.plan_digest import table_text
 
 @dataclass(frozen=True)
 class _Reading:
-    """A table as a branch reads it, up to its watermark: which columns (over the table's own), which rows, which time and watermark."""
+    """A table as a branch reads it, up to its watermark: which columns (over the table's own), which rows,
+    which time and watermark.
+    """
 
     table: str
     columns: tuple[Expression, ...]
@@ -30,7 +34,9 @@ class _Reading:
 
 
 def share_sources(plan: LogicalPlan) -> LogicalPlan:
-    """Widen readings of one table to the union of their columns wherever they differ in nothing else, so that one source serves them all."""
+    """Widen readings of one table to the union of their columns wherever they differ in nothing else, so
+    that one source serves them all.
+    """
     found: dict[tuple[object, ...], list[_Reading]] = {}
     for node in _readers(plan):
         reading = _reading(node)
@@ -56,7 +62,9 @@ def _reading(node: LogicalPlan) -> _Reading | None:
             return _Reading(table_text(table), own, kept, None)
         case WatermarkAssign(input=Scan() as scan):
             return _timed(node, _reading(scan))
-        case WatermarkAssign(input=Project(input=Scan() as scan, expressions=expressions)) if all(map(is_deterministic, expressions)):
+        case WatermarkAssign(input=Project(input=Scan() as scan, expressions=expressions)) if all(
+            map(is_deterministic, expressions)
+        ):
             below = _reading(scan)
             assert below is not None
             return _timed(node, replace(below, columns=tuple(inline(e, below.columns) for e in expressions)))
@@ -73,7 +81,9 @@ def _union(readings: Sequence[_Reading]) -> tuple[Expression, ...]:
     together: list[Expression] = []
     for reading in readings:
         together += [column for column in reading.columns if column not in together]
-    return tuple(sorted(together, key=lambda column: column.index if isinstance(column, Column) else sys.maxsize))
+    return tuple(
+        sorted(together, key=lambda column: column.index if isinstance(column, Column) else sys.maxsize)
+    )
 
 
 def _rewritten(node: LogicalPlan, wide: dict[tuple[object, ...], tuple[Expression, ...]]) -> LogicalPlan:
@@ -83,7 +93,11 @@ def _rewritten(node: LogicalPlan, wide: dict[tuple[object, ...], tuple[Expressio
     columns = wide.get(reading.kind)
     if columns is None:
         return node
-    return select_columns(_source(node, reading, columns), [columns.index(column) for column in reading.columns], node.schema.names)
+    return select_columns(
+        _source(node, reading, columns),
+        [columns.index(column) for column in reading.columns],
+        node.schema.names,
+    )
 
 
 def _source(node: LogicalPlan, reading: _Reading, columns: tuple[Expression, ...]) -> LogicalPlan:
@@ -109,4 +123,6 @@ def _are_columns(columns: Sequence[Expression], indexes: Sequence[int]) -> bool:
 
 
 def _name(scan: Scan, column: Expression, place: int) -> str:
-    return scan.table.source_schema[column.index].name if isinstance(column, Column) else f"computed{place + 1}"
+    return (
+        scan.table.source_schema[column.index].name if isinstance(column, Column) else f"computed{place + 1}"
+    )

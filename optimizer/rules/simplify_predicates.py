@@ -20,8 +20,12 @@ from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan, V
 
 
 def simplify_predicates(plan: LogicalPlan) -> LogicalPlan:
-    """Apply AND/OR/NOT identities (three-valued), drop what is always true, empty what never is, and merge adjacent filters."""
-    return plan.transform(lambda node: _simplify_node(map_expressions(node, lambda expression: expression.transform(_simplify))))
+    """Apply AND/OR/NOT identities (three-valued), drop what is always true, empty what never is, and merge
+    adjacent filters.
+    """
+    return plan.transform(
+        lambda node: _simplify_node(map_expressions(node, lambda expression: expression.transform(_simplify)))
+    )
 
 
 def _simplify_node(node: LogicalPlan) -> LogicalPlan:
@@ -34,7 +38,9 @@ def _simplify_node(node: LogicalPlan) -> LogicalPlan:
             return _simplify_node(Filter(inner, conjunction(_distinct(conjuncts(first) + conjuncts(second)))))
         case Join(residual=residual) if residual == TRUE:
             return replace(node, residual=None)
-        case Join(left=left, right=right, kind=JoinKind.INNER, residual=residual) if residual is not None and _never_true(residual):
+        case Join(left=left, right=right, kind=JoinKind.INNER, residual=residual) if (
+            residual is not None and _never_true(residual)
+        ):
             return Values((), left.schema.concat(right.schema))
     return node
 
@@ -68,7 +74,9 @@ def _simplify(node: Expression) -> Expression:
             return _truth(node, True)
         case "not_equal" | "less" | "greater" if _same_not_null(node):
             return _truth(node, False)
-        case "null_safe_equal" if node.args[0] == node.args[1] and is_deterministic(node) and not may_raise(node):
+        case "null_safe_equal" if (
+            node.args[0] == node.args[1] and is_deterministic(node) and not may_raise(node)
+        ):
             return _truth(node, True)
     return node
 
@@ -87,7 +95,9 @@ def _same_not_null(node: Call) -> bool:
 
 
 def _simplify_junction(node: Call, neutral: Literal, absorbing: Literal) -> Expression:
-    """AND with TRUE, OR with FALSE: the other side. AND with FALSE, OR with TRUE: that constant, even beside NULL. Twice the same: once."""
+    """AND with TRUE, OR with FALSE: the other side. AND with FALSE, OR with TRUE: that constant, even
+    beside NULL. Twice the same: once.
+    """
     left, right = node.args
     if absorbing in (left, right):
         return replace(absorbing, span=node.span)

@@ -1,4 +1,6 @@
-"""Aggregate before the exchange and again after it: what travels is one row per key and batch, not one per row."""
+"""Aggregate before the exchange and again after it: what travels is one row per key and batch, not one per
+row.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,11 @@ from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKi
 
 
 def split_aggregates(plan: LogicalPlan) -> LogicalPlan:
-    """Split aggregates over inputs that never retract into a LOCAL part that keeps nothing and a GLOBAL part that merges.
+    """Split aggregates over inputs that never retract into a LOCAL part that keeps nothing and a GLOBAL part
+    that merges.
 
-    Only where every aggregate merges exactly. DISTINCT does not; sums of floating-point numbers do not either, since their last digits would
-    depend on where batches are cut.
+    Only where every aggregate merges exactly. DISTINCT does not; sums of floating-point numbers do not
+    either, since their last digits would depend on where batches are cut.
     """
     facts = PlanFacts()
     return plan.transform(lambda node: _rewrite(node, facts))
@@ -53,7 +56,9 @@ def split_aggregates(plan: LogicalPlan) -> LogicalPlan:
 def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
     if not isinstance(node, Aggregate | WindowAggregate) or node.phase is not Phase.SINGLE:
         return node
-    if isinstance(node, WindowAggregate) and (isinstance(node.window, AttachedWindow) or node.window.kind is WindowKind.SESSION):
+    if isinstance(node, WindowAggregate) and (
+        isinstance(node.window, AttachedWindow) or node.window.kind is WindowKind.SESSION
+    ):
         return node
     if not facts.insert_only(node.input) or _already_small(node.input):
         return node
@@ -71,7 +76,9 @@ def _already_small(node: LogicalPlan) -> bool:
 
 @dataclass(frozen=True)
 class _Parts:
-    """How one aggregate is split: what is computed locally, how each partial is merged, and the result from the merged columns."""
+    """How one aggregate is split: what is computed locally, how each partial is merged, and the result
+    from the merged columns.
+    """
 
     local: tuple[AggregateCall, ...]
     merge: tuple[str, ...]
@@ -102,7 +109,12 @@ def _quotient(columns: tuple[Column, ...]) -> Expression:
     """``sum / count`` as DOUBLE, NULL where nothing was counted."""
     total, count = columns
     none = Call(BOOLEAN, False, function="equal", args=(count, Literal(BIGINT, False, value=0)))
-    known = Case(DOUBLE, True, whens=((none, Literal(DOUBLE, True, value=None)),), default=Cast(DOUBLE, False, arg=count))
+    known = Case(
+        DOUBLE,
+        True,
+        whens=((none, Literal(DOUBLE, True, value=None)),),
+        default=Cast(DOUBLE, False, arg=count),
+    )
     return Call(DOUBLE, True, function="divide", args=(Cast(DOUBLE, True, arg=total), known))
 
 
@@ -112,7 +124,9 @@ def _partial_names(whole: str, part: _Parts) -> list[str]:
 
 def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPlan:
     calls = tuple(call for part in parts for call in part.local)
-    names = tuple(name for whole, part in zip(node.names, parts, strict=True) for name in _partial_names(whole, part))
+    names = tuple(
+        name for whole, part in zip(node.names, parts, strict=True) for name in _partial_names(whole, part)
+    )
     local = replace(node, aggregates=calls, names=names, phase=Phase.LOCAL)
     width = len(node.keys)
     merges = tuple(function for part in parts for function in part.merge)
@@ -125,7 +139,9 @@ def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPla
         return _finish(node, Aggregate(local, keys, merged, names, Phase.GLOBAL, node.ttl_ms), parts)
     assert isinstance(node.window, Windowing)
     window = replace(node.window, time_column=len(local.schema) - 1, sliced=True)
-    return _finish(node, WindowAggregate(local, window, keys, merged, names, Phase.GLOBAL, node.emission), parts)
+    return _finish(
+        node, WindowAggregate(local, window, keys, merged, names, Phase.GLOBAL, node.emission), parts
+    )
 
 
 def _finish(node: Aggregate | WindowAggregate, merged: LogicalPlan, parts: list[_Parts]) -> LogicalPlan:
@@ -135,7 +151,9 @@ def _finish(node: Aggregate | WindowAggregate, merged: LogicalPlan, parts: list[
     position = len(node.keys)
     expressions: list[Expression] = [column_of(merged, i) for i in range(position)]
     for part in parts:
-        expressions.append(part.result(tuple(column_of(merged, position + i) for i in range(len(part.local)))))
+        expressions.append(
+            part.result(tuple(column_of(merged, position + i) for i in range(len(part.local))))
+        )
         position += len(part.local)
     expressions += [column_of(merged, i) for i in range(position, len(merged.schema))]
     return Project(merged, tuple(expressions), tuple(node.schema.names))

@@ -28,14 +28,18 @@ from penstock.planner.parser.syntax_nodes import FunctionCall, consume, span_of
 
 _PERCENTILES = frozenset({"percentile_cont", "percentile_disc"})
 _POSITIONED = frozenset({"first_value", "last_value"})
-_REPEATABLE = frozenset({"bool_and", "bool_or", "bit_and", "bit_or", "max_by", "min_by", "collect_set", *_POSITIONED})
+_REPEATABLE = frozenset(
+    {"bool_and", "bool_or", "bit_and", "bit_or", "max_by", "min_by", "collect_set", *_POSITIONED}
+)
 """Aggregates that a value given twice does not change: DISTINCT says nothing there."""
 
 Order = list[tuple[Expression, Direction]]
 
 
 def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
-    """Return a call whose arguments are read through ``binder``; raise as ``resolve_aggregate``, and SQL-1064 for an order that cannot be."""
+    """Return a call whose arguments are read through ``binder``; raise as ``resolve_aggregate``, and
+    SQL-1064 for an order that cannot be.
+    """
     consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
     name, distinct = str(call.this).lower(), bool(call.args.get("distinct"))
     args = [binder.bind(arg) for arg in call.expressions]
@@ -47,10 +51,16 @@ def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> Aggrega
     if name in _PERCENTILES and call.args.get("within"):
         args, order = [order[0][0], *args], []
     signature = resolve_aggregate(name, args, distinct, span_of(call))
-    wanted = [coerced_argument(arg, kind, signature.canonical) for arg, kind in zip(args, signature.arg_types, strict=False)]
+    wanted = [
+        coerced_argument(arg, kind, signature.canonical)
+        for arg, kind in zip(args, signature.arg_types, strict=False)
+    ]
     condition = _condition(call, binder)
     if call.args.get("nulls") and signature.canonical not in _POSITIONED:
-        message, hint = f"{call.args['nulls']} NULLS does not go with {signature.canonical}", "only FIRST_VALUE and LAST_VALUE take it"
+        message, hint = (
+            f"{call.args['nulls']} NULLS does not go with {signature.canonical}",
+            "only FIRST_VALUE and LAST_VALUE take it",
+        )
         raise PenstockError("SQL-1105", message, span=span_of(call), hint=hint, sqlstate="42809")
     return _canonical(call, signature, wanted, order, condition, binder)
 
@@ -63,11 +73,19 @@ def _condition(call: FunctionCall, binder: ExpressionBinder) -> Expression | Non
 def _check_star(call: FunctionCall, name: str, given: int) -> None:
     span = span_of(call)
     if call.args.get("star") and name != "count":
-        raise PenstockError("SQL-1102", f"{name}(*) does not exist", span=span, hint="only COUNT takes *", sqlstate="42809")
+        raise PenstockError(
+            "SQL-1102", f"{name}(*) does not exist", span=span, hint="only COUNT takes *", sqlstate="42809"
+        )
     if not call.args.get("star") and name == "count" and not given:
         raise PenstockError("SQL-1102", "count() counts nothing", span=span, hint="write COUNT(*)")
     if name == "sum0":
-        raise PenstockError("SQL-1101", "there is no function sum0", span=span, hint="write COALESCE(SUM(..), 0)", sqlstate="42883")
+        raise PenstockError(
+            "SQL-1101",
+            "there is no function sum0",
+            span=span,
+            hint="write COALESCE(SUM(..), 0)",
+            sqlstate="42883",
+        )
 
 
 def _order(call: FunctionCall, binder: ExpressionBinder) -> Order:
@@ -78,11 +96,15 @@ def _order(call: FunctionCall, binder: ExpressionBinder) -> Order:
         return []
     span = span_of(trees[0])
     if inside and within:
-        raise PenstockError("SQL-1064", f"{name} is ordered twice", span=span, hint="leave one ORDER BY out", sqlstate="42601")
+        raise PenstockError(
+            "SQL-1064", f"{name} is ordered twice", span=span, hint="leave one ORDER BY out", sqlstate="42601"
+        )
     if name in _PERCENTILES and within:
         if len(trees) > 1 or trees[0].args.get("desc"):
             hint = "write 1 - p for the share from above"
-            raise PenstockError("SQL-1064", f"{name} takes one ascending key", span=span, hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1064", f"{name} takes one ascending key", span=span, hint=hint, sqlstate="42601"
+            )
     elif not takes_order(name):
         hint = "first_value, last_value, collect_list and listagg take one"
         raise PenstockError("SQL-1064", f"{name} takes no ORDER BY", span=span, hint=hint, sqlstate="42809")
@@ -91,13 +113,20 @@ def _order(call: FunctionCall, binder: ExpressionBinder) -> Order:
         consume(tree, "this", "desc", "nulls_first")
         key = binder.bind(tree.this)
         if not is_orderable(key.type):
-            raise PenstockError("SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(tree), sqlstate="42804")
+            raise PenstockError(
+                "SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(tree), sqlstate="42804"
+            )
         keys.append((key, Direction(bool(tree.args.get("desc")), bool(tree.args.get("nulls_first")))))
     return keys
 
 
 def _canonical(
-    call: FunctionCall, signature: Signature, args: list[Expression], order: Order, keep: Expression | None, binder: ExpressionBinder
+    call: FunctionCall,
+    signature: Signature,
+    args: list[Expression],
+    order: Order,
+    keep: Expression | None,
+    binder: ExpressionBinder,
 ) -> AggregateCall:
     """Return the call as the plan knows it: functions that are others under another name become those."""
     name, span, distinct = signature.canonical, span_of(call), bool(call.args.get("distinct"))
@@ -120,19 +149,37 @@ def _canonical(
     if name == "listagg" and len(args) < 2:
         args.append(Literal(STRING, False, value=""))
     if name in _POSITIONED:
-        ignores = call.args.get("nulls") == "IGNORE" or (len(args) > 1 and getattr(args[1], "value", False) is True)
-        keep = _both(keep, Call(BOOLEAN, False, function="is_not_null", args=(args[0],), span=span)) if ignores else keep
+        ignores = call.args.get("nulls") == "IGNORE" or (
+            len(args) > 1 and getattr(args[1], "value", False) is True
+        )
+        keep = (
+            _both(keep, Call(BOOLEAN, False, function="is_not_null", args=(args[0],), span=span))
+            if ignores
+            else keep
+        )
         args, order = args[:1], order or [_event_time(call, binder)]
     if distinct and any(key != args[0] for key, _ in order):
         hint = f"order by {args[0]}, or leave DISTINCT out"
-        raise PenstockError("SQL-1064", "DISTINCT values have no order by another column", span=span_of(call), hint=hint, sqlstate="42P10")
+        raise PenstockError(
+            "SQL-1064",
+            "DISTINCT values have no order by another column",
+            span=span_of(call),
+            hint=hint,
+            sqlstate="42P10",
+        )
     every, ways = (*args, *(key for key, _ in order)), tuple(way for _, way in order)
     return AggregateCall(name, every, signature.result, nullable, distinct, keep, ways, span=span)
 
 
 def _marked(condition: Expression) -> Expression:
     """Something to count: a value where a condition is TRUE, else NULL."""
-    return Case(BOOLEAN, True, whens=((condition, TRUE),), default=Literal(BOOLEAN, True, value=None), span=condition.span)
+    return Case(
+        BOOLEAN,
+        True,
+        whens=((condition, TRUE),),
+        default=Literal(BOOLEAN, True, value=None),
+        span=condition.span,
+    )
 
 
 def _both(keep: Expression | None, condition: Expression) -> Expression:
@@ -140,11 +187,19 @@ def _both(keep: Expression | None, condition: Expression) -> Expression:
 
 
 def _event_time(call: FunctionCall, binder: ExpressionBinder) -> tuple[Expression, Direction]:
-    """The order of rows that are given none: their event time; the time of a window is that of all its rows, and orders nothing within it."""
+    """The order of rows that are given none: their event time; the time of a window is that of all its
+    rows, and orders nothing within it.
+    """
     times = [c for c in binder.scope.columns if c.field.role is Role.EVENT_TIME]
     if not times:
         name = str(call.this).lower()
         hint = f"write {name}(x ORDER BY k)"
-        raise PenstockError("SQL-1064", f"{name} needs an order: its rows have no event time", span=span_of(call), hint=hint, sqlstate="42P20")
+        raise PenstockError(
+            "SQL-1064",
+            f"{name} needs an order: its rows have no event time",
+            span=span_of(call),
+            hint=hint,
+            sqlstate="42P20",
+        )
     field = times[0].field
     return Column(field.type, field.nullable, index=times[0].index, name=field.name), Direction()

@@ -41,7 +41,9 @@ from penstock.planner.statements.nodes import StatementSet as StatementSetNode
 
 
 class Binder:
-    """Binds statements against a catalog and the session's settings. Spans in errors are relative to the statement's text."""
+    """Binds statements against a catalog and the session's settings. Spans in errors are relative to the
+    statement's text.
+    """
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.catalog = catalog
@@ -53,8 +55,11 @@ class Binder:
         context = BindContext(self.catalog, self.settings, bind_query, tuple(parameters))
         return context if query is None else replace(context, text=query.text, text_start=query.span.start)
 
-    def bind_query(self, query: Query, parameters: Sequence[object] = (), *, follows: bool = False) -> LogicalPlan:
-        """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in order.
+    def bind_query(
+        self, query: Query, parameters: Sequence[object] = (), *, follows: bool = False
+    ) -> LogicalPlan:
+        """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in
+        order.
 
         ``follows``: materialized views are read with all that will change in them.
         """
@@ -63,21 +68,41 @@ class Binder:
         return self._top_level(query, parameters, follows).plan
 
     def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink | StatementSet:
-        """Return the Sink of an INSERT, its input cast to the table's columns; two Sinks where late rows go to a table of their own."""
+        """Return the Sink of an INSERT, its input cast to the table's columns; two Sinks where late rows
+        go to a table of their own.
+        """
         table = self.catalog.table(statement.target.text, statement.target.span)
         relation = self._top_level(statement.query, parameters)
-        if isinstance(relation.plan, Sort) and not bounded(relation.plan) and is_kept_by_time(relation.plan.keys, relation.fields):
+        if (
+            isinstance(relation.plan, Sort)
+            and not bounded(relation.plan)
+            and is_kept_by_time(relation.plan.keys, relation.fields)
+        ):
             relation = Relation(TemporalSort(relation.plan.input, relation.plan.keys), relation.fields)
         if isinstance(relation.plan, Sort) and not bounded(relation.plan):
             span = span_of(statement.query.tree.args["order"])
             hint = "leave the order out, or add LIMIT n to write the first n rows"
-            raise PenstockError("SQL-1703", "rows of a stream are written as they come, not in an order", span=span, hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1703",
+                "rows of a stream are written as they come, not in an order",
+                span=span,
+                hint=hint,
+                sqlstate="0A000",
+            )
         sink = replace(sink_for(statement, table, relation), history=history_wish(statement.query.tree))
         clause = statement.query.tree.args.get("late_rows")
-        return sink if clause is None else with_late_rows(sink, self.catalog.table(clause.name, span_of(clause)), clause)
+        return (
+            sink
+            if clause is None
+            else with_late_rows(sink, self.catalog.table(clause.name, span_of(clause)), clause)
+        )
 
-    def bind_statement_set(self, statement: StatementSetNode, parameters: Sequence[object] = ()) -> StatementSet:
-        """Return the plan of several INSERTs run as one job; parameters are counted through all of them in order."""
+    def bind_statement_set(
+        self, statement: StatementSetNode, parameters: Sequence[object] = ()
+    ) -> StatementSet:
+        """Return the plan of several INSERTs run as one job; parameters are counted through all of them in
+        order.
+        """
         sinks: list[Sink] = []
         used = 0
         for insert in statement.inserts:
@@ -94,12 +119,16 @@ class Binder:
         return bind_table(statement, self.context())
 
     def bind_create_table_like(self, statement: CreateTableLike) -> Table:
-        """Return the table a CREATE TABLE .. LIKE declares: a copy of another, with more columns and other options."""
+        """Return the table a CREATE TABLE .. LIKE declares: a copy of another, with more columns and other
+        options.
+        """
         source = self.catalog.table(statement.source.text, statement.source.span)
         return bind_table(copied_table(statement, source), self.context())
 
     def bind_create_table_as(self, statement: CreateTableAs) -> Sink:
-        """Return the Sink of a CREATE TABLE .. AS; its table is declared by the query's columns and is not in the catalog yet."""
+        """Return the Sink of a CREATE TABLE .. AS; its table is declared by the query's columns and is not
+        in the catalog yet.
+        """
         refuse_late_rows(statement.query.tree)
         refuse_history(statement.query.tree)
         relation = self._top_level(statement.query, ())
@@ -111,37 +140,66 @@ class Binder:
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         _check_parameters(_parameter_count(query.tree), (), query)
         context = self.context((), query)
-        relation = bind_query(query.tree, replace(context, views=(name.lower(),)) if statement.or_replace else context)
+        relation = bind_query(
+            query.tree, replace(context, views=(name.lower(),)) if statement.or_replace else context
+        )
         names = _view_names(statement, relation)
         _refuse_repeated(names, statement)
-        return View(name, query.text, Schema(relation.renamed(names).fields), statement.temporary, self.catalog.current)
+        return View(
+            name,
+            query.text,
+            Schema(relation.renamed(names).fields),
+            statement.temporary,
+            self.catalog.current,
+        )
 
     def bind_create_materialized_view(self, statement: CreateMaterializedView) -> Sink:
-        """Return the Sink of a materialized view: its query, which follows other such views, and the table its rows are in."""
+        """Return the Sink of a materialized view: its query, which follows other such views, and the table
+        its rows are in.
+        """
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         refuse_late_rows(query.tree)
         refuse_history(query.tree)
         relation = self._top_level(query, (), follows=True)
         if isinstance(relation.plan, Sort):
-            hint = "leave the order out and order what you select from the view, or add LIMIT n to keep the first n rows"
+            hint = (
+                "leave the order out and order what you select from the view, or add LIMIT n to keep "
+                "the first n rows"
+            )
             span = span_of(query.tree.args["order"])
-            raise PenstockError("SQL-1703", "a materialized view has no order", span=span, hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1703", "a materialized view has no order", span=span, hint=hint, sqlstate="0A000"
+            )
         names = _view_names(statement, relation)
         _refuse_repeated(names, statement)
         schema = Schema(relation.renamed(names).fields).without_roles()
         options = {"connector": "materialized", "name": name}
         return Sink(
-            relation.plan, MaterializedView(name, schema, schema, options, comment=statement.comment, query=query.text, place=self.catalog.current)
+            relation.plan,
+            MaterializedView(
+                name,
+                schema,
+                schema,
+                options,
+                comment=statement.comment,
+                query=query.text,
+                place=self.catalog.current,
+            ),
         )
 
     def bind_alter_table(self, statement: AlterTable) -> Table:
-        """Return a table after a change, checked as CREATE TABLE checks it; its own declaration stands nowhere but at its name."""
+        """Return a table after a change, checked as CREATE TABLE checks it; its own declaration stands
+        nowhere but at its name.
+        """
         table = self.catalog.stored_table(statement.name.text, statement.name.span)
         if isinstance(change := statement.change, RenameTable):
             full = self.catalog.qualified(change.new.text, change.new.span)
             statement = replace(statement, change=RenameTable(replace(change.new, text=full)))
         try:
-            return bind_table(altered_declaration(statement, table), replace(self.context(), catalog=self.catalog.at(Place())))
+            return bind_table(
+                altered_declaration(statement, table),
+                replace(self.context(), catalog=self.catalog.at(Place())),
+            )
         except PenstockError as error:
             raise error.with_span(statement.name.span) from None
 
@@ -158,14 +216,19 @@ def _check_parameters(wanted: int, parameters: Sequence[object], query: Query) -
     if wanted != len(parameters):
         given = f"{len(parameters)} {'is' if len(parameters) == 1 else 'are'} given"
         message = f"the statement has {wanted} parameter{'s' if wanted != 1 else ''}, {given}"
-        raise PenstockError("SQL-1013", message, span=query.span, hint="pass one value for each ?", sqlstate="07001")
+        raise PenstockError(
+            "SQL-1013", message, span=query.span, hint="pass one value for each ?", sqlstate="07001"
+        )
 
 
 def _view_names(statement: CreateView | CreateMaterializedView, relation: Relation) -> list[str]:
     if not statement.columns:
         return list(relation.names)
     if len(statement.columns) != len(relation.fields):
-        message = f'view "{statement.name.text}" names {len(statement.columns)} columns, its query gives {len(relation.fields)}'
+        message = (
+            f'view "{statement.name.text}" names {len(statement.columns)} columns, its query gives '
+            f"{len(relation.fields)}"
+        )
         hint = f"the query gives {', '.join(relation.names)}"
         raise PenstockError("SQL-1046", message, span=statement.columns[0].span, hint=hint, sqlstate="42P10")
     return [name.text for name in statement.columns]
@@ -176,5 +239,11 @@ def _refuse_repeated(names: Sequence[str], statement: CreateView | CreateMateria
     for name in names:
         if name.lower() in seen:
             span = statement.columns[0].span if statement.columns else statement.query.span
-            raise PenstockError("SQL-1301", f'view column "{name}" is given twice', span=span, hint="rename one with AS", sqlstate="42701")
+            raise PenstockError(
+                "SQL-1301",
+                f'view column "{name}" is given twice',
+                span=span,
+                hint="rename one with AS",
+                sqlstate="42701",
+            )
         seen.add(name.lower())

@@ -1,4 +1,6 @@
-"""What binding a statement carries along: catalog, settings, parameters, the names WITH gives, the views being opened."""
+"""What binding a statement carries along: catalog, settings, parameters, the names WITH gives, the views
+being opened.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ QueryBinder = Callable[[exp.Expr, "BindContext"], Relation]
 
 @dataclass(frozen=True)
 class BindContext:
-    """Handed down through one statement. ``bind`` binds a nested query, so that no part of the binder needs to import the whole.
+    """Handed down through one statement. ``bind`` binds a nested query, so that no part of the binder needs
+    to import the whole.
 
     ``follows``: materialized views are read with their changes, not as they are now.
     ``text`` is the query as written; it begins ``text_start`` characters into the statement.
@@ -57,9 +60,19 @@ class BindContext:
         return replace(self, common_tables={**self.common_tables, name.lower(): relation})
 
     def inside_view(self, view: View) -> BindContext:
-        """Return the context of a view's own query: no names of WITH, no parameters, its own text, names looked for where it was created."""
+        """Return the context of a view's own query: no names of WITH, no parameters, its own text, names
+        looked for where it was created.
+        """
         name, text, catalog = view.name, view.query, self.catalog.at(view.place)
-        return replace(self, catalog=catalog, common_tables={}, parameters=(), views=(*self.views, name.lower()), text=text, text_start=0)
+        return replace(
+            self,
+            catalog=catalog,
+            common_tables={},
+            parameters=(),
+            views=(*self.views, name.lower()),
+            text=text,
+            text_start=0,
+        )
 
     @property
     def zone(self) -> ZoneInfo:

@@ -26,12 +26,16 @@ def emitted(relation: Relation, clause: EmitClause | None, context: BindContext)
     if clause is None:
         return relation
     kind = EmitKind(str(clause.this))
-    emission = Emission(kind is EmitKind.CHANGES, _length(clause, "every", context), _length(clause, "lateness", context))
+    emission = Emission(
+        kind is EmitKind.CHANGES, _length(clause, "every", context), _length(clause, "lateness", context)
+    )
     plan = relation.plan
     if emission.lateness_us and not has_windows(plan):
         hint = "aggregate within windows, or leave WITH LATENESS out"
         message = "WITH LATENESS keeps windows open for late rows, and this query aggregates in none"
-        raise PenstockError("SQL-1710", message, span=span_of(clause.args["lateness"]), hint=hint, sqlstate="42601")
+        raise PenstockError(
+            "SQL-1710", message, span=span_of(clause.args["lateness"]), hint=hint, sqlstate="42601"
+        )
     if isinstance(plan, Sort):  # the order is the client's, and stays the last word
         inner = Emit(with_emission(plan.input, emission), kind, emission)
         return Relation(replace(plan, input=inner), _shown(relation, inner))
@@ -52,5 +56,10 @@ def _length(clause: EmitClause, name: str, context: BindContext) -> int:
     value = bound.value if isinstance(bound, Literal) else None
     if not isinstance(value, timedelta) or value <= timedelta(0):
         hint = "write INTERVAL '10' SECONDS; months and years have no fixed length"
-        raise PenstockError("SQL-1705", f"{name.upper()} is an interval longer than nothing, of days or less", span=span_of(tree), hint=hint)
+        raise PenstockError(
+            "SQL-1705",
+            f"{name.upper()} is an interval longer than nothing, of days or less",
+            span=span_of(tree),
+            hint=hint,
+        )
     return value // _MICROSECOND

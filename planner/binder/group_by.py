@@ -1,4 +1,6 @@
-"""GROUP BY: aggregate calls gathered from the select list, keys beneath, and the list read again over the groups."""
+"""GROUP BY: aggregate calls gathered from the select list, keys beneath, and the list read again over the
+groups.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from penstock.planner.parser.syntax_nodes import FunctionCall
 
 @dataclass(frozen=True)
 class AggregateResult(Expression):
-    """Stands for the result of the ``index``-th aggregate while the select list is bound over the rows; never leaves the binder."""
+    """Stands for the result of the ``index``-th aggregate while the select list is bound over the rows;
+    never leaves the binder.
+    """
 
     index: int = 0
 
@@ -35,7 +39,12 @@ class AggregateList:
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Bind an aggregate call over the rows and return the node that stands for its result."""
-        bound = bind_aggregate_call(call, ExpressionBinder(binder.scope, binder.context, "an aggregate", None, binder.depth, binder.subqueries))
+        bound = bind_aggregate_call(
+            call,
+            ExpressionBinder(
+                binder.scope, binder.context, "an aggregate", None, binder.depth, binder.subqueries
+            ),
+        )
         if bound not in self.calls:
             self.calls.append(bound)
         return AggregateResult(bound.type, bound.nullable, index=self.calls.index(bound), span=bound.span)
@@ -43,7 +52,8 @@ class AggregateList:
 
 @dataclass(frozen=True)
 class Groups:
-    """A bound GROUP BY: the node, its fields, and where each key expression and each aggregate's result stands in its rows.
+    """A bound GROUP BY: the node, its fields, and where each key expression and each aggregate's result
+    stands in its rows.
 
     ``marks`` (of grouping sets): where it stands whether a key is left out of the row's set.
     """
@@ -56,7 +66,9 @@ class Groups:
     marks: tuple[tuple[Expression, int], ...] = ()
 
     def over(self, expression: Expression) -> Expression:
-        """Return an expression of the rows below as one of the groups; raise SQL-1061 for a column that is neither key nor aggregated."""
+        """Return an expression of the rows below as one of the groups; raise SQL-1061 for a column that is
+        neither key nor aggregated.
+        """
         for key, position in self.keys:
             if key == expression:
                 return self._column(position, expression)
@@ -76,7 +88,13 @@ class Groups:
         for key in mark.keys:
             if key not in known:
                 hint = "GROUPING takes keys of GROUP BY"
-                raise PenstockError("SQL-1063", f"{key} is no key of GROUP BY", span=key.span or mark.span, hint=hint, sqlstate="42803")
+                raise PenstockError(
+                    "SQL-1063",
+                    f"{key} is no key of GROUP BY",
+                    span=key.span or mark.span,
+                    hint=hint,
+                    sqlstate="42803",
+                )
         places = dict(self.marks)
         zero = Literal(mark.type, False, value=0)
         return bits([self._column(places[key], mark) if self.marks else zero for key in mark.keys or known])
@@ -87,13 +105,25 @@ class Groups:
 
 
 def _ungrouped(column: Column, keyed: bool) -> PenstockError:
-    hint = f"add it to GROUP BY, or write any_value({column.name})" if keyed else f"write any_value({column.name}), or GROUP BY {column.name}"
+    hint = (
+        f"add it to GROUP BY, or write any_value({column.name})"
+        if keyed
+        else f"write any_value({column.name}), or GROUP BY {column.name}"
+    )
     message = f'column "{column.name}" is neither in GROUP BY nor in an aggregate'
     return PenstockError("SQL-1061", message, span=column.span, hint=hint, sqlstate="42803")
 
 
-def group(plan: LogicalPlan, fields: Sequence[Field], keys: Sequence[Expression], names: Sequence[str], calls: Sequence[AggregateCall]) -> Groups:
-    """Return the aggregate of ``calls`` by ``keys``; with window_start and window_end among the keys it is a window aggregate."""
+def group(
+    plan: LogicalPlan,
+    fields: Sequence[Field],
+    keys: Sequence[Expression],
+    names: Sequence[str],
+    calls: Sequence[AggregateCall],
+) -> Groups:
+    """Return the aggregate of ``calls`` by ``keys``; with window_start and window_end among the keys it is
+    a window aggregate.
+    """
     below, rows, positions = _keys_beneath(plan, fields, keys, names)
     labels = tuple(str(call) for call in calls)
     starts = [i for i in positions if rows[i].role is Role.WINDOW_START]
@@ -106,9 +136,13 @@ def group(plan: LogicalPlan, fields: Sequence[Field], keys: Sequence[Expression]
 def _keys_beneath(
     plan: LogicalPlan, fields: Sequence[Field], keys: Sequence[Expression], names: Sequence[str]
 ) -> tuple[LogicalPlan, list[Field], list[int]]:
-    """Compute keys that are no columns in a projection beneath, all columns kept; return it, its fields and the keys' positions."""
+    """Compute keys that are no columns in a projection beneath, all columns kept; return it, its fields
+    and the keys' positions.
+    """
     rows, positions = list(fields), []
-    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    expressions: list[Expression] = [
+        Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)
+    ]
     for key, name in zip(keys, names, strict=True):
         if isinstance(key, Column):
             positions.append(key.index)
@@ -154,23 +188,38 @@ def _windowed(
     labels: tuple[str, ...],
     window: AttachedWindow,
 ) -> Groups:
-    times = [i for i, f in enumerate(rows) if f.role is Role.WINDOW_TIME][-1:]  # the rows' own time may be that of an earlier window
+    # the rows' own time may be that of an earlier window
+    times = [i for i, f in enumerate(rows) if f.role is Role.WINDOW_TIME][-1:]
     of_window = {window.start_column, window.end_column, *times}
     columns = _unique([position for position in positions if position not in of_window])
     plan = WindowAggregate(below, window, columns, tuple(calls), labels)
     first = len(columns) + len(calls)
-    places = {**{position: i for i, position in enumerate(columns)}, window.start_column: first, window.end_column: first + 1}
+    places = {
+        **{position: i for i, position in enumerate(columns)},
+        window.start_column: first,
+        window.end_column: first + 1,
+    }
     if times:
         places[times[0]] = first + 2
-    fields = tuple(replace(rows[i], role=None) for i in columns) + _result_fields(calls, labels) + plan.schema.fields[-3:]
+    fields = (
+        tuple(replace(rows[i], role=None) for i in columns)
+        + _result_fields(calls, labels)
+        + plan.schema.fields[-3:]
+    )
     placed = tuple((key, places[position]) for key, position in zip(keys, positions, strict=True))
     results = tuple(range(len(columns), first))
     return Groups(plan, fields, placed, results, (times[0], first + 2) if times else None)
 
 
 def has_aggregate(tree: object, is_aggregate: Callable[[str], bool]) -> bool:
-    """Return whether an aggregate call, one without OVER, stands in a tree, outside of its subqueries; ``is_aggregate`` knows their names."""
+    """Return whether an aggregate call, one without OVER, stands in a tree, outside of its subqueries;
+    ``is_aggregate`` knows their names.
+    """
     if not isinstance(tree, exp.Expr):
         return False
-    calls = (node for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery)) if isinstance(node, FunctionCall))
+    calls = (
+        node
+        for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery))
+        if isinstance(node, FunctionCall)
+    )
     return any(is_aggregate(str(call.this)) and call.args.get("over") is None for call in calls)

@@ -1,4 +1,5 @@
-"""Windows named in GROUP BY: ``TUMBLE(ts, i)``, ``HOP``, ``SESSION`` with ``TUMBLE_START`` and its like, Spark's ``window`` and ``session_window``.
+"""Windows named in GROUP BY: ``TUMBLE(ts, i)``, ``HOP``, ``SESSION`` with ``TUMBLE_START`` and its like,
+Spark's ``window`` and ``session_window``.
 
 The text is rewritten to columns of a window table; ``binder_group_windows`` puts that table over the rows.
 
@@ -33,13 +34,21 @@ from penstock.planner.parser.syntax_nodes import (
 TABLE = "$window"
 """The name the window's columns go by; no text can name it."""
 
-_KINDS = {"tumble": "TUMBLE", "hop": "HOP", "session": "SESSION", "window": "TUMBLE", "session_window": "SESSION"}
+_KINDS = {
+    "tumble": "TUMBLE",
+    "hop": "HOP",
+    "session": "SESSION",
+    "window": "TUMBLE",
+    "session_window": "SESSION",
+}
 _SPARK = ("window", "session_window")
 _PARTS = {"start": "window_start", "end": "window_end", "rowtime": "window_time"}
 
 
 def with_group_window(tree: exp.Select) -> exp.Select:
-    """Return a SELECT whose GROUP BY names a window as one that reads its columns; the window is its argument ``group_window``."""
+    """Return a SELECT whose GROUP BY names a window as one that reads its columns; the window is its
+    argument ``group_window``.
+    """
     group = tree.args.get("group")
     call = None if group is None else _window_call(group)
     if call is None:
@@ -57,11 +66,22 @@ def with_group_window(tree: exp.Select) -> exp.Select:
 
 
 def _window_call(group: exp.Expr) -> FunctionCall | None:
-    found = [node for node in group.walk() if isinstance(node, FunctionCall) and str(node.this).lower() in _KINDS]
+    found = [
+        node for node in group.walk() if isinstance(node, FunctionCall) and str(node.this).lower() in _KINDS
+    ]
     for other in found[1:]:
         if not _same(other, found[0]):
-            hint = "window the rows in FROM: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ..)), one subquery for each window"
-            raise PenstockError("SQL-1707", "GROUP BY names two different windows", span=span_of(other), hint=hint, sqlstate="0A000")
+            hint = (
+                "window the rows in FROM: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ..)), one subquery for "
+                "each window"
+            )
+            raise PenstockError(
+                "SQL-1707",
+                "GROUP BY names two different windows",
+                span=span_of(other),
+                hint=hint,
+                sqlstate="0A000",
+            )
     return found[0] if found else None
 
 
@@ -108,28 +128,55 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
     function = str(call.this).lower()
 
     def replaced(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, Reference) and function in _SPARK and len(node.expressions) == 2 and node.find_ancestor(exp.Subquery) is None:
+        if (
+            isinstance(node, Reference)
+            and function in _SPARK
+            and len(node.expressions) == 2
+            and node.find_ancestor(exp.Subquery) is None
+        ):
             table, part = (identifier.name.lower() for identifier in node.expressions)
             return _column(part, node) if table == function and part in ("start", "end") else node
         if not isinstance(node, FunctionCall) or node.find_ancestor(exp.Subquery) is not None:
             return node
         name = str(node.this).lower()
         if name == function and function in _KINDS:
-            hint = f"select {function}.start and {function}.end" if function in _SPARK else f"select {name}_start(..) and {name}_end(..)"
-            raise PenstockError("SQL-1708", f"the window {name} is no value by itself", span=span_of(node), hint=hint, sqlstate="42803")
+            hint = (
+                f"select {function}.start and {function}.end"
+                if function in _SPARK
+                else f"select {name}_start(..) and {name}_end(..)"
+            )
+            raise PenstockError(
+                "SQL-1708",
+                f"the window {name} is no value by itself",
+                span=span_of(node),
+                hint=hint,
+                sqlstate="42803",
+            )
         kind, _, part = name.partition("_")
         if kind != function or part not in (*_PARTS, "proctime"):
             return node
         if node.expressions != call.expressions:
             hint = f"repeat the arguments of {kind} in GROUP BY"
-            raise PenstockError("SQL-1708", f"{name} reads another window than GROUP BY names", span=span_of(node), hint=hint, sqlstate="42803")
-        return place_like(FunctionCall(this="proctime", expressions=[]), node) if part == "proctime" else _column(_PARTS[part], node)
+            raise PenstockError(
+                "SQL-1708",
+                f"{name} reads another window than GROUP BY names",
+                span=span_of(node),
+                hint=hint,
+                sqlstate="42803",
+            )
+        return (
+            place_like(FunctionCall(this="proctime", expressions=[]), node)
+            if part == "proctime"
+            else _column(_PARTS[part], node)
+        )
 
     return replaced
 
 
 def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
-    """Return the windowing function a call in GROUP BY means and its arguments by name; raise SQL-1102 for a wrong number of them."""
+    """Return the windowing function a call in GROUP BY means and its arguments by name; raise SQL-1102 for
+    a wrong number of them.
+    """
     function = str(call.this).lower()
     given = list(call.expressions)
     names = {
@@ -141,10 +188,18 @@ def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
     }[function]
     least = 3 if function == "hop" else 2
     if not least <= len(given) <= len(names):
-        usage = {"hop": "HOP(ts, slide, size)", "window": "window(ts, '10 minutes')", "session_window": "session_window(ts, '5 minutes')"}
+        usage = {
+            "hop": "HOP(ts, slide, size)",
+            "window": "window(ts, '10 minutes')",
+            "session_window": "session_window(ts, '5 minutes')",
+        }
         hint = f"write {usage.get(function, f'{function.upper()}(ts, INTERVAL .. MINUTE)')}"
         raise PenstockError(
-            "SQL-1102", f"{function} in GROUP BY takes a time column and its lengths", span=span_of(call), hint=hint, sqlstate="42883"
+            "SQL-1102",
+            f"{function} in GROUP BY takes a time column and its lengths",
+            span=span_of(call),
+            hint=hint,
+            sqlstate="42883",
         )
     values = dict(zip(names, given, strict=False))
     if function in _SPARK:
@@ -162,15 +217,26 @@ def _interval(value: exp.Expr) -> exp.Expr:
     return place_like(IntervalLiteral(this=text.strip()), value)
 
 
-def windowed(source: FromClause, tree: exp.Select, fields: Sequence[Field], context: BindContext) -> FromClause:
+def windowed(
+    source: FromClause, tree: exp.Select, fields: Sequence[Field], context: BindContext
+) -> FromClause:
     """Return the rows of a SELECT in the windows its GROUP BY names."""
     call = tree.args["group_window"]
     kind, values = window_arguments(call)
     binder = ExpressionBinder(source.scope, context, kind)
     time = binder.bind(values["TIMECOL"])
     if not isinstance(time, Column):
-        hint = f"add a computed column with a WATERMARK to the table, or write {kind}(ts, ..) with its time attribute"
-        raise PenstockError("SQL-1701", f"{kind} takes a time attribute, not an expression", span=time.span, hint=hint, sqlstate="42804")
+        hint = (
+            f"add a computed column with a WATERMARK to the table, or write {kind}(ts, ..) with its "
+            "time attribute"
+        )
+        raise PenstockError(
+            "SQL-1701",
+            f"{kind} takes a time attribute, not an expression",
+            span=time.span,
+            hint=hint,
+            sqlstate="42804",
+        )
     rows = Relation(source.plan, tuple(fields))
     if not fields[time.index].is_time:
         raise no_time(fields[time.index], rows, time.span)
@@ -185,7 +251,10 @@ def windowed(source: FromClause, tree: exp.Select, fields: Sequence[Field], cont
 def _columns(plan: WindowTable) -> tuple[ScopeColumn, ...]:
     first = len(plan.input.schema)
     own = tuple(ScopeColumn(first + i, plan.schema[first + i], TABLE, merged=True) for i in range(3))
-    spark = (replace(own[0], field=own[0].field.renamed("start")), replace(own[1], field=own[1].field.renamed("end")))
+    spark = (
+        replace(own[0], field=own[0].field.renamed("start")),
+        replace(own[1], field=own[1].field.renamed("end")),
+    )
     return spark + own
 
 
@@ -198,6 +267,12 @@ def _partition(tree: exp.Select, binder: ExpressionBinder) -> tuple[int, ...]:
         bound = None if isinstance(key, GroupingSets | exp.Literal) else binder.bind(key)
         if not isinstance(bound, Column):
             hint = "compute the key in a subquery in FROM and group by its column"
-            raise PenstockError("SQL-1706", "sessions in GROUP BY go with keys that are columns", span=span_of(key), hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1706",
+                "sessions in GROUP BY go with keys that are columns",
+                span=span_of(key),
+                hint=hint,
+                sqlstate="0A000",
+            )
         found.append(bound.index)
     return tuple(dict.fromkeys(found))

@@ -1,4 +1,6 @@
-"""GROUPING(..): which keys of a grouping set are left out, as a node that lives while the select list is bound."""
+"""GROUPING(..): which keys of a grouping set are left out, as a node that lives while the select list is
+bound.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ GROUPING = frozenset({"grouping", "grouping_id"})
 
 @dataclass(frozen=True)
 class GroupingMark(Expression):
-    """One bit per key, the last key's the lowest: 1 where the row's grouping set leaves the key out. No keys: all of GROUP BY."""
+    """One bit per key, the last key's the lowest: 1 where the row's grouping set leaves the key out. No
+    keys: all of GROUP BY.
+    """
 
     keys: tuple[Expression, ...] = ()
 

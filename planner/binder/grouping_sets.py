@@ -1,4 +1,6 @@
-"""GROUPING SETS, ROLLUP and CUBE: one aggregate per set, NULL for the keys it leaves out, all in one union."""
+"""GROUPING SETS, ROLLUP and CUBE: one aggregate per set, NULL for the keys it leaves out, all in one
+union.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,16 @@ from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
 from penstock.planner.logical.plan import LogicalPlan, Project, Union
 
 
-def group_sets(plan: LogicalPlan, fields: Sequence[Field], sets: Sequence[Sequence[Expression]], calls: Sequence[AggregateCall]) -> Groups:
+def group_sets(
+    plan: LogicalPlan,
+    fields: Sequence[Field],
+    sets: Sequence[Sequence[Expression]],
+    calls: Sequence[AggregateCall],
+) -> Groups:
     """Return the union of one aggregate per set.
 
-    Its rows: all keys, the aggregates, one mark per key (1: left out), and the window's time where every set has it.
+    Its rows: all keys, the aggregates, one mark per key (1: left out), and the window's time where every set
+    has it.
     """
     keys: list[Expression] = []
     for chosen in sets:
@@ -31,7 +39,10 @@ def group_sets(plan: LogicalPlan, fields: Sequence[Field], sets: Sequence[Sequen
     marks = tuple((key, first + i) for i, key in enumerate(keys))
     time = groups[0].window_time
     window_time = (time[0], first + len(keys)) if timed and time is not None else None
-    shown = tuple(_field(field, key) for field, key in zip(united.schema, [*keys, *[None] * (len(united.schema) - len(keys))], strict=True))
+    shown = tuple(
+        _field(field, key)
+        for field, key in zip(united.schema, [*keys, *[None] * (len(united.schema) - len(keys))], strict=True)
+    )
     return Groups(united, shown, placed, results, window_time, marks)
 
 
@@ -45,13 +56,17 @@ def _branch(groups: Groups, keys: Sequence[Expression], calls: int, timed: bool)
         places[next(i for i, known in enumerate(keys) if known == key)] = position
     expressions: list[Expression] = []
     for i, key in enumerate(keys):
-        expressions.append(column(groups.plan, places[i]) if i in places else Literal(key.type, True, value=None))
+        expressions.append(
+            column(groups.plan, places[i]) if i in places else Literal(key.type, True, value=None)
+        )
     expressions += [column(groups.plan, groups.results[i]) for i in range(calls)]
     expressions += [Literal(BIGINT, False, value=int(i not in places)) for i in range(len(keys))]
     names = [f"key{i + 1}" for i in range(len(keys))]
     for i, key in enumerate(keys):
         names[i] = key.name if isinstance(key, Column) else names[i]
-    names += [groups.fields[groups.results[i]].name for i in range(calls)] + [f"left_out{i + 1}" for i in range(len(keys))]
+    names += [groups.fields[groups.results[i]].name for i in range(calls)] + [
+        f"left_out{i + 1}" for i in range(len(keys))
+    ]
     if timed and groups.window_time is not None:
         expressions.append(column(groups.plan, groups.window_time[1]))
         names.append("window_time")

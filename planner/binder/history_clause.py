@@ -16,7 +16,9 @@ BACKENDS = ("spark", "duckdb")
 
 
 def history_wish(tree: exp.Expr) -> HistoryWish | None:
-    """Return what an INSERT's own query says of its history, None when it says nothing; BND-5000 for a backend there is not."""
+    """Return what an INSERT's own query says of its history, None when it says nothing; BND-5000 for a
+    backend there is not.
+    """
     backend, place = None, None
     for part in _unwrapped(tree):
         for hint in _hints(part):
@@ -27,7 +29,9 @@ def history_wish(tree: exp.Expr) -> HistoryWish | None:
         return None
     if backend is not None and backend not in BACKENDS:
         hint_text = did_you_mean(backend, BACKENDS, others=True)
-        raise PenstockError("BND-5000", f"there is no bounded backend '{backend}'", span=place, hint=hint_text)
+        raise PenstockError(
+            "BND-5000", f"there is no bounded backend '{backend}'", span=place, hint=hint_text
+        )
     return HistoryWish(backend, place)
 
 
@@ -36,7 +40,11 @@ def refuse_history(tree: exp.Expr) -> None:
     clause = tree.args.get("history")
     places = [span_of(clause)] if clause is not None else [hint.span for hint in _hints(tree)]
     if places:
-        message = "WITH HISTORY is the last clause of an INSERT" if clause is not None else "BACKFILL stands behind the first SELECT of an INSERT"
+        message = (
+            "WITH HISTORY is the last clause of an INSERT"
+            if clause is not None
+            else "BACKFILL stands behind the first SELECT of an INSERT"
+        )
         hint = "write INSERT INTO .. SELECT .. WITH HISTORY"
         raise PenstockError("SQL-1714", message, span=places[0], hint=hint, sqlstate="42601")
 
@@ -54,11 +62,20 @@ def _hints(tree: exp.Expr) -> Iterator[SelectHint]:
 
 
 def in_one_voice(wishes: list[HistoryWish | None]) -> None:
-    """Refuse a set of INSERTs some of which want their history loaded and some do not, or by different backends; SQL-1714."""
+    """Refuse a set of INSERTs some of which want their history loaded and some do not, or by different
+    backends; SQL-1714.
+    """
     asked = [wish for wish in wishes if wish is not None]
     if asked and (len(asked) < len(wishes) or len({wish.backend for wish in asked}) > 1):
-        hint = "write WITH HISTORY behind every INSERT of the set, or behind none; or run them as jobs of their own"
+        hint = (
+            "write WITH HISTORY behind every INSERT of the set, or behind none; or run them as jobs of "
+            "their own"
+        )
         span: Span = asked[0].span
         raise PenstockError(
-            "SQL-1714", "the INSERTs of a set begin at one point, with their history or without", span=span, hint=hint, sqlstate="0A000"
+            "SQL-1714",
+            "the INSERTs of a set begin at one point, with their history or without",
+            span=span,
+            hint=hint,
+            sqlstate="0A000",
         )

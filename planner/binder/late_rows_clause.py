@@ -1,4 +1,6 @@
-"""LATE ROWS INTO: the rows that come too late for a query's window, written to a table of their own by the same job."""
+"""LATE ROWS INTO: the rows that come too late for a query's window, written to a table of their own by the
+same job.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +30,34 @@ def refuse_late_rows(tree: exp.Expr) -> None:
     clause = tree.args.get("late_rows")
     if clause is not None:
         hint = "write INSERT INTO .. SELECT .. LATE ROWS INTO .."
-        raise PenstockError("SQL-1712", "LATE ROWS INTO is the last clause of an INSERT", span=span_of(clause), hint=hint, sqlstate="42601")
+        raise PenstockError(
+            "SQL-1712",
+            "LATE ROWS INTO is the last clause of an INSERT",
+            span=span_of(clause),
+            hint=hint,
+            sqlstate="42601",
+        )
 
 
 def with_late_rows(sink: Sink, table: Table, clause: exp.Expr) -> StatementSet:
-    """Return a sink and that of the rows late for its one window; raise SQL-1712 where there is not one, SQL-1094 and SQL-1042 for the table."""
+    """Return a sink and that of the rows late for its one window; raise SQL-1712 where there is not one,
+    SQL-1094 and SQL-1042 for the table.
+    """
     windows = {id(node): node for node in sink.walk() if isinstance(node, WindowTable)}
     if len(windows) != 1:
         found = "none" if not windows else str(len(windows))
         hint = "the query reads rows through one window function, TUMBLE, HOP, CUMULATE or SESSION"
-        raise PenstockError("SQL-1712", f"LATE ROWS INTO goes with one window, here are {found}", span=span_of(clause), hint=hint, sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1712",
+            f"LATE ROWS INTO goes with one window, here are {found}",
+            span=span_of(clause),
+            hint=hint,
+            sqlstate="0A000",
+        )
     (window,) = windows.values()
-    lateness_us = max((node.emission.lateness_us for node in sink.walk() if isinstance(node, WindowAggregate)), default=0)
+    lateness_us = max(
+        (node.emission.lateness_us for node in sink.walk() if isinstance(node, WindowAggregate)), default=0
+    )
     marked = LateMark(window.input, window.window, lateness_us)
     timely = _first_columns(timely_part(marked), len(window.input.schema))
     kept = sink.transform(lambda node: WindowTable(timely, window.window) if node is window else node)
@@ -49,32 +67,62 @@ def with_late_rows(sink: Sink, table: Table, clause: exp.Expr) -> StatementSet:
 
 def _first_columns(plan: LogicalPlan, count: int) -> LogicalPlan:
     fields = plan.schema.fields[:count]
-    columns = tuple(Column(field.type, field.nullable, index=i, name=field.name) for i, field in enumerate(fields))
+    columns = tuple(
+        Column(field.type, field.nullable, index=i, name=field.name) for i, field in enumerate(fields)
+    )
     return Project(plan, columns, tuple(field.name for field in fields))
 
 
 def _late_sink(marked: LateMark, table: Table, clause: exp.Expr) -> Sink:
-    """The table's columns are the window's input columns of the same names, ``window_end`` and ``watermark``; others are NULL if they may be."""
+    """The table's columns are the window's input columns of the same names, ``window_end`` and
+    ``watermark``; others are NULL if they may be.
+    """
     span = span_of(clause)
     if not connector_of(table).sink:
         message = f'table "{table.name}" cannot be written: connector {table.connector} is a source only'
-        raise PenstockError("SQL-1094", message, span=span, hint="write to a table whose connector takes rows", sqlstate="42809")
+        raise PenstockError(
+            "SQL-1094",
+            message,
+            span=span,
+            hint="write to a table whose connector takes rows",
+            sqlstate="42809",
+        )
     given = {field.name.lower(): i for i, field in reversed(list(enumerate(marked.schema)))}
     del given["late"]
     expressions: list[Expression] = []
     for field in table.physical_fields:
         index = given.get(field.name.lower())
         if index is None and not field.nullable:
-            raise PenstockError("SQL-1042", f'late rows have no column "{field.name}"', span=span, hint=did_you_mean(field.name, given, others=True))
+            raise PenstockError(
+                "SQL-1042",
+                f'late rows have no column "{field.name}"',
+                span=span,
+                hint=did_you_mean(field.name, given, others=True),
+            )
         if index is None:
             expressions.append(Literal(field.type, True, value=None))
             continue
         source = marked.schema[index]
         if not storable(source.type, field.type):
-            message = f'column "{field.name}" of {table.name} is {field.type}, the late rows have {source.type}'
-            raise PenstockError("SQL-1092", message, span=span, hint=f"declare it as {source.type}", sqlstate="42804")
-        expressions.append(coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type))
+            message = (
+                f'column "{field.name}" of {table.name} is {field.type}, the late rows have {source.type}'
+            )
+            raise PenstockError(
+                "SQL-1092", message, span=span, hint=f"declare it as {source.type}", sqlstate="42804"
+            )
+        expressions.append(
+            coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
+        )
     if all(isinstance(expression, Literal) for expression in expressions):
         hint = f"late rows have the columns {', '.join(given)}"
-        raise PenstockError("SQL-1042", f"table {table.name} has no column of the late rows", span=span, hint=hint, sqlstate="42703")
-    return Sink(Project(late_part(marked), tuple(expressions), tuple(field.name for field in table.physical_fields)), table)
+        raise PenstockError(
+            "SQL-1042",
+            f"table {table.name} has no column of the late rows",
+            span=span,
+            hint=hint,
+            sqlstate="42703",
+        )
+    return Sink(
+        Project(late_part(marked), tuple(expressions), tuple(field.name for field in table.physical_fields)),
+        table,
+    )

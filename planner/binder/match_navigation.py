@@ -1,4 +1,6 @@
-"""What DEFINE and MEASURES read of a match: columns of variables, FIRST, LAST, PREV, aggregates, facts of the match."""
+"""What DEFINE and MEASURES read of a match: columns of variables, FIRST, LAST, PREV, aggregates, facts of
+the match.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Expression, Literal
 from penstock.planner.logical.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
-from penstock.planner.parser.syntax_nodes import AllColumns, FunctionCall, Reference, Semantics, consume, span_of
+from penstock.planner.parser.syntax_nodes import (
+    AllColumns,
+    FunctionCall,
+    Reference,
+    Semantics,
+    consume,
+    span_of,
+)
 
 _PLACES = ("first", "last")
 _FACTS = {"classifier": Fact.CLASSIFIER, "match_number": Fact.NUMBER, "match_rowtime": Fact.ROWTIME}
@@ -27,7 +36,9 @@ _MOST_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Variables:
-    """The variables of a pattern, by number, and what rows each name stands for: variables and subsets, by lower-case name and as written."""
+    """The variables of a pattern, by number, and what rows each name stands for: variables and subsets, by
+    lower-case name and as written.
+    """
 
     names: tuple[str, ...]
     rows: Mapping[str, Rows]
@@ -43,7 +54,13 @@ class Variables:
         rows = self.rows.get(name.name.lower())
         if rows is None:
             hint = did_you_mean(name.name, self.written, others=True)
-            raise PenstockError("SQL-1742", f'"{name.name}" is no variable of the pattern', span=span_of(name), hint=hint, sqlstate="42703")
+            raise PenstockError(
+                "SQL-1742",
+                f'"{name.name}" is no variable of the pattern',
+                span=span_of(name),
+                hint=hint,
+                sqlstate="42703",
+            )
         return rows
 
 
@@ -66,7 +83,9 @@ class RowBinder(ExpressionBinder):
     def _column(self, tree: Reference) -> Expression:
         """Bind ``A.x``, ``x`` or a field of either."""
         parts = tree.expressions
-        of_variable = len(parts) > 1 and (parts[0].name.lower() in self.variables.rows or not self.scope.find(parts[0].name))
+        of_variable = len(parts) > 1 and (
+            parts[0].name.lower() in self.variables.rows or not self.scope.find(parts[0].name)
+        )
         rows = self.variables.of(parts[0]) if of_variable else self.variables.every
         if self.rows is not None and rows != self.rows:
             message = "the columns inside one call are read at one row, so they go by one variable"
@@ -110,10 +129,22 @@ class MatchBinder(ExpressionBinder):
         name = call.this.lower() if isinstance(call, FunctionCall) else ""
         if name not in (*_PLACES, "prev") and not is_aggregate(name):
             hint = f"write {word} LAST(A.x)"
-            raise PenstockError("SQL-1746", f"{word} goes before FIRST, LAST, PREV and aggregates", span=span_of(tree), hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1746",
+                f"{word} goes before FIRST, LAST, PREV and aggregates",
+                span=span_of(tree),
+                hint=hint,
+                sqlstate="42601",
+            )
         if self.defining is not None and word == "FINAL":
             message = "FINAL cannot stand in DEFINE: while a row is tried the match has not ended"
-            raise PenstockError("SQL-1746", message, span=span_of(tree), hint="leave FINAL out, or test it with WHERE", sqlstate="42601")
+            raise PenstockError(
+                "SQL-1746",
+                message,
+                span=span_of(tree),
+                hint="leave FINAL out, or test it with WHERE",
+                sqlstate="42601",
+            )
         return self._call(call, bool(tree.args.get("final")) or (self.ends and self.defining is None))
 
     def _call(self, tree: FunctionCall, final: bool) -> Expression:
@@ -125,7 +156,13 @@ class MatchBinder(ExpressionBinder):
                     if key == "filter"
                     else "match first, and count the values in a query over ALL ROWS PER MATCH"
                 )
-                raise PenstockError("SQL-1601", f"{word} is not supported in MATCH_RECOGNIZE", span=span, hint=hint, sqlstate="0A000")
+                raise PenstockError(
+                    "SQL-1601",
+                    f"{word} is not supported in MATCH_RECOGNIZE",
+                    span=span,
+                    hint=hint,
+                    sqlstate="0A000",
+                )
         consume(tree, "this", "expressions", "star")
         if name in _FACTS:
             return self._fact(tree, _FACTS[name])
@@ -145,18 +182,24 @@ class MatchBinder(ExpressionBinder):
         name, args = tree.this.upper(), tree.expressions
         if not 1 <= len(args) <= 2 or tree.args.get("star"):
             message = f"{name} takes 1 to 2 arguments, not {len(args) or '*'}"
-            raise PenstockError("SQL-1102", message, span=span_of(tree), hint=f"write {name}(A.x, 2)", sqlstate="42883")
+            raise PenstockError(
+                "SQL-1102", message, span=span_of(tree), hint=f"write {name}(A.x, 2)", sqlstate="42883"
+            )
         if len(args) == 1:
             return args[0], default
         bound = ExpressionBinder(replace(self.scope, columns=()), self.context, name).bind(args[1])
         count = bound.value if isinstance(bound, Literal) else None
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_ROWS:
             message = f"{name} takes a whole number of rows, at most {_MOST_ROWS:,}"
-            raise PenstockError("SQL-1102", message, span=span_of(args[1]), hint=f"write {name}(A.x, 2)", sqlstate="22016")
+            raise PenstockError(
+                "SQL-1102", message, span=span_of(args[1]), hint=f"write {name}(A.x, 2)", sqlstate="22016"
+            )
         return args[0], count
 
     def _at_row(self, tree: exp.Expr, whole: exp.Expr, final: bool, before: int = 0) -> Expression:
-        """Return a value read at one row: of the first or last row of its variable, or that many rows before it."""
+        """Return a value read at one row: of the first or last row of its variable, or that many rows
+        before it.
+        """
         first, offset = False, 0
         if isinstance(tree, FunctionCall) and tree.this.lower() in _PLACES:
             consume(tree, "this", "expressions")
@@ -164,7 +207,12 @@ class MatchBinder(ExpressionBinder):
             tree, offset = self._counted(tree, 0)
         expression, rows = self._read(tree)
         tried = self.defining is not None and self.defining in rows
-        always = not before and not offset and not first and (tried if self.defining is not None else rows == self.variables.every)
+        always = (
+            not before
+            and not offset
+            and not first
+            and (tried if self.defining is not None else rows == self.variables.every)
+        )
         value = RowValue(
             expression.type,
             expression.nullable or not always,
@@ -184,29 +232,59 @@ class MatchBinder(ExpressionBinder):
 
     def _aggregate(self, tree: FunctionCall, final: bool) -> Expression:
         name, span = tree.this.lower(), span_of(tree)
-        if tree.args.get("star") or (len(tree.expressions) == 1 and isinstance(tree.expressions[0], AllColumns)):
+        if tree.args.get("star") or (
+            len(tree.expressions) == 1 and isinstance(tree.expressions[0], AllColumns)
+        ):
             if name != "count":
-                raise PenstockError("SQL-1102", f"{name}(*) does not exist", span=span, hint="only COUNT takes *", sqlstate="42809")
-            rows = self.variables.every if tree.args.get("star") else self.variables.of(tree.expressions[0].this)
+                raise PenstockError(
+                    "SQL-1102",
+                    f"{name}(*) does not exist",
+                    span=span,
+                    hint="only COUNT takes *",
+                    sqlstate="42809",
+                )
+            rows = (
+                self.variables.every if tree.args.get("star") else self.variables.of(tree.expressions[0].this)
+            )
             call = AggregateCall("count", (), BIGINT, False)
         else:
             read = [self._read(arg) for arg in tree.expressions]
             if len({rows for _, rows in read}) > 1:
                 hint = "write a call for each variable: SUM(A.x) + SUM(B.x)"
-                raise PenstockError("SQL-1746", f"the arguments of {name} go by one variable", span=span, hint=hint, sqlstate="42601")
+                raise PenstockError(
+                    "SQL-1746",
+                    f"the arguments of {name} go by one variable",
+                    span=span,
+                    hint=hint,
+                    sqlstate="42601",
+                )
             if not read:
-                raise PenstockError("SQL-1102", f"{name}() has no argument", span=span, hint=f"write {name}(A.x)", sqlstate="42883")
+                raise PenstockError(
+                    "SQL-1102",
+                    f"{name}() has no argument",
+                    span=span,
+                    hint=f"write {name}(A.x)",
+                    sqlstate="42883",
+                )
             args = [expression for expression, _ in read]
             signature = resolve_aggregate(name, args, False, span)
             wanted = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False))
-            call = AggregateCall(signature.canonical, wanted, signature.result, signature.nullable is not False, span=span)
+            call = AggregateCall(
+                signature.canonical, wanted, signature.result, signature.nullable is not False, span=span
+            )
             rows = read[0][1]
         return self._value(RowsAggregate(call.type, call.nullable, final=final, call=call, rows=rows), span)
 
     def _fact(self, tree: FunctionCall, fact: Fact) -> Expression:
         span = span_of(tree)
         if tree.expressions or tree.args.get("star"):
-            raise PenstockError("SQL-1102", f"{fact.value} takes no argument", span=span, hint=f"write {fact.value}()", sqlstate="42883")
+            raise PenstockError(
+                "SQL-1102",
+                f"{fact.value} takes no argument",
+                span=span,
+                hint=f"write {fact.value}()",
+                sqlstate="42883",
+            )
         if self.defining is not None:
             message = f"{fact.value} cannot stand in DEFINE: it is known of whole matches"
             raise PenstockError("SQL-1746", message, span=span, hint="use it in MEASURES", sqlstate="42601")
@@ -227,9 +305,14 @@ class MatchBinder(ExpressionBinder):
 
 
 def _without_clock(bound: Expression) -> Expression:
-    """Refuse the current time: rows are tried again and again until time has passed them, each time at another time."""
+    """Refuse the current time: rows are tried again and again until time has passed them, each time at
+    another time.
+    """
     if isinstance(bound, Call) and not is_deterministic(bound.function):
         message = f"{bound.function} cannot be asked in MATCH_RECOGNIZE: a row may be tried at several times"
-        hint = "compute it as a column of the rows: FROM (SELECT *, CURRENT_TIMESTAMP AS now FROM t) MATCH_RECOGNIZE (..)"
+        hint = (
+            "compute it as a column of the rows: FROM (SELECT *, CURRENT_TIMESTAMP AS now FROM t) "
+            "MATCH_RECOGNIZE (..)"
+        )
         raise PenstockError("SQL-1746", message, span=bound.span, hint=hint, sqlstate="0A000")
     return bound

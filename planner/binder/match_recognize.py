@@ -30,9 +30,26 @@ from penstock.planner.parser.syntax_nodes import AfterMatch, RowMatches, consume
 _WHERE = {"past": SkipTo.PAST_LAST_ROW, "next": SkipTo.NEXT_ROW, "first": SkipTo.FIRST, "last": SkipTo.LAST}
 
 
-def bind_matches(tree: RowMatches, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]) -> Relation:
-    """Return the matches of a pattern among the rows of a table; raise SQL-174x for clauses that do not fit together."""
-    consume(tree, "this", "partition", "order", "measures", "all_rows", "skip", "pattern", "within", "subsets", "defines", "alias")
+def bind_matches(
+    tree: RowMatches, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]
+) -> Relation:
+    """Return the matches of a pattern among the rows of a table; raise SQL-174x for clauses that do not
+    fit together.
+    """
+    consume(
+        tree,
+        "this",
+        "partition",
+        "order",
+        "measures",
+        "all_rows",
+        "skip",
+        "pattern",
+        "within",
+        "subsets",
+        "defines",
+        "alias",
+    )
     source = bind_source(tree.this, context)
     return _Clauses(tree, source.relation, source.scope, context).bind()
 
@@ -60,7 +77,9 @@ class _Clauses:
         variables = self._variables(pattern)
         definitions = self._definitions(variables)
         all_rows = bool(args.get("all_rows"))
-        binder = MatchBinder(self.scope, self.context, "MEASURES", variables=variables, ends=not all_rows, time=time)
+        binder = MatchBinder(
+            self.scope, self.context, "MEASURES", variables=variables, ends=not all_rows, time=time
+        )
         measures = tuple(binder.bind(node.this) for node in args.get("measures") or [])
         names = tuple(node.args["alias"].name for node in args.get("measures") or [])
         skip, skip_rows = self._skip(variables, pattern)
@@ -91,12 +110,20 @@ class _Clauses:
             name = node.args["alias"].name
             if name.lower() in seen:
                 message = f'column name "{name}" is given twice'
-                raise PenstockError("SQL-1045", message, span=span_of(node), hint="give the measure another name", sqlstate="42701")
+                raise PenstockError(
+                    "SQL-1045",
+                    message,
+                    span=span_of(node),
+                    hint="give the measure another name",
+                    sqlstate="42701",
+                )
             seen.add(name.lower())
         fields = older + plan.schema.fields[len(older) :]
         if not fields:
             hint = "add MEASURES FIRST(A.ts) AS start_time, or PARTITION BY"
-            raise PenstockError("SQL-1743", "the matches have no column", span=span_of(self.tree), hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1743", "the matches have no column", span=span_of(self.tree), hint=hint, sqlstate="42601"
+            )
         return Relation(plan, fields)
 
     def _partition(self) -> tuple[int, ...]:
@@ -106,9 +133,20 @@ class _Clauses:
             key = binder.bind(node)
             if not isinstance(key, Column):
                 hint = "compute it in a subquery of FROM, give it a name, and use that name here"
-                raise PenstockError("SQL-1601", "PARTITION BY takes columns here", span=span_of(node), hint=hint, sqlstate="0A000")
+                raise PenstockError(
+                    "SQL-1601",
+                    "PARTITION BY takes columns here",
+                    span=span_of(node),
+                    hint=hint,
+                    sqlstate="0A000",
+                )
             if not is_orderable(key.type):
-                raise PenstockError("SQL-1103", f"PARTITION BY cannot compare {key.type}", span=span_of(node), sqlstate="42804")
+                raise PenstockError(
+                    "SQL-1103",
+                    f"PARTITION BY cannot compare {key.type}",
+                    span=span_of(node),
+                    sqlstate="42804",
+                )
             keys.append(key.index)
         return tuple(dict.fromkeys(keys))
 
@@ -116,7 +154,11 @@ class _Clauses:
         """The order begins with the time by which rows of a stream become final."""
         nodes = self.tree.args.get("order") or []
         times = [f.name for f in self.relation.fields if f.is_time]
-        hint = f"ORDER BY {times[0]}" if times else "declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND in CREATE TABLE, and ORDER BY ts"
+        hint = (
+            f"ORDER BY {times[0]}"
+            if times
+            else "declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND in CREATE TABLE, and ORDER BY ts"
+        )
         if not nodes:
             message = "MATCH_RECOGNIZE needs an ORDER BY"
             raise PenstockError("SQL-1744", message, span=span_of(self.tree), hint=hint, sqlstate="42601")
@@ -126,11 +168,20 @@ class _Clauses:
             consume(node, "this", "desc", "nulls_first")
             key = binder.bind(node.this)
             if not is_orderable(key.type):
-                raise PenstockError("SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(node), sqlstate="42804")
+                raise PenstockError(
+                    "SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(node), sqlstate="42804"
+                )
             keys.append(SortKey(key, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
         first = keys[0].expression
-        if not isinstance(first, Column) or not self.relation.fields[first.index].is_time or keys[0].descending:
-            message = "the ORDER BY of MATCH_RECOGNIZE begins with a time attribute, ascending: rows are final when time has passed them"
+        if (
+            not isinstance(first, Column)
+            or not self.relation.fields[first.index].is_time
+            or keys[0].descending
+        ):
+            message = (
+                "the ORDER BY of MATCH_RECOGNIZE begins with a time attribute, ascending: rows are "
+                "final when time has passed them"
+            )
             raise PenstockError("SQL-1744", message, span=span_of(nodes[0]), hint=hint, sqlstate="42804")
         return tuple(keys)
 
@@ -147,9 +198,17 @@ class _Clauses:
         for node in self.tree.args.get("subsets") or []:
             if node.this.name.lower() in known:
                 message = f'"{node.this.name}" is a variable already'
-                raise PenstockError("SQL-1742", message, span=span_of(node.this), hint="give the subset another name", sqlstate="42712")
+                raise PenstockError(
+                    "SQL-1742",
+                    message,
+                    span=span_of(node.this),
+                    hint="give the subset another name",
+                    sqlstate="42712",
+                )
             members = Variables(names, known, names)
-            known[node.this.name.lower()] = frozenset[int]().union(*(members.of(member) for member in node.expressions))
+            known[node.this.name.lower()] = frozenset[int]().union(
+                *(members.of(member) for member in node.expressions)
+            )
             written.append(node.this.name)
         return Variables(names, known, tuple(written))
 
@@ -161,10 +220,22 @@ class _Clauses:
             number = numbers.get(name.name.lower())
             if number is None:
                 hint = did_you_mean(name.name, variables.names, others=True)
-                raise PenstockError("SQL-1742", f'the pattern has no variable "{name.name}"', span=span_of(name), hint=hint, sqlstate="42703")
+                raise PenstockError(
+                    "SQL-1742",
+                    f'the pattern has no variable "{name.name}"',
+                    span=span_of(name),
+                    hint=hint,
+                    sqlstate="42703",
+                )
             if number in found:
                 message = f'variable "{name.name}" is defined twice'
-                raise PenstockError("SQL-1742", message, span=span_of(name), hint="join both conditions with AND", sqlstate="42712")
+                raise PenstockError(
+                    "SQL-1742",
+                    message,
+                    span=span_of(name),
+                    hint="join both conditions with AND",
+                    sqlstate="42712",
+                )
             binder = MatchBinder(self.scope, self.context, "DEFINE", variables=variables, defining=number)
             found[number] = Definition(number, binder.condition(node.this), tuple(binder.values))
             programs_of((found[number],))
@@ -182,7 +253,11 @@ class _Clauses:
         if skip is SkipTo.FIRST and self._begins(rows, variables.names, pattern):
             message = f"every match begins with {node.this.name}, so the same match would be found again"
             raise PenstockError(
-                "SQL-1745", message, span=span_of(node), hint="write AFTER MATCH SKIP TO NEXT ROW, or PAST LAST ROW", sqlstate="42601"
+                "SQL-1745",
+                message,
+                span=span_of(node),
+                hint="write AFTER MATCH SKIP TO NEXT ROW, or PAST LAST ROW",
+                sqlstate="42601",
             )
         return skip, rows
 
@@ -200,5 +275,11 @@ class _Clauses:
         value = bound.value if isinstance(bound, Literal) else None
         if not isinstance(value, timedelta) or value <= timedelta(0):
             message = "WITHIN takes an interval of days or less, longer than nothing"
-            raise PenstockError("SQL-1705", message, span=span_of(node), hint="write WITHIN INTERVAL '10' MINUTE", sqlstate="22023")
+            raise PenstockError(
+                "SQL-1705",
+                message,
+                span=span_of(node),
+                hint="write WITHIN INTERVAL '10' MINUTE",
+                sqlstate="22023",
+            )
         return value // timedelta(microseconds=1)

@@ -9,7 +9,9 @@ from penstock.planner.parser.syntax_nodes import FunctionCall, Reference, span_o
 
 
 def item_name(node: exp.Expr, context: BindContext) -> str:
-    """Return the name of a select item without an alias: a column's own, else the expression as it is written."""
+    """Return the name of a select item without an alias: a column's own, else the expression as it is
+    written.
+    """
     if isinstance(node, Reference):
         return node.expressions[-1].name
     if isinstance(node, exp.Paren):
@@ -18,7 +20,9 @@ def item_name(node: exp.Expr, context: BindContext) -> str:
 
 
 def call_text(node: exp.Expr) -> str:
-    """Return a call as a column name, ``count(*)`` or ``sum(x)``, or an empty string for what is no simple call."""
+    """Return a call as a column name, ``count(*)`` or ``sum(x)``, or an empty string for what is no simple
+    call.
+    """
     if not isinstance(node, FunctionCall):
         return ""
     args = ["*"] if node.args.get("star") else [_argument_text(arg) for arg in node.expressions]

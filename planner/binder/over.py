@@ -1,4 +1,6 @@
-"""OVER: calls gathered from the select list, partition keys beneath, and one node for all calls that share partition, order and frame."""
+"""OVER: calls gathered from the select list, partition keys beneath, and one node for all calls that share
+partition, order and frame.
+"""
 
 from __future__ import annotations
 
@@ -75,14 +77,18 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class OverResult(Expression):
-    """Stands for the result of the ``index``-th call with OVER while the select list is bound; never leaves the binder."""
+    """Stands for the result of the ``index``-th call with OVER while the select list is bound; never
+    leaves the binder.
+    """
 
     index: int = 0
 
 
 @dataclass(frozen=True)
 class OverCall:
-    """A call with its partition, order and frame (None: it looks past frames), all over the rows the select list reads."""
+    """A call with its partition, order and frame (None: it looks past frames), all over the rows the
+    select list reads.
+    """
 
     call: AggregateCall
     partition: tuple[Expression, ...]
@@ -92,7 +98,9 @@ class OverCall:
     def map(self, rewrite: Callable[[Expression], Expression]) -> OverCall:
         """Return the call with ``rewrite`` applied to all that it reads."""
         order = tuple(replace(key, expression=rewrite(key.expression)) for key in self.order)
-        return OverCall(self.call.map(rewrite), tuple(rewrite(key) for key in self.partition), order, self.frame)
+        return OverCall(
+            self.call.map(rewrite), tuple(rewrite(key) for key in self.partition), order, self.frame
+        )
 
 
 @dataclasses.dataclass
@@ -109,12 +117,23 @@ class OverList:
         partition = tuple(inner.bind(node) for node in clause.args["partition"])
         for key, node in zip(partition, clause.args["partition"], strict=True):
             if not is_orderable(key.type):
-                raise PenstockError("SQL-1103", f"PARTITION BY cannot compare {key.type}", span=span_of(node), sqlstate="42804")
+                raise PenstockError(
+                    "SQL-1103",
+                    f"PARTITION BY cannot compare {key.type}",
+                    span=span_of(node),
+                    sqlstate="42804",
+                )
         order = tuple(_sort_key(node, inner) for node in clause.args["order"])
         bound = _call(call, inner)
         if bound.function in RANKS | {"lag", "lead"} and not order:
             hint = "write OVER (PARTITION BY .. ORDER BY ..)"
-            raise PenstockError("SQL-1065", f"{bound.function} needs an ORDER BY", span=span_of(clause), hint=hint, sqlstate="42P20")
+            raise PenstockError(
+                "SQL-1065",
+                f"{bound.function} needs an ORDER BY",
+                span=span_of(clause),
+                hint=hint,
+                sqlstate="42P20",
+            )
         frame = _frame(clause, order, bound.function)
         whole = OverCall(bound, partition, order, frame)
         if whole not in self.calls:
@@ -126,12 +145,17 @@ def _sort_key(node: exp.Expr, binder: ExpressionBinder) -> SortKey:
     consume(node, "this", "desc", "nulls_first")
     key = binder.bind(node.this)
     if not is_orderable(key.type):
-        raise PenstockError("SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(node), sqlstate="42804")
+        raise PenstockError(
+            "SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(node), sqlstate="42804"
+        )
     return SortKey(key, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
-    name, span = {"first": "first_value", "last": "last_value"}.get(word := str(tree.this).lower(), word), span_of(tree)
+    name, span = (
+        {"first": "first_value", "last": "last_value"}.get(word := str(tree.this).lower(), word),
+        span_of(tree),
+    )
     args = [binder.bind(arg) for arg in tree.expressions]
     for key, (word, hint) in _NOT_OVER.items():
         if tree.args.get(key) and (key not in ("distinct", "filter") or name in RANKS | PLACES):
@@ -148,14 +172,22 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
         if name not in function_names():
             known = [*OVER_ONLY, *binder.context.catalog.functions.names(), *function_names()]
             hint = did_you_mean(name, known) or "docs/FUNCTIONS.md lists every function"
-            raise PenstockError("SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883")
-        hint = "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value"
-        raise PenstockError("SQL-1065", f"{name} does not go with OVER", span=span, hint=hint, sqlstate="42809")
+            raise PenstockError(
+                "SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883"
+            )
+        hint = (
+            "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value"
+        )
+        raise PenstockError(
+            "SQL-1065", f"{name} does not go with OVER", span=span, hint=hint, sqlstate="42809"
+        )
     return bind_aggregate_call(tree, binder)
 
 
 def _not_over(word: str, hint: str, span: Span | None) -> PenstockError:
-    return PenstockError("SQL-1601", f"{word} with OVER is not supported yet", span=span, hint=hint, sqlstate="0A000")
+    return PenstockError(
+        "SQL-1601", f"{word} with OVER is not supported yet", span=span, hint=hint, sqlstate="0A000"
+    )
 
 
 def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> AggregateCall:
@@ -165,19 +197,45 @@ def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> Agg
     count = distance.value if isinstance(distance, Literal) else None
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count < 1 << 31:
         hint = f"write {name}(x, 2)"
-        raise PenstockError("SQL-1102", f"{name} takes a whole number of rows", span=span_of(tree.expressions[1]), hint=hint, sqlstate="22016")
+        raise PenstockError(
+            "SQL-1102",
+            f"{name} takes a whole number of rows",
+            span=span_of(tree.expressions[1]),
+            hint=hint,
+            sqlstate="22016",
+        )
     fallback = coerced(args[2], args[0].type) if len(args) > 2 else Literal(args[0].type, True, value=None)
     if not isinstance(fallback, Literal):
         hint = "wrap the call in COALESCE"
-        raise PenstockError("SQL-1601", f"{name} takes a constant default", span=span_of(tree.expressions[2]), hint=hint, sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1601",
+            f"{name} takes a constant default",
+            span=span_of(tree.expressions[2]),
+            hint=hint,
+            sqlstate="0A000",
+        )
     nullable = args[0].nullable or fallback.nullable
-    return AggregateCall(name, (args[0], Literal(BIGINT, False, value=count), fallback), args[0].type, nullable, span=span_of(tree))
+    return AggregateCall(
+        name,
+        (args[0], Literal(BIGINT, False, value=count), fallback),
+        args[0].type,
+        nullable,
+        span=span_of(tree),
+    )
 
 
 def _check_count(name: str, given: int, least: int, most: int, tree: FunctionCall) -> None:
     if not least <= given <= most or tree.args.get("star"):
-        wanted = "no argument" if not most else f"{least} argument" if least == most else f"{least} to {most} arguments"
-        raise PenstockError("SQL-1102", f"{name} takes {wanted}, not {given or '*'}", span=span_of(tree), sqlstate="42883")
+        wanted = (
+            "no argument"
+            if not most
+            else f"{least} argument"
+            if least == most
+            else f"{least} to {most} arguments"
+        )
+        raise PenstockError(
+            "SQL-1102", f"{name} takes {wanted}, not {given or '*'}", span=span_of(tree), sqlstate="42883"
+        )
 
 
 # frames
@@ -188,13 +246,24 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
         return None if function in _FRAMELESS else RUNNING if order else WHOLE
     if function in _FRAMELESS:
         message = f"{function} takes no frame"
-        raise PenstockError("SQL-1066", message, span=span_of(clause.args["first"]), hint="leave ROWS or RANGE out", sqlstate="42P20")
+        raise PenstockError(
+            "SQL-1066",
+            message,
+            span=span_of(clause.args["first"]),
+            hint="leave ROWS or RANGE out",
+            sqlstate="42P20",
+        )
     unit = FrameUnit(clause.args["unit"].lower())
     first, last = clause.args["first"], clause.args.get("last")
     start = _distance(first, unit, order, is_end=False)
     end = 0 if last is None else _distance(last, unit, order, is_end=True)
     if start is not None and end is not None and start > end:
-        raise PenstockError("SQL-1066", "the frame ends before it begins", span=span_of(last or first), hint="put the earlier bound first")
+        raise PenstockError(
+            "SQL-1066",
+            "the frame ends before it begins",
+            span=span_of(last or first),
+            hint="put the earlier bound first",
+        )
     frame = Frame(unit, start, end)
     if frame.has_distance and function in ("first_value", "last_value"):
         message = f"{function} over a RANGE distance is not supported yet"
@@ -225,10 +294,22 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
     if unit is FrameUnit.ROWS:
         if isinstance(value, int) and value < 1 << 31:
             return value
-        raise PenstockError("SQL-1066", "ROWS takes a whole number of rows", span=span_of(tree), hint="write ROWS 10 PRECEDING", sqlstate="22013")
+        raise PenstockError(
+            "SQL-1066",
+            "ROWS takes a whole number of rows",
+            span=span_of(tree),
+            hint="write ROWS 10 PRECEDING",
+            sqlstate="22013",
+        )
     if kind is None:
         hint = "order by one column, or use ROWS"
-        raise PenstockError("SQL-1066", "a RANGE distance goes with exactly one ORDER BY key", span=span_of(tree), hint=hint, sqlstate="42P20")
+        raise PenstockError(
+            "SQL-1066",
+            "a RANGE distance goes with exactly one ORDER BY key",
+            span=span_of(tree),
+            hint=hint,
+            sqlstate="42P20",
+        )
     if (
         isinstance(kind, Timestamp | TimestampLtz)
         and literal is not None
@@ -239,17 +320,33 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
             return value // _MICROSECOND
     elif isinstance(kind, TinyInt | SmallInt | Int | BigInt) and isinstance(value, int):
         return value
-    hint = "TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10; order by one of these, or use ROWS"
-    raise PenstockError("SQL-1066", f"this is no RANGE distance of a {kind} key", span=span_of(tree), hint=hint, sqlstate="42P20")
+    hint = (
+        "TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10; order by one of these, or use ROWS"
+    )
+    raise PenstockError(
+        "SQL-1066",
+        f"this is no RANGE distance of a {kind} key",
+        span=span_of(tree),
+        hint=hint,
+        sqlstate="42P20",
+    )
 
 
 # nodes
 
 
-def append_over(plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[OverCall]) -> tuple[LogicalPlan, list[Field], list[int]]:
-    """Return the rows with one column per call appended, their fields, and where each call's result stands."""
-    clocks = [key.expression for call in calls for key in call.order[:1] if is_processing_time(key.expression)]
-    plan, shown, keys = _keys_beneath(plan, list(fields), [*(key for call in calls for key in call.partition), *clocks])
+def append_over(
+    plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[OverCall]
+) -> tuple[LogicalPlan, list[Field], list[int]]:
+    """Return the rows with one column per call appended, their fields, and where each call's result
+    stands.
+    """
+    clocks = [
+        key.expression for call in calls for key in call.order[:1] if is_processing_time(key.expression)
+    ]
+    plan, shown, keys = _keys_beneath(
+        plan, list(fields), [*(key for call in calls for key in call.partition), *clocks]
+    )
     calls = [replace(call, order=_over_the_clock(call.order, shown, keys)) for call in calls]
     places = [0] * len(calls)
     for members in _shared(calls):
@@ -265,21 +362,33 @@ def append_over(plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[Over
             places[member] = len(shown) + place
         plan = Over(plan, partition, first.order, frame, bound, names, timely, window)
         kept = tuple(shown) if timely else settled_roles(tuple(shown), window)
-        shown = [*kept, *(Field(name, call.type, call.nullable) for name, call in zip(names, bound, strict=True))]
+        shown = [
+            *kept,
+            *(Field(name, call.type, call.nullable) for name, call in zip(names, bound, strict=True)),
+        ]
     return plan, shown, places
 
 
-def _over_the_clock(order: tuple[SortKey, ...], fields: Sequence[Field], places: Mapping[Expression, int]) -> tuple[SortKey, ...]:
+def _over_the_clock(
+    order: tuple[SortKey, ...], fields: Sequence[Field], places: Mapping[Expression, int]
+) -> tuple[SortKey, ...]:
     """Return an order that begins with PROCTIME() as one that begins with the column it is beneath."""
     if not order or not is_processing_time(order[0].expression):
         return order
     place = places[order[0].expression]
     field = fields[place]
-    return (replace(order[0], expression=Column(field.type, field.nullable, index=place, name=field.name)), *order[1:])
+    return (
+        replace(order[0], expression=Column(field.type, field.nullable, index=place, name=field.name)),
+        *order[1:],
+    )
 
 
-def _by_the_clock(plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey]) -> tuple[LogicalPlan, list[Field]]:
-    """An order that begins with a processing time, ascending, is the order rows come in; time goes by the clock from there on."""
+def _by_the_clock(
+    plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey]
+) -> tuple[LogicalPlan, list[Field]]:
+    """An order that begins with a processing time, ascending, is the order rows come in; time goes by the
+    clock from there on.
+    """
     first = order[0].expression if order and not order[0].descending else None
     if not isinstance(first, Column) or shown[first.index].role is not Role.PROCESSING_TIME:
         return plan, shown
@@ -288,7 +397,9 @@ def _by_the_clock(plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey
 
 
 def _shared(calls: Sequence[OverCall]) -> list[list[int]]:
-    """Return the calls that share a node; one that looks past frames joins the first of its partition and order."""
+    """Return the calls that share a node; one that looks past frames joins the first of its partition and
+    order.
+    """
     groups: list[list[int]] = []
     for i, call in enumerate(calls):
         for members in groups:
@@ -302,10 +413,16 @@ def _shared(calls: Sequence[OverCall]) -> list[list[int]]:
     return groups
 
 
-def _keys_beneath(plan: LogicalPlan, fields: list[Field], keys: Sequence[Expression]) -> tuple[LogicalPlan, list[Field], dict[Expression, int]]:
-    """Compute partition keys that are no columns in a projection beneath; return it, its fields and where each key stands."""
+def _keys_beneath(
+    plan: LogicalPlan, fields: list[Field], keys: Sequence[Expression]
+) -> tuple[LogicalPlan, list[Field], dict[Expression, int]]:
+    """Compute partition keys that are no columns in a projection beneath; return it, its fields and where
+    each key stands.
+    """
     positions: dict[Expression, int] = {}
-    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    expressions: list[Expression] = [
+        Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)
+    ]
     for key in keys:
         if isinstance(key, Column):
             positions[key] = key.index
@@ -324,9 +441,16 @@ def _window(partition: Sequence[int], fields: Sequence[Field]) -> AttachedWindow
     return AttachedWindow(starts[0], ends[0]) if starts and ends else None
 
 
-def _is_timely(order: Sequence[SortKey], frame: Frame, calls: Sequence[AggregateCall], fields: Sequence[Field]) -> bool:
+def _is_timely(
+    order: Sequence[SortKey], frame: Frame, calls: Sequence[AggregateCall], fields: Sequence[Field]
+) -> bool:
     """Whether the answer for a row is final once time has passed it."""
     first = order[0] if order else None
-    if first is None or first.descending or not isinstance(first.expression, Column) or not fields[first.expression.index].is_event_time:
+    if (
+        first is None
+        or first.descending
+        or not isinstance(first.expression, Column)
+        or not fields[first.expression.index].is_event_time
+    ):
         return False
     return frame.end is not None and frame.end <= 0 and not any(call.function == "lead" for call in calls)

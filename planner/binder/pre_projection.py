@@ -1,4 +1,6 @@
-"""What a SELECT reads under its list may hold subqueries: keys of groups, arguments of aggregates and of calls with OVER."""
+"""What a SELECT reads under its list may hold subqueries: keys of groups, arguments of aggregates and of
+calls with OVER.
+"""
 
 from __future__ import annotations
 

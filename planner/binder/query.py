@@ -30,19 +30,37 @@ from penstock.planner.parser.syntax_nodes import consume, span_of
 
 
 def check_order(endless: bool, limited: bool, nested: bool, span: Span | None) -> None:
-    """Refuse an order that no result can have: of an endless stream (SQL-1703), or of a subquery that keeps all its rows (SQL-1064)."""
+    """Refuse an order that no result can have: of an endless stream (SQL-1703), or of a subquery that
+    keeps all its rows (SQL-1064).
+    """
     if limited:
         return
     if nested:
         hint = "order the outer query, or add LIMIT"
-        raise PenstockError("SQL-1064", "ORDER BY in a subquery orders nothing without LIMIT", span=span, hint=hint, sqlstate="42601")
+        raise PenstockError(
+            "SQL-1064",
+            "ORDER BY in a subquery orders nothing without LIMIT",
+            span=span,
+            hint=hint,
+            sqlstate="42601",
+        )
     if endless:
-        hint = "order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date"
-        raise PenstockError("SQL-1703", "an endless stream has no last row, so it cannot be ordered", span=span, hint=hint, sqlstate="0A000")
+        hint = (
+            "order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date"
+        )
+        raise PenstockError(
+            "SQL-1703",
+            "an endless stream has no last row, so it cannot be ordered",
+            span=span,
+            hint=hint,
+            sqlstate="0A000",
+        )
 
 
 def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> Relation:
-    """Return a query as a relation; ``nested`` says that it is not the statement's own query, so its order alone means nothing."""
+    """Return a query as a relation; ``nested`` says that it is not the statement's own query, so its order
+    alone means nothing.
+    """
     if nested:
         refuse_late_rows(tree)
         refuse_history(tree)
@@ -55,7 +73,20 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
 def _rows_of(tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
     if isinstance(tree, exp.Select):
         return _select(tree, context, nested)
-    consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_", "emit", "late_rows", "history")
+    consume(
+        tree,
+        "this",
+        "expression",
+        "expressions",
+        "distinct",
+        "order",
+        "limit",
+        "offset",
+        "with_",
+        "emit",
+        "late_rows",
+        "history",
+    )
     if isinstance(tree, exp.SetOperation):
         relation = bind_set_operation(tree, context)
     elif isinstance(tree, exp.Values):
@@ -75,11 +106,18 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
         alias = table.args["alias"]
         name = alias.this.name
         if name.lower() in seen:
-            raise PenstockError("SQL-1045", f'the name "{name}" stands twice in WITH', span=span_of(alias.this), sqlstate="42712")
+            raise PenstockError(
+                "SQL-1045",
+                f'the name "{name}" stands twice in WITH',
+                span=span_of(alias.this),
+                sqlstate="42712",
+            )
         seen.add(name.lower())
         relation = context.query(table.this)
         columns = alias.args.get("columns")
-        context = context.with_table(name, renamed(relation, columns, span_of(alias.this)) if columns else relation)
+        context = context.with_table(
+            name, renamed(relation, columns, span_of(alias.this)) if columns else relation
+        )
     return context
 
 
@@ -110,15 +148,25 @@ def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> l
         if isinstance(target, exp.Literal) and not target.is_string and target.name.isdigit():
             index = position_of(target, len(relation.fields), "ORDER BY")
             field = relation.fields[index]
-            expression: Expression = Column(field.type, field.nullable, index=index, name=field.name, span=span_of(target))
+            expression: Expression = Column(
+                field.type, field.nullable, index=index, name=field.name, span=span_of(target)
+            )
         else:
             expression = binder.bind(target)
-        keys.append(SortKey(orderable(expression, target), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+        keys.append(
+            SortKey(
+                orderable(expression, target), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+            )
+        )
     return keys
 
 
-def _ordered(relation: Relation, keys: Sequence[SortKey], tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
-    """Return a relation under its ORDER BY, LIMIT and OFFSET. The first rows of a stream change late, so their time attributes end."""
+def _ordered(
+    relation: Relation, keys: Sequence[SortKey], tree: exp.Expr, context: BindContext, nested: bool
+) -> Relation:
+    """Return a relation under its ORDER BY, LIMIT and OFFSET. The first rows of a stream change late, so
+    their time attributes end.
+    """
     plan = relation.plan
     limit = _rows(tree.args.get("limit"), context, "LIMIT")
     offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
@@ -145,5 +193,10 @@ def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:
     bound = ExpressionBinder(Scope(), context, word).bind(tree)
     value = bound.value if isinstance(bound, Literal) else None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-        raise PenstockError("SQL-1012", f"{word} takes a whole number that is not below zero", span=span_of(tree), sqlstate="2201W")
+        raise PenstockError(
+            "SQL-1012",
+            f"{word} takes a whole number that is not below zero",
+            span=span_of(tree),
+            sqlstate="2201W",
+        )
     return value

@@ -18,7 +18,9 @@ from penstock.planner.parser.syntax_nodes import span_of
 
 @dataclass(frozen=True)
 class Relation:
-    """A bound plan and the fields its rows show. Roles are the binder's own: a join of two streams ends them though the plan's schema keeps them."""
+    """A bound plan and the fields its rows show. Roles are the binder's own: a join of two streams ends
+    them though the plan's schema keeps them.
+    """
 
     plan: LogicalPlan
     fields: tuple[Field, ...]
@@ -30,12 +32,16 @@ class Relation:
 
     def renamed(self, names: Sequence[str]) -> Relation:
         """Return the relation showing its columns under other names."""
-        return Relation(self.plan, tuple(field.renamed(name) for field, name in zip(self.fields, names, strict=True)))
+        return Relation(
+            self.plan, tuple(field.renamed(name) for field, name in zip(self.fields, names, strict=True))
+        )
 
 
 @dataclass(frozen=True)
 class ScopeColumn:
-    """A column in reach: its position in the rows below, its field, the table it goes by. A ``merged`` one is reached through its table only."""
+    """A column in reach: its position in the rows below, its field, the table it goes by. A ``merged`` one
+    is reached through its table only.
+    """
 
     index: int
     field: Field
@@ -54,7 +60,9 @@ def check_readable(column: ScopeColumn, span: Span | None) -> None:
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns in reach, in the order ``*`` shows them; in a subquery those of the query around it (``outer``) come second."""
+    """The columns in reach, in the order ``*`` shows them; in a subquery those of the query around it
+    (``outer``) come second.
+    """
 
     columns: tuple[ScopeColumn, ...] = ()
     outer: Scope | None = None
@@ -71,28 +79,45 @@ class Scope:
 
     def beside(self, other: Scope, offset: int) -> Scope:
         """Return this scope followed by another whose rows stand ``offset`` columns to the right."""
-        return Scope(self.columns + tuple(replace(column, index=column.index + offset) for column in other.columns))
+        return Scope(
+            self.columns + tuple(replace(column, index=column.index + offset) for column in other.columns)
+        )
 
     def without_roles(self) -> Scope:
-        """Return the scope with no event times; processing times last, for the clock goes on whatever is done to rows."""
+        """Return the scope with no event times; processing times last, for the clock goes on whatever is
+        done to rows.
+        """
         fields = without_event_time([column.field for column in self.columns])
-        return Scope(tuple(replace(column, field=field) for column, field in zip(self.columns, fields, strict=True)))
+        return Scope(
+            tuple(replace(column, field=field) for column, field in zip(self.columns, fields, strict=True))
+        )
 
     def with_roles_of(self, schema: Schema) -> Scope:
         """Return the scope with the event times that the rows' schema has too."""
         plain = self.without_roles().columns
-        return Scope(tuple(c if c.field.role is schema[c.index].role else lost for c, lost in zip(self.columns, plain, strict=True)))
+        return Scope(
+            tuple(
+                c if c.field.role is schema[c.index].role else lost
+                for c, lost in zip(self.columns, plain, strict=True)
+            )
+        )
 
     def nullable(self) -> Scope:
         """Return the scope with every column nullable."""
-        return Scope(tuple(replace(column, field=replace(column.field, nullable=True)) for column in self.columns))
+        return Scope(
+            tuple(replace(column, field=replace(column.field, nullable=True)) for column in self.columns)
+        )
 
     def find(self, name: str, table: str | None = None) -> list[ScopeColumn]:
         """Return the columns of a name, of one table or of all."""
         folded = name.lower()
         if table is None:
             return [c for c in self.columns if c.field.name.lower() == folded and not c.merged]
-        return [c for c in self.columns if c.field.name.lower() == folded and c.table is not None and c.table.lower() == table.lower()]
+        return [
+            c
+            for c in self.columns
+            if c.field.name.lower() == folded and c.table is not None and c.table.lower() == table.lower()
+        ]
 
     def has_table(self, name: str) -> bool:
         """Return whether a table of that name is in reach."""
@@ -103,7 +128,9 @@ class Scope:
         return (len(parts) > 1 and self.has_table(parts[0].name)) or bool(self.find(parts[0].name))
 
     def resolve(self, parts: Sequence[exp.Identifier]) -> tuple[ScopeColumn, int]:
-        """Return the column a path names and how many of its parts that took; raise SQL-1042, 1043 or 1044 with candidates."""
+        """Return the column a path names and how many of its parts that took; raise SQL-1042, 1043 or 1044
+        with candidates.
+        """
         if self.outer is not None and not self.knows(parts) and self.outer.knows(parts):
             return self.outer.resolve(parts)
         first = parts[0].name
@@ -124,10 +151,19 @@ class Scope:
         tables = [column.table for column in found if column.table is not None]
         if len(set(tables)) < len(found):
             raise PenstockError(
-                "SQL-1043", f'column "{name}" stands for {len(found)} columns of one table', span=span, hint="rename them with AS in FROM"
+                "SQL-1043",
+                f'column "{name}" stands for {len(found)} columns of one table',
+                span=span,
+                hint="rename them with AS in FROM",
             )
         hint = f"write {' or '.join(f'{table}.{name}' for table in tables)}"
-        raise PenstockError("SQL-1043", f'column "{name}" is in {" and in ".join(tables)}', span=span, hint=hint, sqlstate="42702")
+        raise PenstockError(
+            "SQL-1043",
+            f'column "{name}" is in {" and in ".join(tables)}',
+            span=span,
+            hint=hint,
+            sqlstate="42702",
+        )
 
     def _no_column(self, name: str, table: str | None, span: Span | None) -> PenstockError:
         named = [c for c in self.columns if not (c.table or "").startswith("$")]
@@ -137,8 +173,12 @@ class Scope:
             hint: str | None = "there is no FROM, so no column can be read"
         else:
             hint = did_you_mean(name, within, others=True)
-        return PenstockError("SQL-1042", f'column "{name}" does not exist{place}', span=span, hint=hint, sqlstate="42703")
+        return PenstockError(
+            "SQL-1042", f'column "{name}" does not exist{place}', span=span, hint=hint, sqlstate="42703"
+        )
 
     def _no_table(self, part: exp.Identifier) -> PenstockError:
         hint = did_you_mean(part.name, self.tables, others=True)
-        return PenstockError("SQL-1044", f'table "{part.name}" is not in FROM', span=span_of(part), hint=hint, sqlstate="42P01")
+        return PenstockError(
+            "SQL-1044", f'table "{part.name}" is not in FROM', span=span_of(part), hint=hint, sqlstate="42P01"
+        )

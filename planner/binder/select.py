@@ -1,4 +1,6 @@
-"""SELECT: filter, groups, projection, DISTINCT, and the order that may read columns the projection leaves out."""
+"""SELECT: filter, groups, projection, DISTINCT, and the order that may read columns the projection leaves
+out.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Refer
 
 @dataclass(frozen=True)
 class Item:
-    """One column of the select list: its tree (none for a column of ``*``), its expression over the rows, its name."""
+    """One column of the select list: its tree (none for a column of ``*``), its expression over the rows,
+    its name.
+    """
 
     tree: exp.Expr | None
     expression: Expression
@@ -57,7 +61,8 @@ class Item:
 
 @dataclasses.dataclass
 class BoundSelect:
-    """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more expression over the same rows.
+    """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more
+    expression over the same rows.
 
     ``ttl_ms``: how long a hint lets the rows of DISTINCT live.
     """
@@ -87,7 +92,9 @@ class BoundSelect:
         """Return the projected rows, ``extra`` columns behind the select list."""
         names = self.names + tuple(f"order{i + 1}" for i in range(len(extra)))
         rows, expressions = attach(self.rows, (*self.outputs, *extra))
-        fields = tuple(self._field(name, expression) for name, expression in zip(names, expressions, strict=True))
+        fields = tuple(
+            self._field(name, expression) for name, expression in zip(names, expressions, strict=True)
+        )
         if not joins_bounded(rows, self.rows):
             fields = without_event_time(fields)
         plan = self._projected(rows, expressions, names)
@@ -96,9 +103,13 @@ class BoundSelect:
             fields = tuple(replace(field, role=None) for field in fields)
         return Relation(plan, fields)
 
-    def _projected(self, rows: LogicalPlan, expressions: tuple[Expression, ...], names: tuple[str, ...]) -> LogicalPlan:
+    def _projected(
+        self, rows: LogicalPlan, expressions: tuple[Expression, ...], names: tuple[str, ...]
+    ) -> LogicalPlan:
         """The projection; none over all columns as they are, and literal rows for constants without FROM."""
-        if names == tuple(rows.schema.names) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)):
+        if names == tuple(rows.schema.names) and all(
+            isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)
+        ):
             return rows
         if not self.fields and rows == one_row():
             return literal_rows([expressions], names)
@@ -109,18 +120,38 @@ class BoundSelect:
 
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
-    """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
+    """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed
+    with those of the list.
+    """
     hints = BlockHints.of(tree)
     source = _source(tree, context, hints)
     bound = _over_source(tree, context, order, source)
-    bound = replace(bound, rows=hints.on_block(bound.rows, source.plan), ttl_ms=hints.on_distinct() if bound.distinct else None)
+    bound = replace(
+        bound,
+        rows=hints.on_block(bound.rows, source.plan),
+        ttl_ms=hints.on_distinct() if bound.distinct else None,
+    )
     hints.check_used()
     return bound
 
 
-def _over_source(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr], source: FromClause) -> BoundSelect:
+def _over_source(
+    tree: exp.Select, context: BindContext, order: Sequence[exp.Expr], source: FromClause
+) -> BoundSelect:
     after = ("order", "limit", "offset", "with_", "emit", "late_rows", "history")
-    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "group_window", *after)
+    consume(
+        tree,
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "distinct",
+        "group_window",
+        *after,
+    )
     aggregates = AggregateList()
     plan = source.plan
     if tree.args.get("where") is not None:
@@ -132,10 +163,22 @@ def _over_source(tree: exp.Select, context: BindContext, order: Sequence[exp.Exp
     source, listed = with_generator(source, tree, context)
     plan = source.plan
     over = OverList()
-    binder = ExpressionBinder(source.scope, context, "SELECT", aggregates, windows=over, subqueries=SubqueryValues(filtered))
+    binder = ExpressionBinder(
+        source.scope, context, "SELECT", aggregates, windows=over, subqueries=SubqueryValues(filtered)
+    )
     items = [item for node in listed for item in _items(node, binder)]
     fields = _row_fields(plan, source.scope)
-    bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")), over)
+    bound = BoundSelect(
+        plan,
+        fields,
+        items,
+        [item.expression for item in items],
+        None,
+        aggregates,
+        binder,
+        bool(tree.args.get("distinct")),
+        over,
+    )
     condition = _qualified(tree, bound)
     having = tree.args.get("having")
     ordered_by_one = any(has_aggregate(node, context.is_aggregate) for node in order)
@@ -154,20 +197,31 @@ def _qualified(tree: exp.Select, bound: BoundSelect) -> Expression | None:
     condition = binder.condition(_aliases_replaced(clause, bound.items, binder.scope))
     if not bound.over.calls:
         hint = "use WHERE, or HAVING behind GROUP BY"
-        raise PenstockError("SQL-1068", "QUALIFY filters by calls with OVER, and there is none", span=span_of(clause), hint=hint, sqlstate="42P20")
+        raise PenstockError(
+            "SQL-1068",
+            "QUALIFY filters by calls with OVER, and there is none",
+            span=span_of(clause),
+            hint=hint,
+            sqlstate="42P20",
+        )
     return condition
 
 
 def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
-    """Return the SELECT with its calls with OVER computed, over the rows or their groups, and the rows QUALIFY keeps.
+    """Return the SELECT with its calls with OVER computed, over the rows or their groups, and the rows
+    QUALIFY keeps.
 
     What follows may read the calls by name only.
     """
     closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
     if not bound.over.calls:
         return closed
-    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)  # without FROM there is one column nobody reads
-    calls = [call.map(lambda e: beneath.over(e if bound.groups is None else bound.groups.over(e))) for call in bound.over.calls]
+    # without FROM there is one column nobody reads
+    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)
+    calls = [
+        call.map(lambda e: beneath.over(e if bound.groups is None else bound.groups.over(e)))
+        for call in bound.over.calls
+    ]
     plan, fields, places = append_over(*beneath.rows(), calls)
 
     def placed(node: Expression) -> Expression:
@@ -180,13 +234,21 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
         kept = condition if bound.groups is None else bound.groups.over(condition)
         plan, (kept,) = attach(plan, [kept.transform(placed)])
         plan = Filter(plan, kept)
-    return replace(closed, rows=plan, fields=fields, outputs=[output.transform(placed) for output in bound.outputs])
+    return replace(
+        closed, rows=plan, fields=fields, outputs=[output.transform(placed) for output in bound.outputs]
+    )
 
 
 def _refuse_marks(expressions: Sequence[Expression]) -> None:
     for node in (node for expression in expressions for node in expression.walk()):
         if isinstance(node, GroupingMark):
-            raise PenstockError("SQL-1063", "GROUPING goes with GROUP BY", span=node.span, hint="add GROUP BY ROLLUP (..)", sqlstate="42803")
+            raise PenstockError(
+                "SQL-1063",
+                "GROUPING goes with GROUP BY",
+                span=node.span,
+                hint="add GROUP BY ROLLUP (..)",
+                sqlstate="42803",
+            )
 
 
 def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClause:
@@ -232,11 +294,16 @@ def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
 def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) -> BoundSelect:
     scope, context = bound.binder.scope, bound.binder.context
     clause = tree.args.get("group")
-    sets = [_keys(nodes, bound.items, replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None)) for nodes in _sets(clause)]
+    sets = [
+        _keys(nodes, bound.items, replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None))
+        for nodes in _sets(clause)
+    ]
     having = tree.args.get("having")
     condition = None
     if having is not None:
-        condition = replace(bound.binder, clause="HAVING", windows=None).condition(_aliases_replaced(having, bound.items, scope))
+        condition = replace(bound.binder, clause="HAVING", windows=None).condition(
+            _aliases_replaced(having, bound.items, scope)
+        )
     for node in order:
         if has_aggregate(node, context.is_aggregate):
             bound.binder.bind(node)
@@ -246,12 +313,19 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
         plan, (condition,) = attach(plan, [groups.over(condition)])
         plan = Filter(plan, condition)
     outputs = [groups.over(expression) for expression in bound.outputs]
-    return replace(bound, rows=plan, fields=groups.fields or [Field("", f.type) for f in plan.schema], outputs=outputs, groups=groups)
+    return replace(
+        bound,
+        rows=plan,
+        fields=groups.fields or [Field("", f.type) for f in plan.schema],
+        outputs=outputs,
+        groups=groups,
+    )
 
 
 def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
     """The rows grouped by the keys of each set; subqueries in keys and in aggregates are joined beneath."""
-    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)  # without FROM there is one column nobody reads
+    # without FROM there is one column nobody reads
+    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)
     placed = {key: beneath.over(key) for keys in sets for key in keys}
     calls = [call.map(beneath.over) for call in bound.aggregates.calls]
     rows, fields = beneath.rows()
@@ -260,7 +334,11 @@ def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
     else:
         groups = group_sets(rows, fields, [[placed[key] for key in keys] for keys in sets], calls)
     written = {at: key for key, at in placed.items()}
-    return replace(groups, keys=tuple((written[key], i) for key, i in groups.keys), marks=tuple((written[key], i) for key, i in groups.marks))
+    return replace(
+        groups,
+        keys=tuple((written[key], i) for key, i in groups.keys),
+        marks=tuple((written[key], i) for key, i in groups.marks),
+    )
 
 
 def _sets(clause: exp.Expr | None) -> list[list[exp.Expr]]:
@@ -282,7 +360,9 @@ def _keys(nodes: Sequence[exp.Expr], items: Sequence[Item], binder: ExpressionBi
 
 
 def _key(node: exp.Expr, items: Sequence[Item], binder: ExpressionBinder) -> Expression:
-    """A key is a column, an alias of the list, a position in the list, or an expression; a column wins over an alias of its name."""
+    """A key is a column, an alias of the list, a position in the list, or an expression; a column wins
+    over an alias of its name.
+    """
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         item = items[position_of(node, len(items), "GROUP BY")]
         if item.tree is not None:
@@ -302,18 +382,26 @@ def position_of(node: exp.Expr, count: int, clause: str) -> int:
     position = int(node.name)
     if not 1 <= position <= count:
         message = f"{clause} {position} is no position in a list of {count} column{'s' if count != 1 else ''}"
-        raise PenstockError("SQL-1050", message, span=span_of(node), hint=f"positions go from 1 to {count}", sqlstate="42P10")
+        raise PenstockError(
+            "SQL-1050", message, span=span_of(node), hint=f"positions go from 1 to {count}", sqlstate="42P10"
+        )
     return position - 1
 
 
 def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> exp.Expr:
-    """Return a HAVING condition in which aliases of the select list that are no columns stand for their expressions."""
+    """Return a HAVING condition in which aliases of the select list that are no columns stand for their
+    expressions.
+    """
 
     def replaced(node: exp.Expr) -> exp.Expr:
         inside = isinstance(node, Reference) and node.find_ancestor(exp.Select) is None
         if inside and len(node.expressions) == 1 and not scope.find(node.expressions[0].name):
             for item in items:
-                if item.aliased and item.tree is not None and item.name.lower() == node.expressions[0].name.lower():
+                if (
+                    item.aliased
+                    and item.tree is not None
+                    and item.name.lower() == node.expressions[0].name.lower()
+                ):
                     return item.tree.copy()
         return node
 
@@ -324,7 +412,9 @@ def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> ex
 
 
 def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[Expression]]:
-    """Return the keys of ORDER BY over the projected rows, and the extra columns they need behind the select list."""
+    """Return the keys of ORDER BY over the projected rows, and the extra columns they need behind the
+    select list.
+    """
     extra: list[Expression] = []
     keys = []
     for node in order.expressions:
@@ -333,7 +423,11 @@ def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[
         expression = (*bound.outputs, *extra)[index]
         name = bound.names[index] if index < len(bound.names) else sort_name(node.this, bound)
         column = Column(expression.type, expression.nullable, index=index, name=name, span=span_of(node.this))
-        keys.append(SortKey(orderable(column, node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+        keys.append(
+            SortKey(
+                orderable(column, node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+            )
+        )
     return keys, extra
 
 
@@ -346,7 +440,9 @@ def _output_index(node: exp.Expr, bound: BoundSelect, extra: list[Expression]) -
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         return position_of(node, len(bound.items), "ORDER BY")
     if isinstance(node, Reference) and len(node.expressions) == 1:
-        named = [i for i, item in enumerate(bound.items) if item.name.lower() == node.expressions[0].name.lower()]
+        named = [
+            i for i, item in enumerate(bound.items) if item.name.lower() == node.expressions[0].name.lower()
+        ]
         if len(named) == 1 or (named and len({id(bound.outputs[i]) for i in named}) == 1):
             return named[0]
     expression = bound.over_rows(_outputs_replaced(node, bound))
@@ -355,7 +451,13 @@ def _output_index(node: exp.Expr, bound: BoundSelect, extra: list[Expression]) -
             return index
     if bound.distinct:
         hint = "add it to the list, or order by what is there"
-        raise PenstockError("SQL-1051", "ORDER BY of a SELECT DISTINCT reads a column of its list", span=span_of(node), hint=hint, sqlstate="42P10")
+        raise PenstockError(
+            "SQL-1051",
+            "ORDER BY of a SELECT DISTINCT reads a column of its list",
+            span=span_of(node),
+            hint=hint,
+            sqlstate="42P10",
+        )
     extra.append(expression)
     return len(bound.outputs) + len(extra) - 1
 

@@ -1,4 +1,6 @@
-"""BlockHints: what the hints behind one SELECT say of the tables of its FROM, and that each of them says something."""
+"""BlockHints: what the hints behind one SELECT say of the tables of its FROM, and that each of them says
+something.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ from penstock.planner.parser.syntax_nodes import AsOf
 
 @dataclass
 class BlockHints:
-    """Hints by table name in lower case: how long state of it lives (milliseconds, 0: for ever), and whether it is copied to every subtask.
+    """Hints by table name in lower case: how long state of it lives (milliseconds, 0: for ever), and whether
+    it is copied to every subtask.
 
     ``lookups``: options of tables looked up.
 
-    ``unused``: the places of those that no node of the plan has taken yet, by hint and table. ``only``: the one table of a FROM without joins.
+    ``unused``: the places of those that no node of the plan has taken yet, by hint and table. ``only``: the
+    one table of a FROM without joins.
     """
 
     lifetimes: dict[str, int] = field(default_factory=dict)
@@ -35,7 +39,9 @@ class BlockHints:
 
     @classmethod
     def of(cls, tree: exp.Expr) -> BlockHints:
-        """Return those of a SELECT; SQL-1602 for a name that is no table of its FROM, and for what is no duration."""
+        """Return those of a SELECT; SQL-1602 for a name that is no table of its FROM, and for what is no
+        duration.
+        """
         from_ = tree.args.get("from_")
         found = cls(only=None if from_ is None or tree.args.get("joins") else table_name(from_.this))
         hints: Sequence[SelectHint] = tree.meta.get("hints", ())
@@ -57,11 +63,15 @@ class BlockHints:
         return found
 
     def _look_up(self, hint: SelectHint, names: Sequence[str]) -> None:
-        """Take in how a table is to be looked up, in the words of the hint; SQL-1602 for a table or an option there is not, SQL-15xx for a value."""
+        """Take in how a table is to be looked up, in the words of the hint; SQL-1602 for a table or an
+        option there is not, SQL-15xx for a value.
+        """
         told = {option.key.lower(): option for option in hint.options}
         if "table" not in told:
             usage = "write LOOKUP('table' = 't', 'async' = 'true', ..)"
-            raise PenstockError("SQL-1602", "LOOKUP names no table", span=hint.span, hint=usage, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1602", "LOOKUP names no table", span=hint.span, hint=usage, sqlstate="42601"
+            )
         name = _known(told["table"].value, told["table"].value_span, names, hint)
         options = {}
         for key, option in told.items():
@@ -70,14 +80,24 @@ class BlockHints:
             declared = LOOKUP_HINT_OPTIONS.get(key)
             if declared is None:
                 near = did_you_mean(key, ["table", *LOOKUP_HINT_OPTIONS], others=True)
-                raise PenstockError("SQL-1602", f"LOOKUP has no option '{option.key}'", span=option.key_span, hint=near, sqlstate="42601")
-            next(known for known in LOOKUP_OPTIONS if known.key == declared).parse(key, option.value, option.value_span)
+                raise PenstockError(
+                    "SQL-1602",
+                    f"LOOKUP has no option '{option.key}'",
+                    span=option.key_span,
+                    hint=near,
+                    sqlstate="42601",
+                )
+            next(known for known in LOOKUP_OPTIONS if known.key == declared).parse(
+                key, option.value, option.value_span
+            )
             options[declared] = option.value
         self.lookups[name] = options
         self.unused["LOOKUP", name] = hint.span
 
     def on_join(self, plan: LogicalPlan, left: str | None, right: str | None) -> LogicalPlan:
-        """Return a join (which may stand under a projection) with what is said of its sides; ``None``: a side that is no single table."""
+        """Return a join (which may stand under a projection) with what is said of its sides; ``None``: a
+        side that is no single table.
+        """
         if not self.lifetimes and not self.copied and not self.lookups:
             return plan
         if isinstance(plan, Project):
@@ -95,15 +115,27 @@ class BlockHints:
         return replace(plan, ttl_ms=None if ttl == (None, None) else ttl, copied=copied)
 
     def on_block(self, plan: LogicalPlan, source: LogicalPlan) -> LogicalPlan:
-        """Return what a SELECT makes of its only table, with what is said of the table's state in its aggregates and its OVER."""
+        """Return what a SELECT makes of its only table, with what is said of the table's state in its
+        aggregates and its OVER.
+        """
         if self.only is None or self.only.lower() not in self.lifetimes or plan is source:
             return plan
         inputs = tuple(self.on_block(child, source) for child in plan.inputs)
-        plan = plan if all(new is old for new, old in zip(inputs, plan.inputs, strict=True)) else plan.with_inputs(inputs)
-        return replace(plan, ttl_ms=self._lifetime(self.only)) if isinstance(plan, Aggregate | Over | PartitionTop) else plan
+        plan = (
+            plan
+            if all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
+            else plan.with_inputs(inputs)
+        )
+        return (
+            replace(plan, ttl_ms=self._lifetime(self.only))
+            if isinstance(plan, Aggregate | Over | PartitionTop)
+            else plan
+        )
 
     def on_distinct(self) -> int | None:
-        """Return how long the rows of a DISTINCT over the only table of a SELECT live, ``None`` when nothing is said."""
+        """Return how long the rows of a DISTINCT over the only table of a SELECT live, ``None`` when
+        nothing is said.
+        """
         return self._lifetime(self.only)
 
     def _lifetime(self, name: str | None) -> int | None:
@@ -122,13 +154,30 @@ class BlockHints:
         """Refuse a hint that nothing has taken: SQL-1602."""
         for (hint, name), span in self.unused.items():
             if hint == "BROADCAST":
-                instead = "it names a table that is joined by JOIN with another: the right side, or the first table of FROM"
+                instead = (
+                    "it names a table that is joined by JOIN with another: the right side, or the first "
+                    "table of FROM"
+                )
             elif hint == "LOOKUP":
-                instead = "it names a table of a database that is joined FOR SYSTEM_TIME AS OF a processing time"
+                instead = (
+                    "it names a table of a database that is joined FOR SYSTEM_TIME AS OF a processing time"
+                )
             else:
-                instead = "it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark, "
-                instead += "MATCH_RECOGNIZE goes by 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps all rows that may come to be first"
-            raise PenstockError("SQL-1602", f'{hint} of "{name}" has no effect in this SELECT', span=span, hint=instead, sqlstate="0A000")
+                instead = (
+                    "it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows "
+                    "are freed by the watermark, "
+                )
+                instead += (
+                    "MATCH_RECOGNIZE goes by 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps all "
+                    "rows that may come to be first"
+                )
+            raise PenstockError(
+                "SQL-1602",
+                f'{hint} of "{name}" has no effect in this SELECT',
+                span=span,
+                hint=instead,
+                sqlstate="0A000",
+            )
 
 
 def table_name(tree: exp.Expr) -> str | None:
@@ -143,7 +192,9 @@ def table_name(tree: exp.Expr) -> str | None:
 
 def _names(tree: exp.Expr) -> Iterator[str]:
     from_ = tree.args.get("from_")
-    for reference in [] if from_ is None else [from_.this, *(join.this for join in tree.args.get("joins") or [])]:
+    for reference in (
+        [] if from_ is None else [from_.this, *(join.this for join in tree.args.get("joins") or [])]
+    ):
         name = table_name(reference)
         if name is not None:
             yield name
@@ -155,12 +206,20 @@ def _known(written: str, span: Span, names: Sequence[str], hint: SelectHint) -> 
     near = did_you_mean(written, names, others=True) or "name a table of FROM by its alias, where it has one"
     if hint.name == "STATE_TTL" and not names:
         near = "MATCH_RECOGNIZE goes by 'table.exec.state.ttl'; " + near
-    raise PenstockError("SQL-1602", f'{hint.name} names "{written}", which is no table of this FROM', span=span, hint=near, sqlstate="42P01")
+    raise PenstockError(
+        "SQL-1602",
+        f'{hint.name} names "{written}", which is no table of this FROM',
+        span=span,
+        hint=near,
+        sqlstate="42P01",
+    )
 
 
 def _duration(text: str, span: Span) -> int:
     duration = parse_duration_ms(text)
     if duration is None:
         hint = "it takes a duration such as '30 min', '12 h' or '1 d'; 0 is for ever"
-        raise PenstockError("SQL-1602", f"'{text}' is no time for state to live", span=span, hint=hint, sqlstate="22023")
+        raise PenstockError(
+            "SQL-1602", f"'{text}' is no time for state to live", span=span, hint=hint, sqlstate="22023"
+        )
     return duration

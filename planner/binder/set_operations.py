@@ -32,7 +32,9 @@ _ZERO = Literal(BIGINT, False, value=0)
 
 
 def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation:
-    """Return UNION, INTERSECT or EXCEPT: columns by position in common types, named by the first branch; without ALL rows that differ."""
+    """Return UNION, INTERSECT or EXCEPT: columns by position in common types, named by the first branch;
+    without ALL rows that differ.
+    """
     distinct = bool(tree.args.get("distinct"))
     if isinstance(tree, exp.Union) and not distinct:
         return _united(_branches(tree), "UNION", context)
@@ -63,7 +65,9 @@ def _branches(tree: exp.Union) -> list[exp.Expr]:
 
 
 def _modified(node: exp.Expr, top: exp.Expr) -> bool:
-    return node is not top and any(node.args.get(key) is not None for key in ("order", "limit", "offset", "with_"))
+    return node is not top and any(
+        node.args.get(key) is not None for key in ("order", "limit", "offset", "with_")
+    )
 
 
 def _united(nodes: Sequence[exp.Expr], word: str, context: BindContext) -> Relation:
@@ -73,25 +77,37 @@ def _united(nodes: Sequence[exp.Expr], word: str, context: BindContext) -> Relat
 
 
 def _alike(relations: Sequence[Relation], nodes: Sequence[exp.Expr], word: str) -> list[Relation]:
-    """Return the branches cast to common types; raise SQL-1083 for unequal widths and SQL-1084 for types that have nothing in common."""
+    """Return the branches cast to common types; raise SQL-1083 for unequal widths and SQL-1084 for types
+    that have nothing in common.
+    """
     width = len(relations[0].fields)
     for relation, node in zip(relations, nodes, strict=True):
         if len(relation.fields) != width:
             message = f"the branches of {word} differ in width: {width} columns and {len(relation.fields)}"
-            raise PenstockError("SQL-1083", message, span=span_of(node), hint="name the same columns in every branch", sqlstate="42601")
+            raise PenstockError(
+                "SQL-1083",
+                message,
+                span=span_of(node),
+                hint="name the same columns in every branch",
+                sqlstate="42601",
+            )
     kinds = []
     for i, first in enumerate(relations[0].fields):
         kind = common_type_of([relation.fields[i].type for relation in relations])
         if kind is None:
             listed = ", ".join(dict.fromkeys(str(relation.fields[i].type) for relation in relations))
             message = f'column "{first.name}" of {word} has no common type: {listed}'
-            raise PenstockError("SQL-1084", message, span=span_of(nodes[-1]), hint="CAST it in one branch", sqlstate="42804")
+            raise PenstockError(
+                "SQL-1084", message, span=span_of(nodes[-1]), hint="CAST it in one branch", sqlstate="42804"
+            )
         kinds.append(kind)
     names = relations[0].names
     alike = []
     for relation in relations:
         columns = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(relation.fields)]
-        same = len(relation.plan.schema) == width and all(column.type == kind for column, kind in zip(columns, kinds, strict=True))
+        same = len(relation.plan.schema) == width and all(
+            column.type == kind for column, kind in zip(columns, kinds, strict=True)
+        )
         cast = tuple(coerced(column, kind) for column, kind in zip(columns, kinds, strict=True))
         alike.append(relation if same else Relation(Project(relation.plan, cast, names), relation.fields))
     return alike
@@ -102,7 +118,14 @@ def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tup
     merged = []
     for i, field in enumerate(fields):
         roles = {relation.fields[i].role for relation in relations}
-        merged.append(Field(relations[0].fields[i].name, field.type, field.nullable, roles.pop() if len(roles) == 1 else None))
+        merged.append(
+            Field(
+                relations[0].fields[i].name,
+                field.type,
+                field.nullable,
+                roles.pop() if len(roles) == 1 else None,
+            )
+        )
     return tuple(merged)
 
 
@@ -140,4 +163,8 @@ def _less(mine: Column, theirs: Column, distinct: bool) -> Expression:
 def _kept(counted: LogicalPlan, width: int, count: Expression, distinct: bool) -> LogicalPlan:
     plan = Filter(counted, Call(BOOLEAN, False, function="greater", args=(count, _ZERO)))
     columns, names = tuple(column(plan, i) for i in range(width)), tuple(plan.schema.names[:width])
-    return Project(plan, columns, names) if distinct else Repeat(Project(plan, (*columns, count), (*names, "rows")))
+    return (
+        Project(plan, columns, names)
+        if distinct
+        else Repeat(Project(plan, (*columns, count), (*names, "rows")))
+    )

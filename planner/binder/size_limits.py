@@ -1,4 +1,6 @@
-"""How large a plan and its types may become: names stand for whole queries, so a short text can mean more than anybody can plan or run."""
+"""How large a plan and its types may become: names stand for whole queries, so a short text can mean more
+than anybody can plan or run.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,22 @@ PLAN_NODES = "table.optimizer.max-plan-nodes"
 
 
 def check_size(relation: Relation, settings: Settings, span: Span | None) -> None:
-    """Refuse a relation whose plan (SQL-1016) or whose columns' types (SQL-1017) are over the limits when all that names stand for is written out."""
+    """Refuse a relation whose plan (SQL-1016) or whose columns' types (SQL-1017) are over the limits when
+    all that names stand for is written out.
+    """
     check_plan(relation.plan, settings, span)
     sizes: dict[int, tuple[int, int]] = {}
     for field in relation.fields:
         parts, depth = _parts_and_depth(field.type, sizes)
         if parts > MAX_TYPE_PARTS:
             message = f'the type of column "{field.name}" has more than {MAX_TYPE_PARTS:,} parts'
-            raise PenstockError("SQL-1017", message, span=span, hint="select the fields that are needed, one column each", sqlstate="54001")
+            raise PenstockError(
+                "SQL-1017",
+                message,
+                span=span,
+                hint="select the fields that are needed, one column each",
+                sqlstate="54001",
+            )
         if depth > MAX_DEPTH:
             raise too_deep_a_type(span)
 
@@ -31,7 +41,9 @@ def check_plan(plan: LogicalPlan, settings: Settings, span: Span | None = None) 
     most = int(str(settings.get(PLAN_NODES)))
     if _nodes(plan, {}) > most:
         message = f"the query is a plan of more than {most:,} nodes when its views and names are opened"
-        hint = f"write what is read many times into a table and read that, or SET '{PLAN_NODES}' = '{10 * most}'"
+        hint = (
+            f"write what is read many times into a table and read that, or SET '{PLAN_NODES}' = '{10 * most}'"
+        )
         raise PenstockError("SQL-1016", message, span=span, hint=hint, sqlstate="54001")
 
 
@@ -46,7 +58,10 @@ def _parts_and_depth(kind: DataType, known: dict[int, tuple[int, int]]) -> tuple
     if id(kind) not in known:
         inner = _inner(kind)
         sizes = [_parts_and_depth(part, known) for part in inner]
-        known[id(kind)] = 1 + sum(parts for parts, _ in sizes), max((depth + 1 for _, depth in sizes), default=0)
+        known[id(kind)] = (
+            1 + sum(parts for parts, _ in sizes),
+            max((depth + 1 for _, depth in sizes), default=0),
+        )
     return known[id(kind)]
 
 

@@ -59,17 +59,32 @@ class WindowArguments:
         """Return an argument or complain that it is missing."""
         if name not in self.values:
             hint = f"write {_USAGE[self.function]}"
-            raise PenstockError("SQL-1102", f"{self.function} needs the argument {name}", span=self.span, hint=hint, sqlstate="42883")
+            raise PenstockError(
+                "SQL-1102",
+                f"{self.function} needs the argument {name}",
+                span=self.span,
+                hint=hint,
+                sqlstate="42883",
+            )
         return self.values[name]
 
 
-def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]) -> Relation:
-    """Return the rows of a windowing function: its input, each row once per window, with window_start, window_end and window_time."""
+def bind_window(
+    tree: WindowFunction, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]
+) -> Relation:
+    """Return the rows of a windowing function: its input, each row once per window, with window_start,
+    window_end and window_time.
+    """
     arguments = _arguments(tree)
     data = arguments.need("DATA")
     if not isinstance(data, TableArgument):
         hint = f"write {_USAGE[arguments.function]}"
-        raise PenstockError("SQL-1102", f"the first argument of {arguments.function} is TABLE name", span=span_of(data), hint=hint)
+        raise PenstockError(
+            "SQL-1102",
+            f"the first argument of {arguments.function} is TABLE name",
+            span=span_of(data),
+            hint=hint,
+        )
     consume(data, "this", "partition")
     source = bind_source(data.this, context)
     relation: Relation = source.relation
@@ -83,8 +98,12 @@ def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callabl
 
 
 def _hidden(field: Field) -> Field:
-    """An earlier window's columns lose their names beneath a new window, and its bounds, whatever they are called, are bounds no more."""
-    return replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else without_bound(field)
+    """An earlier window's columns lose their names beneath a new window, and its bounds, whatever they are
+    called, are bounds no more.
+    """
+    return (
+        replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else without_bound(field)
+    )
 
 
 def _arguments(tree: WindowFunction) -> WindowArguments:
@@ -95,14 +114,28 @@ def _arguments(tree: WindowFunction) -> WindowArguments:
             name, value = str(argument.this), argument.args["expression"]
             if name not in order:
                 hint = did_you_mean(name, order, others=True)
-                raise PenstockError("SQL-1102", f"{function} has no argument {name}", span=span_of(argument), hint=hint, sqlstate="42883")
+                raise PenstockError(
+                    "SQL-1102",
+                    f"{function} has no argument {name}",
+                    span=span_of(argument),
+                    hint=hint,
+                    sqlstate="42883",
+                )
         elif position >= len(order):
             hint = f"write {_USAGE[function]}"
-            raise PenstockError("SQL-1102", f"{function} takes at most {len(order)} arguments", span=span_of(argument), hint=hint, sqlstate="42883")
+            raise PenstockError(
+                "SQL-1102",
+                f"{function} takes at most {len(order)} arguments",
+                span=span_of(argument),
+                hint=hint,
+                sqlstate="42883",
+            )
         else:
             name, value = order[position], argument
         if name in values:
-            raise PenstockError("SQL-1102", f"the argument {name} is given twice", span=span_of(argument), sqlstate="42883")
+            raise PenstockError(
+                "SQL-1102", f"the argument {name} is given twice", span=span_of(argument), sqlstate="42883"
+            )
         values[name] = value
     return WindowArguments(function, values, span_of(tree))
 
@@ -111,7 +144,13 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
     descriptor = arguments.need("TIMECOL")
     if not isinstance(descriptor, Descriptor) or len(descriptor.expressions) != 1:
         hint = f"write {_USAGE[arguments.function]}"
-        raise PenstockError("SQL-1102", "the time column is written DESCRIPTOR(column)", span=span_of(descriptor), hint=hint, sqlstate="42883")
+        raise PenstockError(
+            "SQL-1102",
+            "the time column is written DESCRIPTOR(column)",
+            span=span_of(descriptor),
+            hint=hint,
+            sqlstate="42883",
+        )
     identifier = descriptor.expressions[0]
     column, _ = Scope.of(relation, None).resolve([identifier])
     if not column.field.is_time:
@@ -120,7 +159,9 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
 
 
 def in_its_time(relation: Relation, time: int) -> Relation:
-    """Return rows whose time goes on by one of their time attributes: under the clock where that is a processing time."""
+    """Return rows whose time goes on by one of their time attributes: under the clock where that is a
+    processing time.
+    """
     if relation.fields[time].is_event_time:
         return relation
     return Relation(ProcessingTime(relation.plan, time), without_event_time(relation.fields))
@@ -135,12 +176,18 @@ def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockErro
     elif is_timestamp(field.type):
         table = _only_table(relation.plan)
         if table is not None and table.watermark is not None:
-            hint = f"the time of {table.name} ends where it is computed with, or rows are grouped, joined or ranked: window them before that"
+            hint = (
+                f"the time of {table.name} ends where it is computed with, or rows are grouped, joined "
+                "or ranked: window them before that"
+            )
         else:
             to = "" if table is None else f" {table.name}"
             hint = f"add WATERMARK FOR {field.name} AS {field.name} - INTERVAL '5' SECOND to CREATE TABLE{to}"
     else:
-        hint = f"a time attribute is a TIMESTAMP column with a WATERMARK, or a column AS PROCTIME(); {field.name} is {field.type}"
+        hint = (
+            "a time attribute is a TIMESTAMP column with a WATERMARK, or a column AS PROCTIME(); "
+            f"{field.name} is {field.type}"
+        )
     return PenstockError("SQL-1701", message, span=span, hint=hint, sqlstate="42804")
 
 
@@ -153,12 +200,20 @@ def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, .
     columns = data.args.get("partition") or []
     if columns and function != "SESSION":
         hint = "name the columns in GROUP BY"
-        raise PenstockError("SQL-1601", f"PARTITION BY in {function} is not supported", span=span_of(columns[0]), hint=hint, sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1601",
+            f"PARTITION BY in {function} is not supported",
+            span=span_of(columns[0]),
+            hint=hint,
+            sqlstate="0A000",
+        )
     return tuple(dict.fromkeys(scope.resolve([column])[0].index for column in columns))
 
 
 def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], context: BindContext) -> Windowing:
-    """Return the windows that arguments cut on a time column; raise SQL-1704 and SQL-1705 for lengths that are none."""
+    """Return the windows that arguments cut on a time column; raise SQL-1704 and SQL-1705 for lengths that
+    are none.
+    """
     kind = WindowKind(arguments.function.lower())
     if kind is WindowKind.SESSION:
         return Windowing(kind, time, _length(arguments, "GAP", context), partition_keys=tuple(keys))
@@ -170,14 +225,22 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
     step = _length(arguments, name, context)
     if size % step:
         span = span_of(arguments.need(name))
-        message = f"the size of {arguments.function}, {_shown(size)}, is no multiple of its {name.lower()}, {_shown(step)}"
+        message = (
+            f"the size of {arguments.function}, {_shown(size)}, is no multiple of its {name.lower()}, "
+            f"{_shown(step)}"
+        )
         hint = f"{arguments.function} takes the {name.lower()} first, then the size" if step > size else None
         raise PenstockError("SQL-1704", message, span=span, hint=hint, sqlstate="22023")
     most = int(str(context.settings.get(WINDOWS_PER_ROW)))
     if size // step > most:
         span = span_of(arguments.need(name))
-        message = f"a row would fall into {size // step:,} windows of {arguments.function}, at most {most:,} are allowed"
-        hint = f"take a longer {name.lower()} or a shorter size, or SET '{WINDOWS_PER_ROW}' = '{size // step}'"
+        message = (
+            f"a row would fall into {size // step:,} windows of {arguments.function}, at most {most:,} "
+            "are allowed"
+        )
+        hint = (
+            f"take a longer {name.lower()} or a shorter size, or SET '{WINDOWS_PER_ROW}' = '{size // step}'"
+        )
         raise PenstockError("SQL-1715", message, span=span, hint=hint, sqlstate="54000")
     return Windowing(kind, time, size, step, offset)
 
@@ -188,11 +251,18 @@ def _length(arguments: WindowArguments, name: str, context: BindContext, *, sign
     value = bound.value if isinstance(bound, Literal) else None
     if not isinstance(value, timedelta):
         hint = "write INTERVAL '10' MINUTE; months and years have no fixed length"
-        raise PenstockError("SQL-1705", f"the {name.lower()} of a window is an interval of days or less", span=span_of(tree), hint=hint)
+        raise PenstockError(
+            "SQL-1705",
+            f"the {name.lower()} of a window is an interval of days or less",
+            span=span_of(tree),
+            hint=hint,
+        )
     length = value // timedelta(microseconds=1)
     if length <= 0 and not signed:
         message = f"the {name.lower()} of a window is longer than nothing"
-        raise PenstockError("SQL-1705", message, span=span_of(tree), hint="write INTERVAL '10' MINUTE", sqlstate="22023")
+        raise PenstockError(
+            "SQL-1705", message, span=span_of(tree), hint="write INTERVAL '10' MINUTE", sqlstate="22023"
+        )
     return length
 
 

@@ -1,4 +1,6 @@
-"""EXPLAIN: every stage of the road as a tree, as JSON, and the job as a Mermaid graph. What is said of nodes besides is handed in."""
+"""EXPLAIN: every stage of the road as a tree, as JSON, and the job as a Mermaid graph. What is said of
+nodes besides is handed in.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ Annotate = Callable[[LogicalPlan], str]
 
 
 def explain(plan: LogicalPlan, annotate: Annotate | None = None) -> str:
-    """Return a logical plan as an indented tree; ``annotate`` gives what else is said of each node, behind it."""
+    """Return a logical plan as an indented tree; ``annotate`` gives what else is said of each node, behind
+    it.
+    """
 
     def lines(node: LogicalPlan) -> list[str]:
         said = annotate(node) if annotate is not None else ""
@@ -27,12 +31,17 @@ def _below(node: LogicalPlan) -> Sequence[LogicalPlan]:
     return (node.plan,) if isinstance(node, BoundedInput) else node.inputs
 
 
-def explain_json(plan: LogicalPlan, facts_of: Callable[[LogicalPlan], dict[str, str]] | None = None) -> dict[str, Any]:
+def explain_json(
+    plan: LogicalPlan, facts_of: Callable[[LogicalPlan], dict[str, str]] | None = None
+) -> dict[str, Any]:
     """Return a logical plan as nested JSON-ready objects: node, text, columns, facts, inputs."""
     return {
         "node": type(plan).__name__,
         "text": describe(plan),
-        "columns": [{"name": f.name, "type": str(f.type), "nullable": f.nullable, "role": f.role and f.role.value} for f in plan.schema],
+        "columns": [
+            {"name": f.name, "type": str(f.type), "nullable": f.nullable, "role": f.role and f.role.value}
+            for f in plan.schema
+        ],
         "facts": facts_of(plan) if facts_of is not None else {},
         "inputs": [explain_json(child, facts_of) for child in _below(plan)],
     }
@@ -49,8 +58,11 @@ def explain_rules(trace: Iterable[tuple[str, LogicalPlan, LogicalPlan]]) -> str:
     return "\n\n".join(parts)
 
 
-def explain_job(graph: JobGraph, note: Callable[[str], str] = lambda operator_id: "", *, unaligned: bool = False) -> str:
-    """Return a job as trees of chains, sinks first, operators with a note by id; a chain that feeds several is drawn once and then only named.
+def explain_job(
+    graph: JobGraph, note: Callable[[str], str] = lambda operator_id: "", *, unaligned: bool = False
+) -> str:
+    """Return a job as trees of chains, sinks first, operators with a note by id; a chain that feeds several
+    is drawn once and then only named.
 
     ``unaligned``: barriers may overtake rows, and the edges where they may not are marked.
     """
@@ -58,13 +70,19 @@ def explain_job(graph: JobGraph, note: Callable[[str], str] = lambda operator_id
     drawn: set[int] = set()
     roots = [chain for chain in graph.chains if chain.chain_id not in fed]
     return "\n".join(
-        tree_text(_Branch(root, None), lambda b: _chain_lines(b, note, unaligned=unaligned), lambda b: _chain_inputs(b, graph, drawn))
+        tree_text(
+            _Branch(root, None),
+            lambda b: _chain_lines(b, note, unaligned=unaligned),
+            lambda b: _chain_inputs(b, graph, drawn),
+        )
         for root in roots
     )
 
 
 class _Branch:
-    """A chain as seen over one edge out of it, which barriers may overtake or not; ``again`` once it has been drawn already."""
+    """A chain as seen over one edge out of it, which barriers may overtake or not; ``again`` once it has
+    been drawn already.
+    """
 
     def __init__(self, chain: Chain, edge: ChainEdge | None, overtakable: bool = False) -> None:
         self.chain = chain
@@ -79,7 +97,10 @@ def _chain_inputs(branch: _Branch, graph: JobGraph, drawn: set[int]) -> list[_Br
     if branch.again:
         return []
     drawn.add(branch.chain.chain_id)
-    return [_Branch(by_id[edge.source], edge, graph.overtakable(edge)) for edge in graph.inputs_of(branch.chain.chain_id)]
+    return [
+        _Branch(by_id[edge.source], edge, graph.overtakable(edge))
+        for edge in graph.inputs_of(branch.chain.chain_id)
+    ]
 
 
 def _chain_lines(branch: _Branch, note: Callable[[str], str], *, unaligned: bool) -> list[str]:
@@ -89,7 +110,13 @@ def _chain_lines(branch: _Branch, note: Callable[[str], str], *, unaligned: bool
     head = f"{way}chain {chain.chain_id} × {chain.parallelism}"
     if branch.again:
         return [f"{head} (drawn above)"]
-    return [head, *(f"{operator.name}  ({operator.operator_id}){note(operator.operator_id)}" for operator in reversed(chain.operators))]
+    return [
+        head,
+        *(
+            f"{operator.name}  ({operator.operator_id}){note(operator.operator_id)}"
+            for operator in reversed(chain.operators)
+        ),
+    ]
 
 
 def job_json(graph: JobGraph) -> dict[str, Any]:
@@ -100,11 +127,16 @@ def job_json(graph: JobGraph) -> dict[str, Any]:
             {
                 "chain": chain.chain_id,
                 "parallelism": chain.parallelism,
-                "operators": [{"id": o.operator_id, "name": o.name, "kind": type(o).__name__, "columns": o.schema.names} for o in chain.operators],
+                "operators": [
+                    {"id": o.operator_id, "name": o.name, "kind": type(o).__name__, "columns": o.schema.names}
+                    for o in chain.operators
+                ],
             }
             for chain in graph.chains
         ],
-        "edges": [{"source": e.source, "target": e.target, "port": e.port, "edge": e.edge.sign} for e in graph.edges],
+        "edges": [
+            {"source": e.source, "target": e.target, "port": e.port, "edge": e.edge.sign} for e in graph.edges
+        ],
     }
 
 

@@ -15,11 +15,25 @@ def tree_text(root: T, lines: Callable[[T], Sequence[str]], children: Callable[[
     return "\n".join(out)
 
 
-def _write(node: T, first: str, rest: str, lines: Callable[[T], Sequence[str]], children: Callable[[T], Sequence[T]], out: list[str]) -> None:
+def _write(
+    node: T,
+    first: str,
+    rest: str,
+    lines: Callable[[T], Sequence[str]],
+    children: Callable[[T], Sequence[T]],
+    out: list[str],
+) -> None:
     below = list(children(node))
     head, *more = lines(node)
     out.append(first + head)
     out.extend(f"{rest}{'│   ' if below else '    '}{line}" for line in more)
     for position, child in enumerate(below):
         last = position == len(below) - 1
-        _write(child, rest + ("└── " if last else "├── "), rest + ("    " if last else "│   "), lines, children, out)
+        _write(
+            child,
+            rest + ("└── " if last else "├── "),
+            rest + ("    " if last else "│   "),
+            lines,
+            children,
+            out,
+        )

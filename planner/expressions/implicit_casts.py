@@ -13,11 +13,25 @@ from penstock.planner.expressions.nodes import Cast, Expression, Literal
 
 _EXACT = Context(prec=80)
 SHOWN_CHARS = 40
-_COMPARISONS = frozenset(("equal", "not_equal", "null_safe_equal", "less", "less_equal", "greater", "greater_equal", "in", "nullif"))
+_COMPARISONS = frozenset(
+    (
+        "equal",
+        "not_equal",
+        "null_safe_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "in",
+        "nullif",
+    )
+)
 
 
 def coerced(expression: Expression, kind: DataType) -> Expression:
-    """Return the expression as that type: itself, a literal of the type where that is exact, or a Cast around it."""
+    """Return the expression as that type: itself, a literal of the type where that is exact, or a Cast
+    around it.
+    """
     if expression.type == kind:
         return expression
     if isinstance(expression, Literal):
@@ -28,11 +42,21 @@ def coerced(expression: Expression, kind: DataType) -> Expression:
 
 
 def coerced_argument(argument: Expression, kind: DataType, function: str) -> Expression:
-    """Return an argument as the type a function wants it in; SQL-1106 for a constant text that can never be read as that, wherever rows are."""
-    if isinstance(argument, Literal) and isinstance(argument.value, str) and isinstance(argument.type, String) and not may_read(argument.value, kind):
+    """Return an argument as the type a function wants it in; SQL-1106 for a constant text that can never
+    be read as that, wherever rows are.
+    """
+    if (
+        isinstance(argument, Literal)
+        and isinstance(argument.value, str)
+        and isinstance(argument.type, String)
+        and not may_read(argument.value, kind)
+    ):
         shown = argument.value if len(argument.value) <= SHOWN_CHARS else f"{argument.value[:SHOWN_CHARS]}.."
         text_too = ", or compare text with text: CAST(.. AS STRING)" if function in _COMPARISONS else ""
-        message, hint = f"'{shown}' is a text that cannot be read as {kind}", f"write a constant of that type{text_too}"
+        message, hint = (
+            f"'{shown}' is a text that cannot be read as {kind}",
+            f"write a constant of that type{text_too}",
+        )
         raise PenstockError("SQL-1106", message, span=argument.span, hint=hint, sqlstate="22018")
     return coerced(argument, kind)
 
@@ -50,8 +74,16 @@ def _retyped(literal: Literal, kind: DataType) -> Literal | None:
         return replace(literal, type=kind) if -(1 << bits) <= value < 1 << bits else None
     if is_integer(literal.type) and kind == DOUBLE and abs(value) < 1 << 53:
         return replace(literal, type=kind, value=float(value))
-    if is_integer(literal.type) and isinstance(kind, Decimal) and len(str(abs(value))) <= kind.precision - kind.scale:
-        return replace(literal, type=kind, value=PyDecimal(value).quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT))
+    if (
+        is_integer(literal.type)
+        and isinstance(kind, Decimal)
+        and len(str(abs(value))) <= kind.precision - kind.scale
+    ):
+        return replace(
+            literal,
+            type=kind,
+            value=PyDecimal(value).quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT),
+        )
     return None
 
 
@@ -60,5 +92,12 @@ def _retyped_decimal(literal: Literal, value: PyDecimal, kind: DataType) -> Lite
         return replace(literal, type=kind, value=float(value))
     if not isinstance(kind, Decimal) or not isinstance(literal.type, Decimal):
         return None
-    widens = kind.scale >= literal.type.scale and kind.precision - kind.scale >= literal.type.precision - literal.type.scale
-    return replace(literal, type=kind, value=value.quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT)) if widens else None
+    widens = (
+        kind.scale >= literal.type.scale
+        and kind.precision - kind.scale >= literal.type.precision - literal.type.scale
+    )
+    return (
+        replace(literal, type=kind, value=value.quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT))
+        if widens
+        else None
+    )

@@ -10,7 +10,9 @@ from penstock.planner.expressions.nodes import Expression
 
 @dataclass(frozen=True)
 class LambdaVariable(Expression):
-    """A parameter of the function around it: ``number`` counts the parameters outside of it; ``name`` is for people only."""
+    """A parameter of the function around it: ``number`` counts the parameters outside of it; ``name`` is
+    for people only.
+    """
 
     number: int = 0
     name: str = field(default="", compare=False)
@@ -21,7 +23,9 @@ class LambdaVariable(Expression):
 
 @dataclass(frozen=True)
 class Lambda(Expression):
-    """A function as the argument of a call; its type is its body's, which may read the columns of the rows too."""
+    """A function as the argument of a call; its type is its body's, which may read the columns of the rows
+    too.
+    """
 
     parameters: tuple[LambdaVariable, ...] = ()
     body: Expression = None  # type: ignore[assignment]  # dataclass order: every node is built with it

@@ -1,4 +1,6 @@
-"""Typed expressions: frozen nodes over column positions. The binder makes them; rules rewrite them; the engine compiles them."""
+"""Typed expressions: frozen nodes over column positions. The binder makes them; rules rewrite them; the
+engine compiles them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ LiteralValue = None | bool | int | float | str | bytes | PyDecimal | date | date
 
 @dataclass(frozen=True)
 class Expression:
-    """Base of all typed expressions; ``span`` is where it stands in the statement and never takes part in equality."""
+    """Base of all typed expressions; ``span`` is where it stands in the statement and never takes part in
+    equality.
+    """
 
     type: DataType
     nullable: bool
@@ -55,7 +59,9 @@ class Expression:
 
     def remap(self, positions: dict[int, int]) -> Expression:
         """Return the expression reading ``positions[i]`` where it read column ``i``."""
-        return self.transform(lambda node: replace(node, index=positions[node.index]) if isinstance(node, Column) else node)
+        return self.transform(
+            lambda node: replace(node, index=positions[node.index]) if isinstance(node, Column) else node
+        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,9 @@ class Column(Expression):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A constant. TIMESTAMP and DATE values are ``datetime``/``date``, day-time intervals ``timedelta``, year-month intervals months (int)."""
+    """A constant. TIMESTAMP and DATE values are ``datetime``/``date``, day-time intervals ``timedelta``,
+    year-month intervals months (int).
+    """
 
     value: LiteralValue = None
 
@@ -101,7 +109,9 @@ def _day_to_second(value: timedelta) -> str:
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """A scalar function or operator by its canonical registry name (``catalog.functions``); arguments already have the exact types it wants."""
+    """A scalar function or operator by its canonical registry name (``catalog.functions``); arguments
+    already have the exact types it wants.
+    """
 
     function: str = ""
     args: tuple[Expression, ...] = ()
@@ -123,7 +133,12 @@ class Call(Expression):
 
     def _part(self) -> str:
         base, place = self.args
-        if self.function == "field" and isinstance(base.type, Row) and isinstance(place, Literal) and isinstance(place.value, int):
+        if (
+            self.function == "field"
+            and isinstance(base.type, Row)
+            and isinstance(place, Literal)
+            and isinstance(place.value, int)
+        ):
             return f"{base}.{base.type.fields[place.value][0]}"
         return f"{base}[{place}]"
 
@@ -168,7 +183,9 @@ class Case(Expression):
 
 @dataclass(frozen=True)
 class Direction:
-    """How an ORDER BY item sorts. Spark's default: NULLs first ascending, last descending; NaN is the largest."""
+    """How an ORDER BY item sorts. Spark's default: NULLs first ascending, last descending; NaN is the
+    largest.
+    """
 
     descending: bool = False
     nulls_first: bool = True
@@ -183,9 +200,11 @@ KEEPS_VALUES = frozenset({"collect_list", "listagg", "percentile", "percentile_a
 
 @dataclass(frozen=True)
 class AggregateCall:
-    """One aggregate of an Aggregate node: canonical name, arguments and FILTER over the node's input, DISTINCT, result type.
+    """One aggregate of an Aggregate node: canonical name, arguments and FILTER over the node's input,
+    DISTINCT, result type.
 
-    ``order``: the last that many arguments are the keys of the ORDER BY inside the call, and this is how each sorts.
+    ``order``: the last that many arguments are the keys of the ORDER BY inside the call, and this is how each
+    sorts.
     """
 
     function: str
@@ -205,13 +224,17 @@ class AggregateCall:
     @property
     def keeps_values(self) -> bool:
         """Whether its state grows with the values in it."""
-        return self.function in KEEPS_VALUES or (self.distinct and self.function not in ("min", "max", "any_value"))
+        return self.function in KEEPS_VALUES or (
+            self.distinct and self.function not in ("min", "max", "any_value")
+        )
 
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:
         """The ORDER BY inside the call."""
         keys = self.args[len(self.args) - len(self.order) :]
-        return tuple(SortKey(key, way.descending, way.nulls_first) for key, way in zip(keys, self.order, strict=True))
+        return tuple(
+            SortKey(key, way.descending, way.nulls_first) for key, way in zip(keys, self.order, strict=True)
+        )
 
     def __str__(self) -> str:
         args = ", ".join(map(str, self.values)) or ("*" if self.function == "count" else "")
@@ -220,7 +243,9 @@ class AggregateCall:
         return f"{text} FILTER (WHERE {self.filter})" if self.filter is not None else text
 
     def map(self, rewrite: Callable[[Expression], Expression]) -> AggregateCall:
-        """Return the call with ``rewrite`` applied to each argument and to the filter as whole expressions."""
+        """Return the call with ``rewrite`` applied to each argument and to the filter as whole
+        expressions.
+        """
         keep = None if self.filter is None else rewrite(self.filter)
         return replace(self, args=tuple(rewrite(arg) for arg in self.args), filter=keep)
 
@@ -282,7 +307,9 @@ def conjunction(parts: tuple[Expression, ...]) -> Expression:
 
 
 def expression_role(expression: Expression, fields: Sequence[Field] = ()) -> Role | None:
-    """Return the role in time of a computed column: a bare column's own among ``fields``, processing time for a bare PROCTIME()."""
+    """Return the role in time of a computed column: a bare column's own among ``fields``, processing time
+    for a bare PROCTIME().
+    """
     if isinstance(expression, Column):
         return fields[expression.index].role if expression.index < len(fields) else None
     return Role.PROCESSING_TIME if is_processing_time(expression) else None

@@ -1,4 +1,6 @@
-"""Calls of Python functions: the expression node, and the decorators that make Python functions callable from SQL."""
+"""Calls of Python functions: the expression node, and the decorators that make Python functions callable
+from SQL.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,21 @@ class PythonCall(Call):
     body: PythonScalar = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
 
 
-def arguments(function: PythonFunction, args: Sequence[Expression], span: Span | None) -> tuple[Expression, ...]:
-    """Return the arguments cast to the declared types; raise SQL-1102 for their number and SQL-1103 for their types."""
+def arguments(
+    function: PythonFunction, args: Sequence[Expression], span: Span | None
+) -> tuple[Expression, ...]:
+    """Return the arguments cast to the declared types; raise SQL-1102 for their number and SQL-1103 for
+    their types.
+    """
     wanted = function.arg_types
     if len(args) != len(wanted):
         count = f"{len(wanted)} argument{'s' if len(wanted) != 1 else ''}"
-        raise PenstockError("SQL-1102", f"{function.name} takes {count}, not {len(args)}", span=span, hint=f"write {function.usage}")
+        raise PenstockError(
+            "SQL-1102",
+            f"{function.name} takes {count}, not {len(args)}",
+            span=span,
+            hint=f"write {function.usage}",
+        )
     for position, (arg, kind) in enumerate(zip(args, wanted, strict=True), 1):
         if not implicit_cast(arg.type, kind):
             hint = f"write CAST(.. AS {kind}) if that is meant"
@@ -43,9 +54,18 @@ def arguments(function: PythonFunction, args: Sequence[Expression], span: Span |
     return tuple(coerced(arg, kind) for arg, kind in zip(args, wanted, strict=True))
 
 
-def python_call(name: str, function: PythonScalar, args: Sequence[Expression], span: Span | None) -> PythonCall:
+def python_call(
+    name: str, function: PythonScalar, args: Sequence[Expression], span: Span | None
+) -> PythonCall:
     """Return the call of a scalar function on bound arguments; its value may always be NULL."""
-    return PythonCall(function.result, True, function=name.lower(), args=arguments(function, args, span), body=function, span=span)
+    return PythonCall(
+        function.result,
+        True,
+        function=name.lower(),
+        args=arguments(function, args, span),
+        body=function,
+        span=span,
+    )
 
 
 def python_calls(expression: Expression) -> list[PythonCall]:
@@ -54,13 +74,20 @@ def python_calls(expression: Expression) -> list[PythonCall]:
 
 
 def udf(
-    arg_types: Sequence[str], result: str, *, mode: str = "arrow", deterministic: bool = True, name: str | None = None, version: str = ""
+    arg_types: Sequence[str],
+    result: str,
+    *,
+    mode: str = "arrow",
+    deterministic: bool = True,
+    name: str | None = None,
+    version: str = "",
 ) -> Callable[[Callable[..., Any]], PythonScalar]:
     """Return the decorator that makes a Python function a scalar function of SQL.
 
-    ``arg_types`` and ``result`` are SQL types. ``mode`` "arrow": called with one Arrow array per argument, all of one length, and returns an array
-    (Arrow or numpy) of that length, or one value for all rows; "row": called with the values of one row, NULL as None. Raises SQL-1204 for a type
-    that does not exist and SQL-1332 for another mode.
+    ``arg_types`` and ``result`` are SQL types. ``mode`` "arrow": called with one Arrow array per argument,
+    all of one length, and returns an array (Arrow or numpy) of that length, or one value for all rows; "row":
+    called with the values of one row, NULL as None. Raises SQL-1204 for a type that does not exist and
+    SQL-1332 for another mode.
     """
     kinds, (kind,), how = _types(arg_types), _types([result]), _mode(mode)
     return lambda body: PythonScalar(name or body.__name__, kinds, body, how, deterministic, version, kind)
@@ -71,11 +98,12 @@ def udaf(
 ) -> Callable[[Callable[..., Any]], PythonAggregate]:
     """Return the decorator that makes a Python function an aggregate function of SQL.
 
-    The engine keeps the rows of each group, so that rows can be taken back and groups be merged; the function gets them when a value is wanted.
-    ``mode`` "arrow": called once for many groups with ``(offsets, *columns)``, group i having rows ``offsets[i]`` up to ``offsets[i + 1]`` (an int64
-    numpy array), and returns one value per group as an array; "row": called once per group with one Arrow array per argument, and returns the
-    value. Rows are in ascending order of their values, NULLs first. It must give equal values for equal rows: a result that changes is computed
-    again to be taken back. Raises as ``udf``.
+    The engine keeps the rows of each group, so that rows can be taken back and groups be merged; the function
+    gets them when a value is wanted. ``mode`` "arrow": called once for many groups with ``(offsets,
+    *columns)``, group i having rows ``offsets[i]`` up to ``offsets[i + 1]`` (an int64 numpy array), and
+    returns one value per group as an array; "row": called once per group with one Arrow array per argument,
+    and returns the value. Rows are in ascending order of their values, NULLs first. It must give equal values
+    for equal rows: a result that changes is computed again to be taken back. Raises as ``udf``.
     """
     kinds, (kind,), how = _types(arg_types), _types([result]), _mode(mode)
     return lambda body: PythonAggregate(name or body.__name__, kinds, body, how, version=version, result=kind)
@@ -90,11 +118,13 @@ def udtf(
     name: str | None = None,
     version: str = "",
 ) -> Callable[[Callable[..., Any]], PythonTable]:
-    """Return the decorator that makes a Python function a table function of SQL, called as ``LATERAL TABLE(f(..)) AS t(..)``.
+    """Return the decorator that makes a Python function a table function of SQL, called as ``LATERAL
+    TABLE(f(..)) AS t(..)``.
 
-    ``columns`` are the names and SQL types of what it gives. ``mode`` "arrow": called with one Arrow array per argument, and returns
-    ``(rows, *columns)``: ``rows`` (int64) says for each row given which row of the arguments it belongs to, ascending; "row": called with the values
-    of one row, and returns an iterable of tuples (of values, if there is one column). Raises as ``udf``.
+    ``columns`` are the names and SQL types of what it gives. ``mode`` "arrow": called with one Arrow array
+    per argument, and returns ``(rows, *columns)``: ``rows`` (int64) says for each row given which row of the
+    arguments it belongs to, ascending; "row": called with the values of one row, and returns an iterable of
+    tuples (of values, if there is one column). Raises as ``udf``.
     """
     kinds, how = _types(arg_types), _mode(mode)
     schema = Schema(tuple(map(Field, columns, _types(list(columns.values())))))
@@ -104,8 +134,11 @@ def udtf(
 def _types(texts: Sequence[str]) -> tuple[DataType, ...]:
     if isinstance(texts, str):
         hint = f'write ["{texts}"] for one argument'
-        raise PenstockError("SQL-1332", "the argument types of a Python function are a list of SQL types", hint=hint)
-    from penstock.planner.parser.type_parser import parse_type  # the grammar: workers have calls in their plans, and read no types
+        raise PenstockError(
+            "SQL-1332", "the argument types of a Python function are a list of SQL types", hint=hint
+        )
+    # the grammar: workers have calls in their plans, and read no types
+    from penstock.planner.parser.type_parser import parse_type
 
     return tuple(parse_type(text) for text in texts)
 

@@ -1,4 +1,6 @@
-"""Row patterns: regular expressions over the variables of MATCH_RECOGNIZE. Where branches stand first, they are preferred."""
+"""Row patterns: regular expressions over the variables of MATCH_RECOGNIZE. Where branches stand first,
+they are preferred.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ class Alternation(Pattern):
 
 @dataclass(frozen=True)
 class Repetition(Pattern):
-    """The part ``least`` to ``most`` times (None: any number), as often as can be, or when not ``greedy`` as rarely."""
+    """The part ``least`` to ``most`` times (None: any number), as often as can be, or when not ``greedy``
+    as rarely.
+    """
 
     part: Pattern
     least: int
@@ -114,7 +118,11 @@ class Repetition(Pattern):
         inner = str(self.part) if isinstance(self.part, Variable) else f"({self.part})"
         sign = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((self.least, self.most))
         if sign is None:
-            sign = f"{{{self.least}}}" if self.most == self.least else f"{{{self.least},{'' if self.most is None else self.most}}}"
+            sign = (
+                f"{{{self.least}}}"
+                if self.most == self.least
+                else f"{{{self.least},{'' if self.most is None else self.most}}}"
+            )
         return f"{inner}{sign}{'' if self.greedy else '?'}"
 
 

@@ -1,6 +1,8 @@
-"""Conditions of DEFINE taken apart: what can be told of a row alone, as columns, and what depends on the rows matched before, as a stack program.
+"""Conditions of DEFINE taken apart: what can be told of a row alone, as columns, and what depends on the rows
+matched before, as a stack program.
 
-Columns are computed for all rows at once. A program runs per row tried; it loads cells of columns at rows of the match and running aggregates.
+Columns are computed for all rows at once. A program runs per row tried; it loads cells of columns at rows of
+the match and running aggregates.
 """
 
 from __future__ import annotations
@@ -39,13 +41,22 @@ from penstock.planner.expressions.nodes import (
     conjunction,
     conjuncts,
 )
-from penstock.planner.logical.match_recognize import Definition, MatchFact, Rows, RowsAggregate, RowValue, Value
+from penstock.planner.logical.match_recognize import (
+    Definition,
+    MatchFact,
+    Rows,
+    RowsAggregate,
+    RowValue,
+    Value,
+)
 
 MAX_STACK = 64
 
 
 class Op(IntEnum):
-    """Instructions of programs; ``a`` and ``b`` are their operands. Arithmetic is on whole numbers (I) or floating-point ones (F)."""
+    """Instructions of programs; ``a`` and ``b`` are their operands. Arithmetic is on whole numbers (I) or
+    floating-point ones (F).
+    """
 
     LOAD_I = 0  # column a at place b
     LOAD_F = 1
@@ -86,16 +97,32 @@ _LOGIC = {
     "is_true": Op.IS_TRUE,
     "is_false": Op.IS_FALSE,
 }
-_ARITHMETIC = {"add": "ADD", "subtract": "SUBTRACT", "multiply": "MULTIPLY", "divide": "DIVIDE", "negate": "NEGATE", "abs": "ABS"}
+_ARITHMETIC = {
+    "add": "ADD",
+    "subtract": "SUBTRACT",
+    "multiply": "MULTIPLY",
+    "divide": "DIVIDE",
+    "negate": "NEGATE",
+    "abs": "ABS",
+}
 _BITS = {TinyInt: 8, SmallInt: 16, Int: 32}
 _WHOLE = (TinyInt, SmallInt, Int, BigInt)
 _TIMES = (Timestamp, TimestampLtz, DayTimeInterval)
-_UNITS_US = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000}
+_UNITS_US = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+}
 TOTALS = ("count", "sum", "min", "max", "avg")
 
 
 class CellKind(StrEnum):
-    """How the values of a column are held: whole numbers, floating-point numbers, or texts by their rank among all texts."""
+    """How the values of a column are held: whole numbers, floating-point numbers, or texts by their rank
+    among all texts.
+    """
 
     WHOLE = "whole"
     FLOAT = "float"
@@ -113,7 +140,9 @@ class CellColumn:
 
 @dataclass(frozen=True)
 class Place:
-    """A row of the match: ``offset`` rows from the first or last of ``rows``; the row tried when ``rows`` is None."""
+    """A row of the match: ``offset`` rows from the first or last of ``rows``; the row tried when ``rows``
+    is None.
+    """
 
     rows: Rows | None
     first: bool = False
@@ -131,7 +160,9 @@ class Total:
 
 @dataclass(frozen=True)
 class RowTest:
-    """What a row alone must fulfil to be the variable's: ``condition`` over ``values`` by position, all of them read at the row tried."""
+    """What a row alone must fulfil to be the variable's: ``condition`` over ``values`` by position, all of
+    them read at the row tried.
+    """
 
     variable: int
     condition: Expression
@@ -154,7 +185,9 @@ class Programs:
         along: list[Expression] = []
         for part in conjuncts(definition.condition):
             places = _places(part, definition)
-            (alone if places is not None and all(place.rows is None for place in places) else along).append(part)
+            (alone if places is not None and all(place.rows is None for place in places) else along).append(
+                part
+            )
         if alone:
             self.tests.append(RowTest(definition.variable, conjunction(tuple(alone)), definition.values))
         if along:
@@ -242,7 +275,10 @@ class _Writer:
     def _beyond(self, expression: Expression, hint: str = "") -> PenstockError:
         name = expression.function if isinstance(expression, Call) else type(expression).__name__.upper()
         message = f"{name} over several rows of a match is not supported in DEFINE"
-        rest = "compute it at one row, as LAST(f(A.x)); between rows there are + - * /, ABS, TIMESTAMPDIFF, comparisons, AND, OR, NOT and IS NULL"
+        rest = (
+            "compute it at one row, as LAST(f(A.x)); between rows there are + - * /, ABS, "
+            "TIMESTAMPDIFF, comparisons, AND, OR, NOT and IS NULL"
+        )
         return PenstockError("SQL-1601", message, span=expression.span, hint=hint or rest, sqlstate="0A000")
 
     def _operands(self, args: Sequence[Expression]) -> None:
@@ -268,8 +304,13 @@ class _Writer:
         assert isinstance(value, RowsAggregate) and not isinstance(value, MatchFact)
         call = value.call
         if call.function not in TOTALS or (call.function == "avg" and isinstance(call.args[0].type, Decimal)):
-            hint = "in DEFINE there are COUNT, SUM, MIN, MAX, and AVG of numbers that are not DECIMAL: write AVG(CAST(A.x AS DOUBLE))"
-            message = f"{call.function} of {call.args[0].type if call.args else 'rows'} is not supported in DEFINE"
+            hint = (
+                "in DEFINE there are COUNT, SUM, MIN, MAX, and AVG of numbers that are not DECIMAL: "
+                "write AVG(CAST(A.x AS DOUBLE))"
+            )
+            message = (
+                f"{call.function} of {call.args[0].type if call.args else 'rows'} is not supported in DEFINE"
+            )
             raise PenstockError("SQL-1601", message, span=expression.span, hint=hint, sqlstate="0A000")
         column, kind = None, CellKind.WHOLE
         if call.args:
@@ -278,8 +319,15 @@ class _Writer:
             if cells is None:
                 raise self._beyond(expression)
             read = RowValue(arg.type, arg.nullable, expression=arg.unplaced(), rows=value.rows)
-            column = _index(self._programs.columns, CellColumn(Column(arg.type, arg.nullable, index=0), (read,), cells))  # type: ignore[arg-type]
-            kind = CellKind.FLOAT if call.function == "avg" else CellKind.WHOLE if call.function == "count" else cells
+            cell_column = CellColumn(Column(arg.type, arg.nullable, index=0), (read,), cells)
+            column = _index(self._programs.columns, cell_column)  # type: ignore[arg-type]
+            kind = (
+                CellKind.FLOAT
+                if call.function == "avg"
+                else CellKind.WHOLE
+                if call.function == "count"
+                else cells
+            )
         total = _index(self._programs.totals, Total(call.function, column, value.rows))  # type: ignore[arg-type]
         self.put(Op.TOTAL_F if kind is CellKind.FLOAT else Op.TOTAL_I, total)
 
@@ -294,7 +342,9 @@ class _Writer:
             self.put(Op.TO_FLOAT, scale)
         elif whole and isinstance(target, Decimal) and target.scale >= scale:
             self.put(Op.SCALE, target.scale - scale)
-        elif not (isinstance(source, _WHOLE) and isinstance(target, BigInt)) and not (isinstance(source, _TIMES) and type(source) is type(target)):
+        elif not (isinstance(source, _WHOLE) and isinstance(target, BigInt)) and not (
+            isinstance(source, _TIMES) and type(source) is type(target)
+        ):
             raise self._beyond(cast, "cast the columns themselves: CAST(A.x AS DOUBLE)")
 
     def _compare(self, call: Call) -> None:
@@ -314,7 +364,9 @@ class _Writer:
             self.put(Op[f"{_ARITHMETIC[call.function]}_F"])
             return
         whole = all(isinstance(kind, (*_WHOLE, Decimal)) for kind in [*kinds, call.type])
-        times = call.function in ("add", "subtract") and all(isinstance(kind, _TIMES) for kind in [*kinds, call.type])
+        times = call.function in ("add", "subtract") and all(
+            isinstance(kind, _TIMES) for kind in [*kinds, call.type]
+        )
         if call.function == "divide" or not (whole or times):
             raise self._beyond(call, "compute with DOUBLE: CAST(A.x AS DOUBLE)")
         target = call.type.scale if isinstance(call.type, Decimal) else 0
@@ -335,7 +387,11 @@ class _Writer:
         """Whole units between two times."""
         unit, start, end = call.args
         word = str(unit.value).lower().removesuffix("s") if isinstance(unit, Literal) else ""
-        if word not in _UNITS_US or not isinstance(start.type, Timestamp | TimestampLtz) or type(start.type) is not type(end.type):
+        if (
+            word not in _UNITS_US
+            or not isinstance(start.type, Timestamp | TimestampLtz)
+            or type(start.type) is not type(end.type)
+        ):
             raise self._beyond(call, "subtract the times: B.ts - FIRST(A.ts) < INTERVAL '1' HOUR")
         self._operands((end, start))
         self.put(Op.SUBTRACT_I, 64)

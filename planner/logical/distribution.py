@@ -1,4 +1,6 @@
-"""Edge kinds: how rows travel from the tasks of one operator to the tasks of the next, and what an input may ask for."""
+"""Edge kinds: how rows travel from the tasks of one operator to the tasks of the next, and what an input
+may ask for.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ class Edge:
 
     @property
     def overtakable(self) -> bool:
-        """Whether a barrier may overtake its rows, which are then kept with the checkpoint and must find their subtask at any parallelism.
+        """Whether a barrier may overtake its rows, which are then kept with the checkpoint and must find
+        their subtask at any parallelism.
 
-        Not so where a row's place is known by its subtask alone (forward: whose key it has is decided further up), or where each subtask has come
-        another way through the same rows (broadcast).
+        Not so where a row's place is known by its subtask alone (forward: whose key it has is decided further
+        up), or where each subtask has come another way through the same rows (broadcast).
         """
         return False
 
@@ -35,13 +38,19 @@ class Forward(Edge):
 
 @dataclass(frozen=True)
 class Partition(Edge):
-    """Rows go to the subtask that owns the key group of their key columns; no keys means everything to subtask 0."""
+    """Rows go to the subtask that owns the key group of their key columns; no keys means everything to
+    subtask 0.
+    """
 
     keys: tuple[int, ...]
 
     @property
     def sign(self) -> str:
-        return f"⤨ partition({', '.join(f'${key}' for key in self.keys)})" if self.keys else "⤨ partition(single)"
+        return (
+            f"⤨ partition({', '.join(f'${key}' for key in self.keys)})"
+            if self.keys
+            else "⤨ partition(single)"
+        )
 
     @property
     def overtakable(self) -> bool:
@@ -72,7 +81,9 @@ class Broadcast(Edge):
 
 @dataclass(frozen=True)
 class Requirement:
-    """What an operator asks of one input: ``any``, ``keys`` (rows with equal keys meet), ``all`` (all rows everywhere) or ``single``."""
+    """What an operator asks of one input: ``any``, ``keys`` (rows with equal keys meet), ``all`` (all rows
+    everywhere) or ``single``.
+    """
 
     kind: str
     keys: tuple[int, ...] = ()

@@ -22,9 +22,11 @@ class EmitKind(StrEnum):
 
 @dataclass(frozen=True)
 class Emit(LogicalPlan):
-    """Rows of a query under its EMIT clause. ``penstock.optimizer.emit_strategy`` checks it and leaves only those that an operator obeys:
+    """Rows of a query under its EMIT clause. ``penstock.optimizer.emit_strategy`` checks it and leaves only
+    those that an operator obeys:
 
-    FINAL keeps what the rows come to until all have come; CHANGES gives what has changed ``emission.every_us`` apart.
+    FINAL keeps what the rows come to until all have come; CHANGES gives what has changed
+    ``emission.every_us`` apart.
     """
 
     input: LogicalPlan
@@ -45,16 +47,26 @@ class Emit(LogicalPlan):
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:
-    """Return a query's plan with its windows giving their rows so; windows of queries within that have an EMIT of their own keep to that."""
+    """Return a query's plan with its windows giving their rows so; windows of queries within that have an
+    EMIT of their own keep to that.
+    """
     if isinstance(plan, Emit):
         return plan
-    plan = plan.with_inputs(tuple(with_emission(child, emission) for child in plan.inputs)) if plan.inputs else plan
+    plan = (
+        plan.with_inputs(tuple(with_emission(child, emission) for child in plan.inputs))
+        if plan.inputs
+        else plan
+    )
     return replace(plan, emission=emission) if isinstance(plan, WindowAggregate) else plan
 
 
 def has_windows(plan: LogicalPlan) -> bool:
-    """Return whether a query aggregates within windows, those of queries with an EMIT of their own left aside."""
-    return isinstance(plan, WindowAggregate) or (not isinstance(plan, Emit) and any(has_windows(child) for child in plan.inputs))
+    """Return whether a query aggregates within windows, those of queries with an EMIT of their own left
+    aside.
+    """
+    return isinstance(plan, WindowAggregate) or (
+        not isinstance(plan, Emit) and any(has_windows(child) for child in plan.inputs)
+    )
 
 
 def final_keys(upsert_key: tuple[int, ...] | None, width: int) -> tuple[int, ...]:

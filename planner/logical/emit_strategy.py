@@ -9,8 +9,9 @@ from penstock.catalog.frozen_dataclass import dataclass
 class Emission:
     """When the windows of an aggregate give rows; microseconds.
 
-    ``early``: also while they are open, every change of a result, ``every_us`` apart. ``lateness_us``: they take rows until the watermark is that
-    far past their end, each changing the result given at their close. Without either a window gives its rows once.
+    ``early``: also while they are open, every change of a result, ``every_us`` apart. ``lateness_us``: they
+    take rows until the watermark is that far past their end, each changing the result given at their close.
+    Without either a window gives its rows once.
     """
 
     early: bool = False

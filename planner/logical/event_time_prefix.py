@@ -11,7 +11,8 @@ from penstock.planner.logical.plan import Filter, LogicalPlan, WatermarkAssign
 
 
 def up_to(plan: LogicalPlan, moment: str, span: Span) -> LogicalPlan:
-    """Return a plan that reads only rows whose event time is at most ``moment``; tables without a watermark are read whole.
+    """Return a plan that reads only rows whose event time is at most ``moment``; tables without a watermark
+    are read whole.
 
     VER-7004 for a text that is no timestamp, VER-7003 for a plan of whose tables none has a watermark.
     """
@@ -19,10 +20,17 @@ def up_to(plan: LogicalPlan, moment: str, span: Span) -> LogicalPlan:
         datetime.fromisoformat(moment.strip())
     except ValueError:
         hint = "write UP TO TIMESTAMP '2026-01-01 00:00:00'"
-        raise PenstockError("VER-7004", f"'{moment[:60]}' is no timestamp", span=span, hint=hint, sqlstate="22007") from None
+        raise PenstockError(
+            "VER-7004", f"'{moment[:60]}' is no timestamp", span=span, hint=hint, sqlstate="22007"
+        ) from None
     if not any(isinstance(node, WatermarkAssign) for node in plan.walk()):
         hint = "declare WATERMARK FOR in a table of the query, or leave UP TO out"
-        raise PenstockError("VER-7003", "no table of the query has a watermark, so nothing says what is up to a moment", span=span, hint=hint)
+        raise PenstockError(
+            "VER-7003",
+            "no table of the query has a watermark, so nothing says what is up to a moment",
+            span=span,
+            hint=hint,
+        )
     return _cut(plan, moment.strip())
 
 

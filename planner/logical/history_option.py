@@ -8,7 +8,9 @@ from penstock.catalog.frozen_dataclass import dataclass
 
 @dataclass(frozen=True)
 class HistoryWish:
-    """WITH HISTORY, or the hint BACKFILL; ``backend`` is None where the setting ``bounded.backend`` names it. ``span``: where it is written."""
+    """WITH HISTORY, or the hint BACKFILL; ``backend`` is None where the setting ``bounded.backend`` names
+    it. ``span``: where it is written.
+    """
 
     backend: str | None
     span: Span

@@ -17,7 +17,9 @@ def up_to(plan: LogicalPlan, splits: tuple[str, ...]) -> LogicalPlan:
     """Return a plan over one table with its scan ending where the given splits do."""
 
     def ended(node: LogicalPlan) -> LogicalPlan:
-        return HistoryScan(node.table, node.columns, node.predicate, splits) if isinstance(node, Scan) else node
+        return (
+            HistoryScan(node.table, node.columns, node.predicate, splits) if isinstance(node, Scan) else node
+        )
 
     return plan.transform(ended)
 

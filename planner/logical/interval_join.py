@@ -1,4 +1,6 @@
-"""Joins settled by time: event times say until when a row can still meet rows of the other side, so state is freed and rows are given once."""
+"""Joins settled by time: event times say until when a row can still meet rows of the other side, so state
+is freed and rows are given once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from penstock.planner.logical.windows import demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
-# How far below the watermark times that are on time may be, microseconds: a row of a window comes until the watermark has reached its end.
+# How far below the watermark times that are on time may be, microseconds: a row of a window comes until the
+# watermark has reached its end.
 _SLACK_US = {Role.EVENT_TIME: 0, Role.WINDOW_TIME: 999, Role.WINDOW_END: -1}
 _SETTLED = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1), JoinKind.ANTI: (0,)}
 
@@ -25,7 +28,9 @@ def slack_us(role: Role | None) -> int:
 
 def lateness_us(plan: LogicalPlan) -> int:
     """Return how long after their end windows of a plan still give rows: as long as they correct them."""
-    return max((node.emission.lateness_us for node in plan.walk() if isinstance(node, WindowAggregate)), default=0)
+    return max(
+        (node.emission.lateness_us for node in plan.walk() if isinstance(node, WindowAggregate)), default=0
+    )
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,11 @@ class Deadline:
 
 @dataclass(frozen=True)
 class TimedSide:
-    """One side of a timed join: its event-time column and that column's role, and the deadlines of its rows, the earliest of which counts.
+    """One side of a timed join: its event-time column and that column's role, and the deadlines of its rows,
+    the earliest of which counts.
 
-    Without deadlines its rows may meet rows of the other side at any later time. ``lateness_us``: how long windows beneath correct what they gave.
+    Without deadlines its rows may meet rows of the other side at any later time. ``lateness_us``: how long
+    windows beneath correct what they gave.
     """
 
     time_column: int
@@ -87,7 +94,10 @@ class JoinTime:
     @property
     def of_windows(self) -> bool:
         """Whether rows meet rows of their own window only."""
-        return all(side.role is Role.WINDOW_END and any(d == Deadline(side.time_column, 0) for d in side.deadlines) for side in self.sides)
+        return all(
+            side.role is Role.WINDOW_END and any(d == Deadline(side.time_column, 0) for d in side.deadlines)
+            for side in self.sides
+        )
 
     def delay_us(self, port: int) -> int | None:
         """How far behind the watermark rows of a side may come out; None when nothing says."""
@@ -97,7 +107,9 @@ class JoinTime:
 
     def hold_us(self, kind: JoinKind) -> int:
         """How far the watermark is held back behind the join, so that every row given is on time above it."""
-        return max((delay for port in _unpadded(kind) if (delay := self.delay_us(port)) is not None), default=0)
+        return max(
+            (delay for port in _unpadded(kind) if (delay := self.delay_us(port)) is not None), default=0
+        )
 
 
 def _unpadded(kind: JoinKind) -> tuple[int, ...]:
@@ -107,23 +119,30 @@ def _unpadded(kind: JoinKind) -> tuple[int, ...]:
 
 
 def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
-    """Whether a join of this kind can be timed when rows of its left, and of its right, have deadlines: rows without a match wait for theirs."""
+    """Whether a join of this kind can be timed when rows of its left, and of its right, have deadlines:
+    rows without a match wait for theirs.
+    """
     has = (left, right)
     return any(has) and all(has[port] for port in _SETTLED.get(kind, ()))
 
 
 @dataclass(frozen=True)
 class TimedJoin(Join):
-    """A join whose condition bounds the times of matching rows: rows are freed when the watermark has passed their deadline.
+    """A join whose condition bounds the times of matching rows: rows are freed when the watermark has passed
+    their deadline.
 
-    Rows without a match are given when their deadline has passed. Rows that come when no partner can be there or come any more are late.
+    Rows without a match are given when their deadline has passed. Rows that come when no partner can be there
+    or come any more are late.
     """
 
     time: JoinTime = None  # type: ignore[assignment]  # dataclass order: every node is built with it
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        demand(can_settle(self.kind, bool(self.time.left.deadlines), bool(self.time.right.deadlines)), "a timed join that nothing settles")
+        demand(
+            can_settle(self.kind, bool(self.time.left.deadlines), bool(self.time.right.deadlines)),
+            "a timed join that nothing settles",
+        )
 
     @property
     def goes_by_time(self) -> bool:
@@ -132,7 +151,10 @@ class TimedJoin(Join):
     @property
     def allowing(self) -> JoinTime:
         """What time says, with what the windows beneath allow for corrections."""
-        left, right = (replace(side, lateness_us=lateness_us(plan)) for side, plan in zip(self.time.sides, self.inputs, strict=True))
+        left, right = (
+            replace(side, lateness_us=lateness_us(plan))
+            for side, plan in zip(self.time.sides, self.inputs, strict=True)
+        )
         return JoinTime(left, right)
 
     @cached_property
@@ -151,4 +173,14 @@ class TimedJoin(Join):
 
 def timed(join: Join, time: JoinTime) -> TimedJoin:
     """Return a join with what time says of its sides."""
-    return TimedJoin(join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, join.ttl_ms, join.copied, time=time)
+    return TimedJoin(
+        join.left,
+        join.right,
+        join.kind,
+        join.left_keys,
+        join.right_keys,
+        join.residual,
+        join.ttl_ms,
+        join.copied,
+        time=time,
+    )

@@ -1,4 +1,6 @@
-"""Late rows in the logical plan: rows marked as late for all their windows, so that these may go one way and the others another."""
+"""Late rows in the logical plan: rows marked as late for all their windows, so that these may go one way
+and the others another.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from penstock.planner.logical.windows import Windowing
 
 @dataclass(frozen=True)
 class LateMark(LogicalPlan):
-    """Each row with whether it is ``late`` for every window it falls in, the end of the last of them, and the watermark that says so.
+    """Each row with whether it is ``late`` for every window it falls in, the end of the last of them, and the
+    watermark that says so.
 
-    Late is what a window operator above would call so, ``lateness_us`` allowed for. A row without a time is not late.
+    Late is what a window operator above would call so, ``lateness_us`` allowed for. A row without a time is
+    not late.
     """
 
     input: LogicalPlan
@@ -43,7 +47,9 @@ class LateMark(LogicalPlan):
     def schema(self) -> Schema:
         fields = self.input.schema.fields
         kind = fields[self.window.time_column].type
-        return Schema((*fields, Field("late", BOOLEAN, False), Field("window_end", kind), Field("watermark", kind)))
+        return Schema(
+            (*fields, Field("late", BOOLEAN, False), Field("window_end", kind), Field("watermark", kind))
+        )
 
 
 def late_part(marked: LateMark) -> LogicalPlan:

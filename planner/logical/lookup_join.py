@@ -1,4 +1,6 @@
-"""The lookup join in the logical plan: each row meets the rows a table of a database has for its key as it passes."""
+"""The lookup join in the logical plan: each row meets the rows a table of a database has for its key as it
+passes.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,13 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class LookupJoin(LogicalPlan):
-    """``left JOIN table FOR SYSTEM_TIME AS OF left.proc_time``, INNER or LEFT. ``scan`` is no input: the table is asked by key.
+    """``left JOIN table FOR SYSTEM_TIME AS OF left.proc_time``, INNER or LEFT. ``scan`` is no input: the
+    table is asked by key.
 
-    ``right_keys`` are positions in the scan, whose predicate what is found must satisfy; the residual (over left ++ scan) is tested on the pairs.
-    Whole numbers may be compared with narrower ones of the table. Output: left columns, then the scan's. A row that is given is never given anew,
-    whatever becomes of the table.
+    ``right_keys`` are positions in the scan, whose predicate what is found must satisfy; the residual (over
+    left ++ scan) is tested on the pairs. Whole numbers may be compared with narrower ones of the table.
+    Output: left columns, then the scan's. A row that is given is never given anew, whatever becomes of the
+    table.
     """
 
     left: LogicalPlan
@@ -30,7 +34,9 @@ class LookupJoin(LogicalPlan):
 
     def __post_init__(self) -> None:
         demand(self.kind in (JoinKind.INNER, JoinKind.LEFT), "a lookup join that is neither inner nor left")
-        demand(bool(self.left_keys) and len(self.left_keys) == len(self.right_keys), "a lookup join without keys")
+        demand(
+            bool(self.left_keys) and len(self.left_keys) == len(self.right_keys), "a lookup join without keys"
+        )
 
     @property
     def only_ours(self) -> bool:

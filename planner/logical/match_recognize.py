@@ -1,4 +1,6 @@
-"""MATCH_RECOGNIZE in the logical plan: which rows of a partition, in order, match a pattern, and what is told of each match."""
+"""MATCH_RECOGNIZE in the logical plan: which rows of a partition, in order, match a pattern, and what is
+told of each match.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Rows = frozenset[int]
 
 @dataclass(frozen=True)
 class MatchValue:
-    """Something of a match that a DEFINE or a measure reads as a column. ``final``: of the whole match, else of its rows so far."""
+    """Something of a match that a DEFINE or a measure reads as a column. ``final``: of the whole match,
+    else of its rows so far.
+    """
 
     type: DataType
     nullable: bool
@@ -31,7 +35,9 @@ class MatchValue:
 
 @dataclass(frozen=True)
 class RowValue(MatchValue):
-    """An expression over the input at one row: ``offset`` rows from the first or last among ``rows``, then ``before`` rows back in the partition."""
+    """An expression over the input at one row: ``offset`` rows from the first or last among ``rows``, then
+    ``before`` rows back in the partition.
+    """
 
     expression: Expression
     rows: Rows
@@ -40,7 +46,10 @@ class RowValue(MatchValue):
     before: int = 0
 
     def __str__(self) -> str:
-        return f"{_sign(self)}{'FIRST' if self.first else 'LAST'}({self.expression} of {sorted(self.rows)}, {self.offset}) before {self.before}"
+        return (
+            f"{_sign(self)}{'FIRST' if self.first else 'LAST'}({self.expression} of "
+            f"{sorted(self.rows)}, {self.offset}) before {self.before}"
+        )
 
     def words(self, names: tuple[str, ...], source: Sequence[str]) -> str:
         """Return the value as text."""
@@ -62,7 +71,11 @@ class RowsAggregate(MatchValue):
 
     def words(self, names: tuple[str, ...], source: Sequence[str]) -> str:
         """Return the value as text."""
-        argument = _argument(self.call.args[0], self.rows, names, source) if self.call.args else f"{_rows(self.rows, names)}*"
+        argument = (
+            _argument(self.call.args[0], self.rows, names, source)
+            if self.call.args
+            else f"{_rows(self.rows, names)}*"
+        )
         return f"{self.call.function}({argument})"
 
 
@@ -112,7 +125,9 @@ Value = RowValue | RowsAggregate | MatchFact
 
 @dataclass(frozen=True)
 class Definition:
-    """The condition of a variable, over ``values`` by position. Rows are tried as the variable's, so its last row is the one tried."""
+    """The condition of a variable, over ``values`` by position. Rows are tried as the variable's, so its
+    last row is the one tried.
+    """
 
     variable: int
     condition: Expression
@@ -123,7 +138,9 @@ class Definition:
 
 
 class SkipTo(StrEnum):
-    """Where to look for the next match: behind the last row, at the second row, or at the first or last row of some variables."""
+    """Where to look for the next match: behind the last row, at the second row, or at the first or last
+    row of some variables.
+    """
 
     PAST_LAST_ROW = "past last row"
     NEXT_ROW = "to next row"
@@ -133,12 +150,14 @@ class SkipTo(StrEnum):
 
 @dataclass(frozen=True)
 class MatchRecognize(LogicalPlan):
-    """The matches of a row pattern, the earliest first and of those at one row the preferred; one row each, or (``all_rows``) each of its rows.
+    """The matches of a row pattern, the earliest first and of those at one row the preferred; one row each,
+    or (``all_rows``) each of its rows.
 
-    Columns: the partition's, or with ``all_rows`` all of the input's, then the measures, over ``values`` by position. ``order`` begins with an
-    event-time attribute, ascending; its ties are broken by all columns, rows without a time are dropped and counted, and rows wait until the
-    watermark has passed them. ``within_us``: the most time between a match's first and last row. ``skip_rows``: the variables of SKIP TO FIRST
-    and LAST.
+    Columns: the partition's, or with ``all_rows`` all of the input's, then the measures, over ``values`` by
+    position. ``order`` begins with an event-time attribute, ascending; its ties are broken by all columns,
+    rows without a time are dropped and counted, and rows wait until the watermark has passed them.
+    ``within_us``: the most time between a match's first and last row. ``skip_rows``: the variables of SKIP TO
+    FIRST and LAST.
     """
 
     input: LogicalPlan
@@ -158,7 +177,9 @@ class MatchRecognize(LogicalPlan):
 
     def __post_init__(self) -> None:
         demand(len(self.measures) == len(self.names), "MATCH_RECOGNIZE with unequal names and measures")
-        demand(isinstance(self.order[0].expression, Column), "MATCH_RECOGNIZE whose first order key is no column")
+        demand(
+            isinstance(self.order[0].expression, Column), "MATCH_RECOGNIZE whose first order key is no column"
+        )
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -206,5 +227,7 @@ class MatchRecognize(LogicalPlan):
         for name, measure in zip(self.names, self.measures, strict=True):
             value = self.values[measure.index] if isinstance(measure, Column) else None
             timed = isinstance(value, MatchFact) and value.fact is Fact.ROWTIME
-            fields.append(Field(name, measure.type, measure.nullable, source[self.time_column].role if timed else None))
+            fields.append(
+                Field(name, measure.type, measure.nullable, source[self.time_column].role if timed else None)
+            )
         return Schema(tuple(fields))

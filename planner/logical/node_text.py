@@ -65,13 +65,19 @@ def describe(node: LogicalPlan) -> str:
         case Filter(input=inner, predicate=predicate):
             return f"Filter {named(predicate, inner.schema)}"
         case Project(input=inner, expressions=expressions, names=names):
-            return f"Project {', '.join(_item(e, n, inner.schema) for e, n in zip(expressions, names, strict=True))}"
+            return (
+                "Project "
+                f"{', '.join(_item(e, n, inner.schema) for e, n in zip(expressions, names, strict=True))}"
+            )
         case WatermarkAssign(input=inner, time_column=time, watermark=watermark):
             return f"WatermarkAssign {inner.schema[time].name} AS {named(watermark, inner.schema)}"
         case ProcessingTime(input=inner, time_column=time):
             return f"ProcessingTime {inner.schema[time].name}"
         case LateMark(input=inner, window=window, lateness_us=lateness_us):
-            return f"LateMark {window_text(window, inner.schema)}{emission_text(Emission(lateness_us=lateness_us))}"
+            return (
+                "LateMark "
+                f"{window_text(window, inner.schema)}{emission_text(Emission(lateness_us=lateness_us))}"
+            )
         case WindowTable(input=inner, window=window):
             return f"WindowTable {window_text(window, inner.schema)}"
         case Aggregate() | WindowAggregate():
@@ -109,7 +115,10 @@ def _describe_ending(node: LogicalPlan) -> str:
         case TemporalSort(input=inner):
             return f"TemporalSort {_order(node.keys, inner.schema)}"
         case Emit(kind=kind, emission=emission):
-            return f"Emit {kind.value}{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
+            return (
+                "Emit "
+                f"{kind.value}{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
+            )
         case MatchRecognize():
             return _describe_matches(node)
         case Sink(table=table):
@@ -125,7 +134,11 @@ def _scanned(node: Scan) -> list[str]:
     texts = []
     for field in node.schema:
         whole = not isinstance(field.type, Row) or declared.get(field.name, field.type) == field.type
-        texts.append(field.name if whole or not isinstance(field.type, Row) else f"{field.name}({', '.join(name for name, _ in field.type.fields)})")
+        texts.append(
+            field.name
+            if whole or not isinstance(field.type, Row)
+            else f"{field.name}({', '.join(name for name, _ in field.type.fields)})"
+        )
     return texts
 
 
@@ -140,7 +153,9 @@ def _describe_unnest(node: Unnest) -> str:
 
 def _describe_over(node: Over) -> str:
     schema = node.input.schema
-    calls = ", ".join(_labelled(_call_text(call, schema), name) for call, name in zip(node.calls, node.names, strict=True))
+    calls = ", ".join(
+        _labelled(_call_text(call, schema), name) for call, name in zip(node.calls, node.names, strict=True)
+    )
     framed = any(call.function not in RANKS | {"lag", "lead"} for call in node.calls)
     frame = f" {frame_text(node.frame, node.order)}" if framed and node.frame not in (RUNNING, WHOLE) else ""
     return f"Over{' in time' if node.timely else ''}{_specification(node)}{frame}: {calls}"
@@ -149,12 +164,20 @@ def _describe_over(node: Over) -> str:
 def _describe_matches(node: MatchRecognize) -> str:
     schema = node.input.schema
     measures = "".join(f", {_measure(e, n, node)}" for e, n in zip(node.measures, node.names, strict=True))
-    defined = ", ".join(f"{node.variables[d.variable]} AS {_over_values(d.condition, d.values, node)}" for d in node.definitions)
+    defined = ", ".join(
+        f"{node.variables[d.variable]} AS {_over_values(d.condition, d.values, node)}"
+        for d in node.definitions
+    )
     rows = "|".join(node.variables[number] for number in sorted(node.skip_rows))
     within = "" if node.within_us is None else f" within {duration_text(node.within_us)}"
-    head = f"MatchRecognize ({node.pattern}){within}{_per(' per', node.partition, schema)} by {_order(node.order, schema)}"
+    head = (
+        f"MatchRecognize ({node.pattern}){within}{_per(' per', node.partition, schema)} by "
+        f"{_order(node.order, schema)}"
+    )
     shown = "all rows" if node.all_rows else "one row"
-    return f"{head}, {shown} per match, skip {node.skip}{f' {rows}' if rows else ''}{measures} where {defined}"
+    return (
+        f"{head}, {shown} per match, skip {node.skip}{f' {rows}' if rows else ''}{measures} where {defined}"
+    )
 
 
 def _measure(expression: Expression, name: str, node: MatchRecognize) -> str:
@@ -166,7 +189,12 @@ def _over_values(expression: Expression, values: Sequence[Value], node: MatchRec
 
     def shown(part: Expression) -> Expression:
         return (
-            Column(part.type, part.nullable, index=part.index, name=values[part.index].words(node.variables, names))
+            Column(
+                part.type,
+                part.nullable,
+                index=part.index,
+                name=values[part.index].words(node.variables, names),
+            )
             if isinstance(part, Column)
             else part
         )
@@ -177,7 +205,9 @@ def _over_values(expression: Expression, values: Sequence[Value], node: MatchRec
 
 def _specification(node: Over | PartitionTop) -> str:
     schema = node.input.schema
-    return f"{_per(' per', node.partition, schema)}{f' by {_order(node.order, schema)}' if node.order else ''}"
+    return (
+        f"{_per(' per', node.partition, schema)}{f' by {_order(node.order, schema)}' if node.order else ''}"
+    )
 
 
 def frame_text(frame: Frame, order: Sequence[SortKey]) -> str:
@@ -189,20 +219,31 @@ def frame_text(frame: Frame, order: Sequence[SortKey]) -> str:
 def _order(keys: Sequence[SortKey], schema: Schema) -> str:
     words = []
     for key in keys:
-        nulls = "" if key.nulls_first != key.descending else (" NULLS FIRST" if key.nulls_first else " NULLS LAST")
+        nulls = (
+            ""
+            if key.nulls_first != key.descending
+            else (" NULLS FIRST" if key.nulls_first else " NULLS LAST")
+        )
         words.append(f"{named(key.expression, schema)}{' DESC' if key.descending else ''}{nulls}")
     return ", ".join(words)
 
 
 def named(expression: Expression, schema: Schema) -> str:
-    """Return an expression as text with its columns named as a schema names them now (repeated names get their position)."""
+    """Return an expression as text with its columns named as a schema names them now (repeated names get
+    their position).
+    """
     names = schema.names
 
     def rename(node: Expression) -> Expression:
         if not isinstance(node, Column):
             return node
         name = names[node.index]
-        return Column(node.type, node.nullable, index=node.index, name=name if names.count(name) == 1 else f"{name}#{node.index}")
+        return Column(
+            node.type,
+            node.nullable,
+            index=node.index,
+            name=name if names.count(name) == 1 else f"{name}#{node.index}",
+        )
 
     text = str(expression.transform(rename))
     return text[1:-1] if _is_wrapped(text) else text
@@ -243,7 +284,11 @@ def window_text(window: Windowing | AttachedWindow, schema: Schema) -> str:
 
 def emission_text(emission: Emission) -> str:
     """Return when windows give rows, in words; nothing for when they close."""
-    early = f" early{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}" if emission.early else ""
+    early = (
+        f" early{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
+        if emission.early
+        else ""
+    )
     return early + (f" lateness {duration_text(emission.lateness_us)}" if emission.lateness_us else "")
 
 
@@ -263,7 +308,10 @@ def _describe_aggregate(node: Aggregate | WindowAggregate) -> str:
         words.append(window_text(node.window, schema) + emission_text(node.emission))
     if node.keys:
         words.append(f"by {', '.join(schema[key].name for key in node.keys)}")
-    calls = ", ".join(_labelled(_call_text(call, schema), name) for call, name in zip(node.aggregates, node.names, strict=True))
+    calls = ", ".join(
+        _labelled(_call_text(call, schema), name)
+        for call, name in zip(node.aggregates, node.names, strict=True)
+    )
     return " ".join(words) + (f": {calls}" if calls else "")
 
 
@@ -272,12 +320,18 @@ def _call_text(call: AggregateCall, schema: Schema) -> str:
 
 
 def _renamed(node: Expression, schema: Schema) -> Expression:
-    return Column(node.type, node.nullable, index=node.index, name=schema[node.index].name) if isinstance(node, Column) else node
+    return (
+        Column(node.type, node.nullable, index=node.index, name=schema[node.index].name)
+        if isinstance(node, Column)
+        else node
+    )
 
 
 def _describe_join(node: Join) -> str:
     left, right = node.left.schema, node.right.schema
-    conditions = [f"{left[a].name} = {right[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)]
+    conditions = [
+        f"{left[a].name} = {right[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)
+    ]
     if node.residual is not None:
         conditions.append(named(node.residual, left.concat(right)))
     kind = "cross" if node.kind is JoinKind.INNER and not conditions else node.kind.value
@@ -289,38 +343,63 @@ def _describe_join(node: Join) -> str:
 def _pruning(node: Join, port: int) -> str:
     """Which rows a runtime filter keeps from the join, by the tables they are read of."""
     side, keys = (node.left, node.left_keys) if port == 0 else (node.right, node.right_keys)
-    reads = (below for node in side.walk() for below in (node.plan.walk() if isinstance(node, BoundedInput) else (node,)))
+    reads = (
+        below
+        for node in side.walk()
+        for below in (node.plan.walk() if isinstance(node, BoundedInput) else (node,))
+    )
     tables = dict.fromkeys(scan.table.name for scan in reads if isinstance(scan, Scan))
     return f"runtime filter on {', '.join(side.schema[key].name for key in keys)} of {', '.join(tables)}"
 
 
 def _describe_temporal_join(node: TemporalJoin) -> str:
     left, right = node.left.schema, node.right.schema
-    conditions = [f"{left[a].name} = {right[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)]
+    conditions = [
+        f"{left[a].name} = {right[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)
+    ]
     if node.residual is not None:
         conditions.append(named(node.residual, left.concat(right)))
-    return f"TemporalJoin {node.kind.value} on {_and(conditions)} as of {left[node.left_time].name}, versions by {right[node.right_time].name}"
+    return (
+        f"TemporalJoin {node.kind.value} on {_and(conditions)} as of {left[node.left_time].name}, "
+        f"versions by {right[node.right_time].name}"
+    )
 
 
 def _describe_lookup_join(node: LookupJoin) -> str:
     left, scan = node.left.schema, node.scan.schema
-    conditions = [f"{left[a].name} = {scan[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)]
+    conditions = [
+        f"{left[a].name} = {scan[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)
+    ]
     if node.residual is not None:
         conditions.append(named(node.residual, left.concat(scan)))
     kept = "" if node.scan.predicate is None else f" where {named(node.scan.predicate, scan)}"
     table = node.scan.table
-    order = str(lookup_option(table, "lookup.output-mode")) if lookup_option(table, "lookup.async") else "one at a time"
+    order = (
+        str(lookup_option(table, "lookup.output-mode"))
+        if lookup_option(table, "lookup.async")
+        else "one at a time"
+    )
     every_ms = reload_ms(table)
     if every_ms is not None:
-        read = f"reading {table.name} [{', '.join(_scanned(node.scan))}]{kept} again every {duration_text(every_ms * 1000)}"
+        read = (
+            f"reading {table.name} [{', '.join(_scanned(node.scan))}]{kept} again every "
+            f"{duration_text(every_ms * 1000)}"
+        )
         return f"LookupJoin {node.kind.value} on {_and(conditions)}, {read}, {order}"
     how = [f"cache {lookup_option(table, 'lookup.cache')}", order]
-    return f"LookupJoin {node.kind.value} on {_and(conditions)}, asking {table.name} [{', '.join(_scanned(node.scan))}]{kept}, {', '.join(how)}"
+    return (
+        f"LookupJoin {node.kind.value} on {_and(conditions)}, asking {table.name} "
+        f"[{', '.join(_scanned(node.scan))}]{kept}, {', '.join(how)}"
+    )
 
 
 def _loading(node: SnapshotJoin) -> str:
     time = node.right.schema[node.build_time].name
-    until = "the job's start" if node.loaded_us is None else str(datetime(1970, 1, 1) + timedelta(microseconds=node.loaded_us))
+    until = (
+        "the job's start"
+        if node.loaded_us is None
+        else str(datetime(1970, 1, 1) + timedelta(microseconds=node.loaded_us))
+    )
     idle = "" if node.idle_ms is None else f" or has stood still for {duration_text(node.idle_ms * 1000)}"
     return f", the right side loaded until {time} reaches {until}{idle}"
 
@@ -359,7 +438,13 @@ def operator_name(node: LogicalPlan) -> str:
         case Aggregate(phase=phase):
             return _phased(phase, "aggregate" if node.aggregates else "distinct", node)
         case WindowAggregate(phase=phase, window=window):
-            return _phased(phase, "window aggregate" if isinstance(window, AttachedWindow) else f"{window.kind.value} aggregate", node)
+            return _phased(
+                phase,
+                "window aggregate"
+                if isinstance(window, AttachedWindow)
+                else f"{window.kind.value} aggregate",
+                node,
+            )
         case TemporalJoin(kind=kind):
             return f"{kind.value} temporal join"
         case LookupJoin(kind=kind, scan=scan):

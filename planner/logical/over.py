@@ -1,4 +1,6 @@
-"""OVER in the logical plan: rows with what calls find in their partition, and the first rows of each partition."""
+"""OVER in the logical plan: rows with what calls find in their partition, and the first rows of each
+partition.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,11 @@ class FrameUnit(StrEnum):
 
 @dataclass(frozen=True)
 class Frame:
-    """The rows of its partition that a row's aggregates see, as signed distances from it: rows, or microseconds or units of the one order key.
+    """The rows of its partition that a row's aggregates see, as signed distances from it: rows, or
+    microseconds or units of the one order key.
 
-    None means to the partition's end on that side. In RANGE the row's peers, equal in all order keys, are at distance 0.
+    None means to the partition's end on that side. In RANGE the row's peers, equal in all order keys, are at
+    distance 0.
     """
 
     unit: FrameUnit = FrameUnit.RANGE
@@ -61,18 +65,24 @@ WHOLE = Frame(FrameUnit.RANGE, None, None)
 
 
 def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tuple[Field, ...]:
-    """Return columns of rows that may come again, later than their time, without the roles that ends; within windows the windows' own stay."""
+    """Return columns of rows that may come again, later than their time, without the roles that ends;
+    within windows the windows' own stay.
+    """
     kept = {Role.PROCESSING_TIME} | (WINDOW_ROLES if window is not None else frozenset())
-    return tuple(field if field.role in kept or field.role is None else replace(field, role=None) for field in fields)
+    return tuple(
+        field if field.role in kept or field.role is None else replace(field, role=None) for field in fields
+    )
 
 
 @dataclass(frozen=True)
 class Over(LogicalPlan):
-    """Each row, with one column per call appended; all calls share partition, order and frame (ranks, LAG and LEAD look past the frame).
+    """Each row, with one column per call appended; all calls share partition, order and frame (ranks, LAG and
+    LEAD look past the frame).
 
-    Ties of the order are broken by all columns. ``timely``: the order begins with an event-time attribute, ascending; then rows without a time are
-    dropped and counted, and a stream's rows wait until the watermark has passed their time. ``window``: the window columns, when the partition
-    is within windows. ``ttl_ms``: how long a hint lets a partition live untouched (0: for ever).
+    Ties of the order are broken by all columns. ``timely``: the order begins with an event-time attribute,
+    ascending; then rows without a time are dropped and counted, and a stream's rows wait until the watermark
+    has passed their time. ``window``: the window columns, when the partition is within windows. ``ttl_ms``:
+    how long a hint lets a partition live untouched (0: for ever).
     """
 
     input: LogicalPlan
@@ -87,7 +97,10 @@ class Over(LogicalPlan):
 
     def __post_init__(self) -> None:
         demand(len(self.calls) == len(self.names), "OVER with unequal names and calls")
-        demand(not self.frame.has_distance or len(self.order) == 1, "a frame of distances without its one order key")
+        demand(
+            not self.frame.has_distance or len(self.order) == 1,
+            "a frame of distances without its one order key",
+        )
         demand(not self.timely or self.time_column >= 0, "OVER by time whose first order key is no column")
 
     @property
@@ -109,13 +122,17 @@ class Over(LogicalPlan):
 
     @property
     def breaks_ties(self) -> bool:
-        """Whether the answer depends on the order of rows that are equal in all order keys, and so on all columns."""
+        """Whether the answer depends on the order of rows that are equal in all order keys, and so on all
+        columns.
+        """
         ordinal = {"row_number", *PLACES}
         return self.frame.unit is FrameUnit.ROWS or any(call.function in ordinal for call in self.calls)
 
     @property
     def history(self) -> int:
-        """How many earlier rows of its partition a row in time needs, besides those within a RANGE distance."""
+        """How many earlier rows of its partition a row in time needs, besides those within a RANGE
+        distance.
+        """
         reach = [int(getattr(call.args[1], "value", 0)) for call in self.calls if call.function == "lag"]
         return max([*reach, -(self.frame.start or 0) if self.frame.unit is FrameUnit.ROWS else 0])
 
@@ -136,17 +153,23 @@ class Over(LogicalPlan):
 
     @cached_property
     def schema(self) -> Schema:
-        fields = self.input.schema.fields if self.timely else settled_roles(self.input.schema.fields, self.window)
-        return Schema((*fields, *(Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True))))
+        fields = (
+            self.input.schema.fields if self.timely else settled_roles(self.input.schema.fields, self.window)
+        )
+        return Schema(
+            (*fields, *(Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True)))
+        )
 
 
 @dataclass(frozen=True)
 class PartitionTop(LogicalPlan):
-    """The rows whose ``rank`` (row_number, rank, dense_rank) within their partition is at most ``limit``, kept up to date.
+    """The rows whose ``rank`` (row_number, rank, dense_rank) within their partition is at most ``limit``,
+    kept up to date.
 
-    ``rank_name``: the rank is appended as a column of that name. Ties of row_number are broken by all columns. ``window``: the window columns, when
-    the partition is within windows: then an insert-only stream's rows come once, when their window closes.
-    ``ttl_ms``: how long a hint lets a partition live untouched (0: for ever).
+    ``rank_name``: the rank is appended as a column of that name. Ties of row_number are broken by all
+    columns. ``window``: the window columns, when the partition is within windows: then an insert-only
+    stream's rows come once, when their window closes. ``ttl_ms``: how long a hint lets a partition live
+    untouched (0: for ever).
     """
 
     input: LogicalPlan

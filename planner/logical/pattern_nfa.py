@@ -1,4 +1,6 @@
-"""The automaton of a row pattern: for each place of the pattern, the places the next row may take, the preferred first."""
+"""The automaton of a row pattern: for each place of the pattern, the places the next row may take, the
+preferred first.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ ACCEPT = -1
 class Automaton:
     """Places by number; by place its variable (an index) and whether its rows are excluded.
 
-    The targets of place i, best first, are ``targets[offsets[i]:offsets[i + 1]]``: places, or ACCEPT. The place before the first row is the last one.
+    The targets of place i, best first, are ``targets[offsets[i]:offsets[i + 1]]``: places, or ACCEPT. The
+    place before the first row is the last one.
     """
 
     variables: tuple[int, ...]
@@ -35,7 +38,9 @@ class Automaton:
 
 @dataclasses.dataclass(eq=False)
 class _Node:
-    """A place for a row (``place`` and where it leads), a fork (where it leads, best first), or the end (leads nowhere)."""
+    """A place for a row (``place`` and where it leads), a fork (where it leads, best first), or the end
+    (leads nowhere).
+    """
 
     place: int = ACCEPT
     leads: list[_Node] = field(default_factory=list)
@@ -54,7 +59,9 @@ def automaton_of(pattern: Pattern, variables: Sequence[str]) -> Automaton:
 
 
 def _reached(start: _Node, end: _Node) -> list[int]:
-    """Return the places reached without taking a row. A fork met again leads nowhere new: so an empty iteration ends."""
+    """Return the places reached without taking a row. A fork met again leads nowhere new: so an empty
+    iteration ends.
+    """
     found: list[int] = []
     seen: set[int] = set()
     waiting = [start]

@@ -1,4 +1,6 @@
-"""The logical plan: a closed set of frozen nodes. Each knows its inputs and schema; everything else is derived elsewhere."""
+"""The logical plan: a closed set of frozen nodes. Each knows its inputs and schema; everything else is
+derived elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class LogicalPlan:
 
     @property
     def only_ours(self) -> bool:
-        """Whether no bounded backend has a word for this node, so that our own runtime runs it over bounded rows too."""
+        """Whether no bounded backend has a word for this node, so that our own runtime runs it over
+        bounded rows too.
+        """
         return False
 
     @property
@@ -95,9 +99,11 @@ class _Unary(LogicalPlan):
 
 @dataclass(frozen=True)
 class Scan(LogicalPlan):
-    """Read a table's physical and metadata columns (computed columns and watermarks stand above it as Project and WatermarkAssign).
+    """Read a table's physical and metadata columns (computed columns and watermarks stand above it as Project
+    and WatermarkAssign).
 
-    ``columns`` are positions into ``table.source_schema``; ``predicate`` (over the scan's own output) is what the connector promised to apply.
+    ``columns`` are positions into ``table.source_schema``; ``predicate`` (over the scan's own output) is what
+    the connector promised to apply.
     """
 
     table: Table
@@ -126,8 +132,8 @@ class Values(LogicalPlan):
 
 @dataclass(frozen=True)
 class BoundedInput(LogicalPlan):
-    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow batches (laid by
-    ``penstock.optimizer.bounded_subplans``).
+    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow
+    batches (laid by ``penstock.optimizer.bounded_subplans``).
 
     ``readers``: how many parts of the plan read it as it stands; it is computed once for all of them.
     """
@@ -157,26 +163,40 @@ class Filter(_Unary):
 
 @dataclass(frozen=True)
 class Project(_Unary):
-    """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming); a bare PROCTIME() is processing time."""
+    """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming);
+    a bare PROCTIME() is processing time.
+    """
 
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
         demand(len(self.expressions) == len(self.names), "a projection with unequal names and expressions")
-        demand(all(_reads_inside(e, self.input.schema) for e in self.expressions), "a projection reads outside its input")
+        demand(
+            all(_reads_inside(e, self.input.schema) for e in self.expressions),
+            "a projection reads outside its input",
+        )
 
     @cached_property
     def schema(self) -> Schema:
         fields = []
         for name, expression in zip(self.names, self.expressions, strict=True):
-            fields.append(Field(name, expression.type, expression.nullable, expression_role(expression, self.input.schema.fields)))
+            fields.append(
+                Field(
+                    name,
+                    expression.type,
+                    expression.nullable,
+                    expression_role(expression, self.input.schema.fields),
+                )
+            )
         return Schema(tuple(fields))
 
 
 @dataclass(frozen=True)
 class WatermarkAssign(_Unary):
-    """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds its split's watermark from below."""
+    """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds
+    its split's watermark from below.
+    """
 
     time_column: int
     watermark: Expression
@@ -190,7 +210,8 @@ class WatermarkAssign(_Unary):
 
 @dataclass(frozen=True)
 class WindowTable(_Unary):
-    """A windowing table-valued function: each row once per window it falls in, with window_start, window_end, window_time appended.
+    """A windowing table-valued function: each row once per window it falls in, with window_start, window_end,
+    window_time appended.
 
     Rows whose time is NULL are dropped and counted.
     """
@@ -198,7 +219,10 @@ class WindowTable(_Unary):
     window: Windowing
 
     def __post_init__(self) -> None:
-        demand(self.input.schema[self.window.time_column].is_event_time, "a window on a column that is no time attribute")
+        demand(
+            self.input.schema[self.window.time_column].is_event_time,
+            "a window on a column that is no time attribute",
+        )
 
     @property
     def goes_by_time(self) -> bool:
@@ -207,7 +231,10 @@ class WindowTable(_Unary):
     @cached_property
     def schema(self) -> Schema:
         kind = self.input.schema[self.window.time_column].type
-        return Schema(fields_in_windows(self.input.schema.fields, self.window) + tuple(replace(f, type=kind) for f in window_fields()))
+        return Schema(
+            fields_in_windows(self.input.schema.fields, self.window)
+            + tuple(replace(f, type=kind) for f in window_fields())
+        )
 
 
 class Phase(StrEnum):
@@ -220,11 +247,13 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Aggregate(_Unary):
-    """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then aggregates.
+    """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then
+    aggregates.
 
-    ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No aggregates: DISTINCT.
-    LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an ordinary aggregate over those rows (a count
-    merges by ``sum0``); the rule that splits makes both equal SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
+    ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No
+    aggregates: DISTINCT. LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an
+    ordinary aggregate over those rows (a count merges by ``sum0``); the rule that splits makes both equal
+    SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
     """
 
     keys: tuple[int, ...]
@@ -234,23 +263,29 @@ class Aggregate(_Unary):
     ttl_ms: int | None = None
 
     def __post_init__(self) -> None:
-        demand(all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input")
+        demand(
+            all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input"
+        )
 
     @cached_property
     def schema(self) -> Schema:
         keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
-        return Schema(keys + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)))
+        return Schema(
+            keys
+            + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True))
+        )
 
 
 @dataclass(frozen=True)
 class WindowAggregate(_Unary):
-    """GROUP BY window_start, window_end, keys: insert-only unless ``emission`` corrects, each row given when the watermark passes the window's end.
+    """GROUP BY window_start, window_end, keys: insert-only unless ``emission`` corrects, each row given when
+    the watermark passes the window's end.
 
-    Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over the input's time column
-    (sliced state), or an AttachedWindow when the rows carry their window already.
-    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before every barrier and before
-    the watermark reaches the slice's end;
-    GLOBAL reads it through a Windowing whose ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
+    Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over
+    the input's time column (sliced state), or an AttachedWindow when the rows carry their window already.
+    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before
+    every barrier and before the watermark reaches the slice's end; GLOBAL reads it through a Windowing whose
+    ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
     """
 
     window: Windowing | AttachedWindow
@@ -268,7 +303,9 @@ class WindowAggregate(_Unary):
     def schema(self) -> Schema:
         source = self.input.schema
         fields = tuple(replace(source[key], role=None) for key in self.keys)
-        fields += tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True))
+        fields += tuple(
+            Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)
+        )
         time = self.window.time_column if isinstance(self.window, Windowing) else self.window.end_column
         if self.phase is Phase.LOCAL:
             return Schema((*fields, Field("slice_end", source[time].type, False, Role.EVENT_TIME)))
@@ -288,10 +325,12 @@ class JoinKind(StrEnum):
 
 @dataclass(frozen=True)
 class Join(LogicalPlan):
-    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then right columns (none for SEMI, ANTI).
+    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then
+    right columns (none for SEMI, ANTI).
 
-    ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a hint sends to every subtask.
-    ``pruned``: the side whose rows need not come here unless they have a key of the other, which is loaded first (``runtime_filters``).
+    ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a
+    hint sends to every subtask. ``pruned``: the side whose rows need not come here unless they have a key of
+    the other, which is loaded first (``runtime_filters``).
     """
 
     left: LogicalPlan
@@ -307,7 +346,10 @@ class Join(LogicalPlan):
     def __post_init__(self) -> None:
         demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")
         pairs = zip(self.left_keys, self.right_keys, strict=True)
-        demand(all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs), "a join of unlike key types")
+        demand(
+            all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs),
+            "a join of unlike key types",
+        )
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -357,14 +399,18 @@ class Union(LogicalPlan):
 
 @dataclass(frozen=True)
 class Sort(_Unary):
-    """ORDER BY of the whole result: bounded backends sort; on a finite stream the client sorts the folded rows."""
+    """ORDER BY of the whole result: bounded backends sort; on a finite stream the client sorts the folded
+    rows.
+    """
 
     keys: tuple[SortKey, ...]
 
 
 @dataclass(frozen=True)
 class Limit(_Unary):
-    """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are left, as many as there may be."""
+    """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are
+    left, as many as there may be.
+    """
 
     limit: int | None
     offset: int = 0
@@ -372,7 +418,9 @@ class Limit(_Unary):
 
 @dataclass(frozen=True)
 class TopN(_Unary):
-    """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are broken by all columns in order."""
+    """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are
+    broken by all columns in order.
+    """
 
     keys: tuple[SortKey, ...]
     limit: int
@@ -381,7 +429,9 @@ class TopN(_Unary):
 
 @dataclass(frozen=True)
 class Sink(_Unary):
-    """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names it. ``history``: what comes first."""
+    """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names
+    it. ``history``: what comes first.
+    """
 
     table: Table | None
     span: Span | None = field(default=None, compare=False)
@@ -408,6 +458,8 @@ class StatementSet(LogicalPlan):
 
 @dataclass(frozen=True)
 class Exchange(_Unary):
-    """An edge laid by ``penstock.optimizer.exchange_placement``: how the input's rows travel to the node above."""
+    """An edge laid by ``penstock.optimizer.exchange_placement``: how the input's rows travel to the node
+    above.
+    """
 
     edge: Edge

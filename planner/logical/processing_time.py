@@ -27,16 +27,21 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class ProcessingTime(LogicalPlan):
-    """Stamp ``time_column`` with the clock as rows pass, and let the clock be the watermark of what stands above.
+    """Stamp ``time_column`` with the clock as rows pass, and let the clock be the watermark of what stands
+    above.
 
-    So windows and OVER by processing time are windows and OVER by a time no row is late for. The time rows had below ends here.
+    So windows and OVER by processing time are windows and OVER by a time no row is late for. The time rows
+    had below ends here.
     """
 
     input: LogicalPlan
     time_column: int
 
     def __post_init__(self) -> None:
-        demand(isinstance(self.input.schema[self.time_column].type, TimestampLtz), "processing time in a column that is no TIMESTAMP_LTZ")
+        demand(
+            isinstance(self.input.schema[self.time_column].type, TimestampLtz),
+            "processing time in a column that is no TIMESTAMP_LTZ",
+        )
 
     @property
     def only_ours(self) -> bool:
@@ -71,16 +76,26 @@ def is_by_clock(plan: LogicalPlan, column: int) -> bool:
             return isinstance(expression, Column) and is_by_clock(inner, expression.index)
         case Join(left=left, right=right):
             width = len(left.schema)
-            return is_by_clock(left, column) if column < width else column - width < len(right.schema) and is_by_clock(right, column - width)
+            return (
+                is_by_clock(left, column)
+                if column < width
+                else column - width < len(right.schema) and is_by_clock(right, column - width)
+            )
         case Union(branches=branches):
             return any(is_by_clock(branch, column) for branch in branches)
-    return isinstance(plan, _KEEPS_COLUMNS) and column < len(plan.inputs[0].schema) and is_by_clock(plan.inputs[0], column)
+    return (
+        isinstance(plan, _KEEPS_COLUMNS)
+        and column < len(plan.inputs[0].schema)
+        and is_by_clock(plan.inputs[0], column)
+    )
 
 
 def arrival_order(plan: LogicalPlan, order: Sequence[SortKey]) -> int:
-    """Return how an order over rows of a plan sets those apart that its keys do not: 1 by arrival, -1 by arrival in reverse, 0 by all columns.
+    """Return how an order over rows of a plan sets those apart that its keys do not: 1 by arrival, -1 by
+    arrival in reverse, 0 by all columns.
 
-    A clock gives many rows one time, and an order by it means the order in which rows came, first or last ones first.
+    A clock gives many rows one time, and an order by it means the order in which rows came, first or last
+    ones first.
     """
     for key in order:
         if isinstance(key.expression, Column) and is_by_clock(plan, key.expression.index):

@@ -1,4 +1,6 @@
-"""The snapshot join in the logical plan: a table is loaded to a point in its time, then each row meets the table as it is when the row passes."""
+"""The snapshot join in the logical plan: a table is loaded to a point in its time, then each row meets the
+table as it is when the row passes.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,13 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class SnapshotJoin(Join):
-    """``left JOIN LATERAL SNAPSHOT(right)``, INNER or LEFT: rows of the left side wait until the right side is loaded, and are given once.
+    """``left JOIN LATERAL SNAPSHOT(right)``, INNER or LEFT: rows of the left side wait until the right side
+    is loaded, and are given once.
 
-    The right side's changes count when its own watermark has reached their ``build_time``. It is loaded when that watermark has reached
-    ``loaded_us`` (microseconds of its time; ``None``: the moment the job was first started), when there was none for ``idle_ms``, or at its end.
-    ``ttl_ms[1]``: how long its rows live untouched. Time goes on with the left side alone, and stands still until the right one is loaded.
+    The right side's changes count when its own watermark has reached their ``build_time``. It is loaded when
+    that watermark has reached ``loaded_us`` (microseconds of its time; ``None``: the moment the job was first
+    started), when there was none for ``idle_ms``, or at its end. ``ttl_ms[1]``: how long its rows live
+    untouched. Time goes on with the left side alone, and stands still until the right one is loaded.
     """
 
     build_time: int = None  # type: ignore[assignment]  # dataclass order: every node is built with it

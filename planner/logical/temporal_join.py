@@ -1,4 +1,6 @@
-"""The temporal join in the logical plan: each row of the left side meets the version of a row that was in force at its time."""
+"""The temporal join in the logical plan: each row of the left side meets the version of a row that was in
+force at its time.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,14 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class TemporalJoin(LogicalPlan):
-    """``left JOIN right FOR SYSTEM_TIME AS OF left.time``, INNER or LEFT. A row of the right side is the version of its keys from its time on, until
-    the next one; of versions of one time the first by the columns ``ties`` counts, as in a deduplication by time. The residual (over left ++ right)
-    is tested on the version in force. Output: left columns, then right columns.
+    """``left JOIN right FOR SYSTEM_TIME AS OF left.time``, INNER or LEFT. A row of the right side is the
+    version of its keys from its time on, until the next one; of versions of one time the first by the columns
+    ``ties`` counts, as in a deduplication by time. The residual (over left ++ right) is tested on the version
+    in force. Output: left columns, then right columns.
 
-    A changelog's row that takes back a version makes it never have been; one that takes back a row that was never given (a deletion stamped with its
-    own time) ends the version in force. Rows behind their own split's watermark are dropped and counted. A left row without a time meets nothing.
+    A changelog's row that takes back a version makes it never have been; one that takes back a row that was
+    never given (a deletion stamped with its own time) ends the version in force. Rows behind their own
+    split's watermark are dropped and counted. A left row without a time meets nothing.
     """
 
     left: LogicalPlan
@@ -36,7 +40,10 @@ class TemporalJoin(LogicalPlan):
     def __post_init__(self) -> None:
         demand(self.kind in (JoinKind.INNER, JoinKind.LEFT), "a temporal join that is neither inner nor left")
         pairs = zip(self.left_keys, self.right_keys, strict=True)
-        demand(all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs), "a temporal join of unlike key types")
+        demand(
+            all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs),
+            "a temporal join of unlike key types",
+        )
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -52,7 +59,10 @@ class TemporalJoin(LogicalPlan):
     @property
     def slacks_us(self) -> tuple[int, int]:
         """How far below a watermark the times of rows of each side may be that are on time."""
-        left, right = slack_us(self.left.schema[self.left_time].role), slack_us(self.right.schema[self.right_time].role)
+        left, right = (
+            slack_us(self.left.schema[self.left_time].role),
+            slack_us(self.right.schema[self.right_time].role),
+        )
         return left + lateness_us(self.left), right + lateness_us(self.right)
 
     @cached_property
@@ -60,6 +70,11 @@ class TemporalJoin(LogicalPlan):
         left, right = list(self.left.schema), self.right.schema
         plain = without_event_time(left)
         own = left[self.left_time].role
-        kept = [i == self.left_time or (own in WINDOW_ROLES and field.role in WINDOW_ROLES) for i, field in enumerate(left)]
-        shown = tuple(field if keep else without for field, keep, without in zip(left, kept, plain, strict=True))
+        kept = [
+            i == self.left_time or (own in WINDOW_ROLES and field.role in WINDOW_ROLES)
+            for i, field in enumerate(left)
+        ]
+        shown = tuple(
+            field if keep else without for field, keep, without in zip(left, kept, plain, strict=True)
+        )
         return Schema(shown + without_event_time(right.nullable() if self.kind is JoinKind.LEFT else right))

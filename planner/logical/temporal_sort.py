@@ -15,7 +15,8 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class TemporalSort(LogicalPlan):
-    """Rows in the order of ``keys``, the first an event time, ascending; ties are broken by all columns. Rows wait until the watermark passes them.
+    """Rows in the order of ``keys``, the first an event time, ascending; ties are broken by all columns. Rows
+    wait until the watermark passes them.
 
     Rows without a time, and late ones, are dropped and counted.
     """
@@ -24,7 +25,10 @@ class TemporalSort(LogicalPlan):
     keys: tuple[SortKey, ...]
 
     def __post_init__(self) -> None:
-        demand(isinstance(self.keys[0].expression, Column) and not self.keys[0].descending, "an order that time does not keep")
+        demand(
+            isinstance(self.keys[0].expression, Column) and not self.keys[0].descending,
+            "an order that time does not keep",
+        )
 
     @property
     def time_column(self) -> int:

@@ -20,9 +20,11 @@ LISTED = frozenset({"unnest", "explode", "posexplode"})
 
 @dataclass(frozen=True)
 class TableCall:
-    """A call of a table function: what computes it, its arguments (of exactly the types it wants) over the rows, the columns it gives.
+    """A call of a table function: what computes it, its arguments (of exactly the types it wants) over the
+    rows, the columns it gives.
 
-    ``body``: the program's function, when it is one; one without arguments is given a constant, for the number of rows.
+    ``body``: the program's function, when it is one; one without arguments is given a constant, for the
+    number of rows.
     """
 
     function: str
@@ -40,11 +42,13 @@ class TableCall:
 
 @dataclass(frozen=True)
 class Unnest(LogicalPlan):
-    """Each row once per row the function gives for it: the columns ``keep`` of the input, those ``gives`` of the function's, the number from 1.
+    """Each row once per row the function gives for it: the columns ``keep`` of the input, those ``gives`` of
+    the function's, the number from 1.
 
-    ``outer``: a row the function gives nothing for goes on once, with NULLs. ``ordinality``: the number of each row among those of its input row
-    is the last column. ``condition``, of an outer one: over the input's columns, all of the function's and the number; the function gives but the
-    rows for which it is TRUE. Keeps nothing; weights, times and lateness of the input rows go on.
+    ``outer``: a row the function gives nothing for goes on once, with NULLs. ``ordinality``: the number of
+    each row among those of its input row is the last column. ``condition``, of an outer one: over the input's
+    columns, all of the function's and the number; the function gives but the rows for which it is TRUE. Keeps
+    nothing; weights, times and lateness of the input rows go on.
     """
 
     input: LogicalPlan
@@ -56,11 +60,22 @@ class Unnest(LogicalPlan):
     condition: Expression | None = None
 
     def __post_init__(self) -> None:
-        demand(all(0 <= i < len(self.input.schema) for i in self.keep), "a table function keeps a column that is not there")
-        demand(all(0 <= i < len(self.call.columns) for i in self.gives), "a table function gives a column it does not have")
+        demand(
+            all(0 <= i < len(self.input.schema) for i in self.keep),
+            "a table function keeps a column that is not there",
+        )
+        demand(
+            all(0 <= i < len(self.call.columns) for i in self.gives),
+            "a table function gives a column it does not have",
+        )
         reads = frozenset[int]().union(*(arg.columns() for arg in self.call.args))
-        demand(all(0 <= i < len(self.input.schema) for i in reads), "a table function reads outside its input")
-        demand(self.condition is None or self.outer, "a condition of a table function's rows belongs to an outer one")
+        demand(
+            all(0 <= i < len(self.input.schema) for i in reads), "a table function reads outside its input"
+        )
+        demand(
+            self.condition is None or self.outer,
+            "a condition of a table function's rows belongs to an outer one",
+        )
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:

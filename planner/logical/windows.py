@@ -29,10 +29,11 @@ class WindowKind(StrEnum):
 
 @dataclass(frozen=True)
 class Windowing:
-    """How event times fall into windows; microseconds. TUMBLE: size. HOP: size, step = slide. CUMULATE: size = max size, step. SESSION: size = gap.
+    """How event times fall into windows; microseconds. TUMBLE: size. HOP: size, step = slide. CUMULATE: size
+    = max size, step. SESSION: size = gap.
 
-    ``partition_keys`` (SESSION) are positions of the columns that have sessions of their own. ``sliced``: the time column holds the ends of
-    slices aggregated below, so a row of slice end e counts as time e - 1 us.
+    ``partition_keys`` (SESSION) are positions of the columns that have sessions of their own. ``sliced``: the
+    time column holds the ends of slices aggregated below, so a row of slice end e counts as time e - 1 us.
     """
 
     kind: WindowKind
@@ -46,12 +47,17 @@ class Windowing:
     def __post_init__(self) -> None:
         demand(self.size_us > 0, "a window of no size")
         if self.kind in (WindowKind.HOP, WindowKind.CUMULATE):
-            demand(self.step_us > 0 and self.size_us % self.step_us == 0, "a window whose size is no multiple of its step")
+            demand(
+                self.step_us > 0 and self.size_us % self.step_us == 0,
+                "a window whose size is no multiple of its step",
+            )
 
 
 @dataclass(frozen=True)
 class AttachedWindow:
-    """Windows already on the rows as two columns (below: a WindowTable, a window join, an earlier window aggregate)."""
+    """Windows already on the rows as two columns (below: a WindowTable, a window join, an earlier window
+    aggregate).
+    """
 
     start_column: int
     end_column: int
@@ -72,6 +78,8 @@ def without_bound(field: Field) -> Field:
 
 
 def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field, ...]:
-    """Return columns beneath a new window; rows of sessions come when these are over, later than their time, which ends there."""
+    """Return columns beneath a new window; rows of sessions come when these are over, later than their
+    time, which ends there.
+    """
     kept = tuple(map(without_bound, fields))
     return without_event_time(kept) if window.kind is WindowKind.SESSION else kept

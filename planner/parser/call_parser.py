@@ -43,7 +43,11 @@ class LambdaParser(OverParser):
         ahead = 1
         while self.is_name(ahead) and self.at(TokenType.COMMA, ahead + 1):
             ahead += 2
-        return self.is_name(ahead) and self.at(TokenType.R_PAREN, ahead + 1) and self.at(TokenType.ARROW, ahead + 2)
+        return (
+            self.is_name(ahead)
+            and self.at(TokenType.R_PAREN, ahead + 1)
+            and self.at(TokenType.ARROW, ahead + 2)
+        )
 
     def lists_arguments(self, ahead: int) -> bool:
         """Return whether a comma stands between the parenthesis ``ahead`` and the one that closes it."""
@@ -80,7 +84,9 @@ class CallParser(LambdaParser):
         return node
 
     def cast_behind(self, begin: int, value: exp.Expr) -> exp.Expr:
-        """Return ``value::type``, read up to the type: a word, what stands in parentheses or angle brackets behind it, a zone."""
+        """Return ``value::type``, read up to the type: a word, what stands in parentheses or angle
+        brackets behind it, a zone.
+        """
         first = self._index
         if not self.word() or self.word() in RESERVED - {"INTERVAL"}:
             raise self.unexpected("a type")
@@ -126,7 +132,9 @@ class CallParser(LambdaParser):
         return self._after_call(begin, node)
 
     def _special(self, word: str) -> Callable[[int], exp.Expr | None] | None:
-        """Return the reader of a call that has words among its arguments; it gives None, and reads nothing, where there are none."""
+        """Return the reader of a call that has words among its arguments; it gives None, and reads
+        nothing, where there are none.
+        """
         return {
             "EXTRACT": self._extract,
             "SUBSTRING": self._substring,
@@ -143,7 +151,12 @@ class CallParser(LambdaParser):
     def _rows_of_variable(self) -> exp.Expr | None:
         """Return the ``A.*`` of ``COUNT(A.*)``, with the closing parenthesis passed over."""
         begin = self._index
-        if not (self.is_name() and self.at(TokenType.DOT, 1) and self.at(TokenType.STAR, 2) and self.at(TokenType.R_PAREN, 3)):
+        if not (
+            self.is_name()
+            and self.at(TokenType.DOT, 1)
+            and self.at(TokenType.STAR, 2)
+            and self.at(TokenType.R_PAREN, 3)
+        ):
             return None
         node = AllColumns(this=self.identifier("row variable"))
         self._advance(2)
@@ -211,7 +224,11 @@ class CallParser(LambdaParser):
         return self._finish(begin, "position", args)
 
     def _trim(self, begin: int) -> exp.Expr | None:
-        side = self.word() if self.word() in ("BOTH", "LEADING", "TRAILING") and not self.at(TokenType.R_PAREN, 1) else ""
+        side = (
+            self.word()
+            if self.word() in ("BOTH", "LEADING", "TRAILING") and not self.at(TokenType.R_PAREN, 1)
+            else ""
+        )
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
         if side:
             self._advance()
@@ -253,7 +270,12 @@ class CallParser(LambdaParser):
         return self._json(begin, "json_object", [part for field in fields for part in field])
 
     def _json_field(self) -> tuple[exp.Expr, exp.Expr]:
-        if self.at_words("KEY") and self.word(1) != "VALUE" and not self.at(TokenType.COMMA, 1) and not self.at(TokenType.COLON, 1):
+        if (
+            self.at_words("KEY")
+            and self.word(1) != "VALUE"
+            and not self.at(TokenType.COMMA, 1)
+            and not self.at(TokenType.COLON, 1)
+        ):
             self._advance()
         key = self.scalar()
         if not self.take_words("VALUE") and not self.take(TokenType.COLON) and not self.take(TokenType.COMMA):
@@ -264,7 +286,11 @@ class CallParser(LambdaParser):
         return self._json(begin, "json_array", [] if self._ends_json() else self.separated(self.scalar))
 
     def _ends_json(self) -> bool:
-        return self.at(TokenType.R_PAREN) or self.at_words("NULL", "ON", "NULL") or self.at_words("ABSENT", "ON", "NULL")
+        return (
+            self.at(TokenType.R_PAREN)
+            or self.at_words("NULL", "ON", "NULL")
+            or self.at_words("ABSENT", "ON", "NULL")
+        )
 
     def _json(self, begin: int, name: str, items: list[exp.Expr]) -> exp.Expr:
         nulls = self.word() if not self.at(TokenType.R_PAREN) and self._ends_json() else None

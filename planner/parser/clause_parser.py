@@ -1,4 +1,5 @@
-"""The grammar of GROUP BY: plain keys, GROUPING SETS, ROLLUP and CUBE, multiplied out into one list of grouping sets.
+"""The grammar of GROUP BY: plain keys, GROUPING SETS, ROLLUP and CUBE, multiplied out into one list of
+grouping sets.
 
 The grammar of the last clauses of a query: EMIT, LATE ROWS and WITH HISTORY.
 """
@@ -59,7 +60,9 @@ class GroupingParser(TableParser):
         return items
 
     def _set(self) -> list[Keys]:
-        nested = self.at_words("GROUPING", "SETS") or (self.word() in ("ROLLUP", "CUBE") and self.at(TokenType.L_PAREN, 1))
+        nested = self.at_words("GROUPING", "SETS") or (
+            self.word() in ("ROLLUP", "CUBE") and self.at(TokenType.L_PAREN, 1)
+        )
         return self._element() if nested else [self._part()]
 
     def _part(self) -> Keys:
@@ -79,10 +82,23 @@ class GroupingParser(TableParser):
     def _cubed(self, parts: list[Keys]) -> list[Keys]:
         if 1 << len(parts) > MAX_GROUPING_SETS:
             message = f"a CUBE of {len(parts)} makes more than {MAX_GROUPING_SETS} grouping sets"
-            raise PenstockError("SQL-1007", message, span=self.here(), hint="name the sets you need: GROUPING SETS (..)", sqlstate="54001")
+            raise PenstockError(
+                "SQL-1007",
+                message,
+                span=self.here(),
+                hint="name the sets you need: GROUPING SETS (..)",
+                sqlstate="54001",
+            )
         chosen = []
         for left_out in range(1 << len(parts)):
-            chosen.append([key for i, part in enumerate(parts) if not left_out >> (len(parts) - 1 - i) & 1 for key in part])
+            chosen.append(
+                [
+                    key
+                    for i, part in enumerate(parts)
+                    if not left_out >> (len(parts) - 1 - i) & 1
+                    for key in part
+                ]
+            )
         return chosen
 
 

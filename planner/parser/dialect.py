@@ -1,4 +1,6 @@
-"""penstock's SQL as a sqlglot dialect: statements and windows of Flink, values of Spark. The doors to the grammar of queries."""
+"""penstock's SQL as a sqlglot dialect: statements and windows of Flink, values of Spark. The doors to the
+grammar of queries.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,14 @@ from penstock.planner.parser.scanner import allow_depth, check_text
 
 
 class Penstock(Dialect):
-    """Backticks and double quotes both quote names; single quotes quote strings, in which a quote is doubled and a backslash is itself."""
+    """Backticks and double quotes both quote names; single quotes quote strings, in which a quote is
+    doubled and a backslash is itself.
+    """
 
     class Tokenizer(tokens.Tokenizer):
-        """Words are words: no keyword has a token of its own, the grammar knows them by their text and place."""
+        """Words are words: no keyword has a token of its own, the grammar knows them by their text and
+        place.
+        """
 
         IDENTIFIERS = ["`", '"']  # noqa: RUF012  # sqlglot's class-level tables
         QUOTES = ["'"]  # noqa: RUF012
@@ -56,7 +62,14 @@ def _split_number(token: Token) -> list[Token]:
         return [token]
     sign = TokenType.DASH if match[2] == "-" else TokenType.PLUS
     first, operator, rest = (
-        Token(kind, match[i], token.line, token.col, token.start + match.start(i), token.start + match.end(i) - 1)
+        Token(
+            kind,
+            match[i],
+            token.line,
+            token.col,
+            token.start + match.start(i),
+            token.start + match.end(i) - 1,
+        )
         for i, kind in ((1, TokenType.NUMBER), (2, sign), (3, TokenType.NUMBER))
     )
     return [first, operator, *_split_number(rest)]
@@ -71,26 +84,42 @@ def _parser(text: str, start: int) -> Penstock.Parser:
 
 
 def parse_query(text: str, start: int = 0) -> exp.Expr:
-    """Return the syntax tree of the query that reaches from ``start`` to the end of ``text``; raise SQL-10xx with a span into ``text``."""
+    """Return the syntax tree of the query that reaches from ``start`` to the end of ``text``; raise
+    SQL-10xx with a span into ``text``.
+    """
     parser = _parser(text, start)
     if not parser.token():
-        raise PenstockError("SQL-1004", "a query is missing", span=Span(start, start + 1), hint="write SELECT .. FROM ..", sqlstate="42601")
+        raise PenstockError(
+            "SQL-1004",
+            "a query is missing",
+            span=Span(start, start + 1),
+            hint="write SELECT .. FROM ..",
+            sqlstate="42601",
+        )
     return parser.whole_query()
 
 
 def parse_expression(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
-    """Return the syntax tree of the scalar expression between ``start`` and ``end``; raise SQL-10xx with a span into ``text``."""
+    """Return the syntax tree of the scalar expression between ``start`` and ``end``; raise SQL-10xx with a
+    span into ``text``.
+    """
     parser = _parser(text[:end], start)
     if not parser.token():
-        raise PenstockError("SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601")
+        raise PenstockError(
+            "SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601"
+        )
     return parser.whole_expression()
 
 
 def parse_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
-    """Return the syntax tree of one select item, an expression with an optional alias or a star, between ``start`` and ``end``."""
+    """Return the syntax tree of one select item, an expression with an optional alias or a star, between
+    ``start`` and ``end``.
+    """
     parser = _parser(text[:end], start)
     if not parser.token():
-        raise PenstockError("SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601")
+        raise PenstockError(
+            "SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601"
+        )
     return parser.whole_item()
 
 

@@ -15,7 +15,14 @@ from penstock.catalog.errors import PenstockError
 from penstock.planner.parser.call_parser import CallParser
 from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.scanner import MAX_DEPTH, MAX_OPERATORS, too_deep, too_many_operators
-from penstock.planner.parser.syntax_nodes import AllColumns, FunctionCall, Reference, Semantics, balanced, place
+from penstock.planner.parser.syntax_nodes import (
+    AllColumns,
+    FunctionCall,
+    Reference,
+    Semantics,
+    balanced,
+    place,
+)
 
 TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
 """Words a test begins with, NOT before them or not."""
@@ -24,7 +31,14 @@ QUERY_WORDS = ("SELECT", "WITH", "VALUES")
 """Words a query begins with; ``TABLE name`` is one too."""
 
 _QUANTIFIERS = ("ANY", "SOME", "ALL")
-_SIGNS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 _SHOWN = 60
 """A longer list is not repeated in a hint."""
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
@@ -40,7 +54,11 @@ class PredicateParser(CallParser):
 
     def test(self, word: str, left: exp.Expr, negated: bool) -> exp.Expr:
         """Return the test whose first word has been passed over, NOT put around it where that was written."""
-        if word in ("LIKE", "ILIKE") and self.word() in ("ANY", "SOME", "ALL") and self.at(TokenType.L_PAREN, 1):
+        if (
+            word in ("LIKE", "ILIKE")
+            and self.word() in ("ANY", "SOME", "ALL")
+            and self.at(TokenType.L_PAREN, 1)
+        ):
             return self._one_of_patterns(exp.ILike if word == "ILIKE" else exp.Like, left, negated)
         node = self._is(left) if word == "IS" else self._plain(word, left)
         return exp.Not(this=self._placed_like(left, node)) if negated else node
@@ -62,7 +80,11 @@ class PredicateParser(CallParser):
             return exp.RegexpLike(this=left, expression=pattern)
         kind = {"ILIKE": exp.ILike, "LIKE": exp.Like}.get(word, exp.SimilarTo)
         node: exp.Expr = kind(this=left, expression=pattern)
-        return exp.Escape(this=node, expression=self.string("an escape character")) if self.take_words("ESCAPE") else node
+        return (
+            exp.Escape(this=node, expression=self.string("an escape character"))
+            if self.take_words("ESCAPE")
+            else node
+        )
 
     def _one_of_patterns(self, kind: type[exp.Expr], left: exp.Expr, negated: bool) -> exp.Expr:
         """``x LIKE ANY (a, b)``: one test a pattern; NOT belongs to each of them."""
@@ -89,7 +111,8 @@ class PredicateParser(CallParser):
         return self.word(ahead) in QUERY_WORDS or (self.word(ahead) == "TABLE" and self.is_name(ahead + 1))
 
     def quantified(self, kind: type[exp.Expr], left: exp.Expr) -> exp.Expr | None:
-        """Return ``x = ANY (query)``, which is IN, or ``x <> ALL (query)``, NOT IN, behind the sign; ``None`` where no quantifier stands.
+        """Return ``x = ANY (query)``, which is IN, or ``x <> ALL (query)``, NOT IN, behind the sign; ``None``
+        where no quantifier stands.
 
         SQL-1601 for the others, with what to write.
         """
@@ -110,7 +133,9 @@ class PredicateParser(CallParser):
         return exp.Not(this=found) if every else found
 
     def _holds_comma(self) -> bool:
-        """Return whether the parentheses behind the word here hold several items, which no aggregate of its name takes."""
+        """Return whether the parentheses behind the word here hold several items, which no aggregate of
+        its name takes.
+        """
         depth, ahead = 0, 1
         while (token := self.token(ahead)) is not None:
             depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
@@ -160,7 +185,11 @@ class PredicateParser(CallParser):
             return exp.Not(this=self._placed_like(left, node)) if negated else node
         word = self.word()
         if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
-            raise self.unexpected("NULL", "TRUE", "FALSE", "DISTINCT FROM") if negated else self.unexpected("NULL", "NOT NULL", "TRUE", "FALSE")
+            raise (
+                self.unexpected("NULL", "TRUE", "FALSE", "DISTINCT FROM")
+                if negated
+                else self.unexpected("NULL", "NOT NULL", "TRUE", "FALSE")
+            )
         self._advance()
         value: exp.Expr = exp.Null() if word in ("NULL", "UNKNOWN") else exp.Boolean(this=word == "TRUE")
         node = exp.Is(this=left, expression=self.placed(begin, value))
@@ -187,9 +216,16 @@ class PredicateParser(CallParser):
 def _instead_of(kind: type[exp.Expr], *, every: bool) -> str:
     """Return what to write for a comparison with some or every row of a query."""
     if kind in (exp.EQ, exp.NEQ):
-        return "write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)" if every else "write EXISTS (SELECT 1 FROM .. WHERE v <> x)"
+        return (
+            "write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)"
+            if every
+            else "write EXISTS (SELECT 1 FROM .. WHERE v <> x)"
+        )
     largest = (kind in (exp.GT, exp.GTE)) == every
-    return f"write x {_SIGNS[kind]} (SELECT {'MAX' if largest else 'MIN'}(v) FROM ..), which is NULL where there are no rows"
+    return (
+        f"write x {_SIGNS[kind]} (SELECT {'MAX' if largest else 'MIN'}(v) FROM ..), which is NULL where "
+        "there are no rows"
+    )
 
 
 BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
@@ -214,7 +250,9 @@ _WINDOWS = ("window", "session_window")
 _UNARY = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
 _FUNCTIONS = ("LEFT", "RIGHT", "WINDOW", "LIKE", "RLIKE")
 """Reserved words that are functions where a parenthesis follows."""
-_NO_PARENTHESES = frozenset(("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME"))
+_NO_PARENTHESES = frozenset(
+    ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME")
+)
 
 
 class ExpressionParser(PredicateParser):
@@ -319,7 +357,9 @@ class ExpressionParser(PredicateParser):
             elif self.take(TokenType.DCOLON):
                 node = self.cast_behind(begin, node)
             elif self.take_words("AT", "TIME", "ZONE"):
-                node = self.placed(begin, FunctionCall(this="at_time_zone", expressions=[node, self._primary()]))
+                node = self.placed(
+                    begin, FunctionCall(this="at_time_zone", expressions=[node, self._primary()])
+                )
             elif self.at_words("COLLATE"):
                 raise self.not_yet("COLLATE", "compare lower(..) of both sides")
             else:
@@ -348,7 +388,9 @@ class ExpressionParser(PredicateParser):
             self.need(TokenType.R_BRACKET, "]")
             return self.placed(begin, FunctionCall(this=word.lower(), expressions=items))
         if word in ("ARRAY", "MULTISET") and self.at(TokenType.L_PAREN, 1) and self.begins_query(2):
-            raise self.not_yet(f"{word}(SELECT ..)", "write (SELECT collect_list(v) FROM ..), which leaves NULLs out")
+            raise self.not_yet(
+                f"{word}(SELECT ..)", "write (SELECT collect_list(v) FROM ..), which leaves NULLs out"
+            )
         if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in _FUNCTIONS):
             return self.call(begin)
         if word in ("RUNNING", "FINAL") and self.is_name(1) and self.at(TokenType.L_PAREN, 2):
@@ -365,20 +407,37 @@ class ExpressionParser(PredicateParser):
         word = self.word()
         if self.begins_query():
             hint = f"put it into parentheses of its own: ({word} ..)"
-            return PenstockError("SQL-1001", "a query is a value in parentheses only", span=self.here(), hint=hint, sqlstate="42601")
+            return PenstockError(
+                "SQL-1001",
+                "a query is a value in parentheses only",
+                span=self.here(),
+                hint=hint,
+                sqlstate="42601",
+            )
         if word in RESERVED and word not in ("FROM", "WHERE", "GROUP", "HAVING", "LIMIT", "UNION"):
             return self.no_name("column")
         if self.at(TokenType.STAR):
-            return PenstockError("SQL-1001", "* stands for all columns only in the SELECT list and in COUNT(*)", span=self.here(), sqlstate="42601")
+            return PenstockError(
+                "SQL-1001",
+                "* stands for all columns only in the SELECT list and in COUNT(*)",
+                span=self.here(),
+                sqlstate="42601",
+            )
         if word:
-            return PenstockError("SQL-1001", f"an expression is missing before {word}", span=self.here(), sqlstate="42601")
+            return PenstockError(
+                "SQL-1001", f"an expression is missing before {word}", span=self.here(), sqlstate="42601"
+            )
         return self.unexpected("an expression")
 
     def _reference(self, begin: int) -> exp.Expr:
         parts = [self.identifier("column")]
         while self.at(TokenType.DOT) and not self.at(TokenType.STAR, 1):
             self._advance()
-            parts.append(self._end_of_window() if self.at_words("END") and parts[-1].name.lower() in _WINDOWS else self.identifier("column"))
+            parts.append(
+                self._end_of_window()
+                if self.at_words("END") and parts[-1].name.lower() in _WINDOWS
+                else self.identifier("column")
+            )
             if len(parts) > MAX_DEPTH:
                 raise too_deep(self.here())
         return self.placed(begin, Reference(expressions=parts))

@@ -46,7 +46,9 @@ class TableParser(MatchParser):
         if self.take_words("AS"):
             if self.at(TokenType.STRING):
                 hint = f"quote names with backticks: `{self._curr.text}`"
-                raise PenstockError("SQL-1001", f"a string cannot be a {what}", span=self.here(), hint=hint, sqlstate="42601")
+                raise PenstockError(
+                    "SQL-1001", f"a string cannot be a {what}", span=self.here(), hint=hint, sqlstate="42601"
+                )
             return self.identifier(what)
         if not self.is_name() or self._begins_clause():
             return None
@@ -99,13 +101,17 @@ class TableParser(MatchParser):
         return self.scalar()
 
     def _refuse_misspelt_side(self, name: exp.Identifier) -> None:
-        if self.implicit_alias is not self.token(-1) or not (self.at_words("JOIN") or self.at_words("OUTER", "JOIN")):
+        if self.implicit_alias is not self.token(-1) or not (
+            self.at_words("JOIN") or self.at_words("OUTER", "JOIN")
+        ):
             return
         meant = nearest(name.name, _JOIN_SIDES)
         if meant is not None:
             span = self.place_of(self._index - 1)
             hint = f'did you mean "{meant}"? write AS {name.name} if it is the table\'s alias'
-            raise PenstockError("SQL-1001", f'unexpected "{name.name}" before JOIN', span=span, hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1001", f'unexpected "{name.name}" before JOIN', span=span, hint=hint, sqlstate="42601"
+            )
 
     # tables
 
@@ -170,21 +176,33 @@ class TableParser(MatchParser):
             return self.placed(begin, exp.Subquery(this=inner))
         node = self.table()
         if self.word() in ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL"):
-            raise self.not_yet("a join in parentheses", "write the joins one after the other, or put them in a subquery")
+            raise self.not_yet(
+                "a join in parentheses", "write the joins one after the other, or put them in a subquery"
+            )
         self.need(TokenType.R_PAREN, ")")
         return node
 
     def named_table(self, begin: int) -> exp.Expr:
         """Return the table whose name stands here, with its hints."""
         if self.at(TokenType.STRING):
-            raise PenstockError("SQL-1001", "a string cannot be a table", span=self.here(), hint=_instead_of(self._curr.text), sqlstate="42601")
+            raise PenstockError(
+                "SQL-1001",
+                "a string cannot be a table",
+                span=self.here(),
+                hint=_instead_of(self._curr.text),
+                sqlstate="42601",
+            )
         parts = [self.identifier("table")]
         while self.take(TokenType.DOT):
             parts.append(self.identifier("table"))
         name = exp.Identifier(this=".".join(part.name for part in parts), quoted=parts[0].args.get("quoted"))
         node = self.placed(begin, exp.Table(this=name))
         following = self.token()
-        options = table_options(self.sql, self._tokens[self._index - 1].end + 1, len(self.sql) if following is None else following.start)
+        options = table_options(
+            self.sql,
+            self._tokens[self._index - 1].end + 1,
+            len(self.sql) if following is None else following.start,
+        )
         if options:
             node.meta["options"] = options
         return node
@@ -219,8 +237,13 @@ class TableParser(MatchParser):
         if name.upper() == "SNAPSHOT":
             return self.placed(begin, SnapshotTable(expressions=self._window_arguments()))
         if name.upper() not in WINDOW_FUNCTIONS and windows:
-            hint = did_you_mean(name.upper(), (*WINDOW_FUNCTIONS, "SNAPSHOT")) or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
-            raise PenstockError("SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883")
+            hint = (
+                did_you_mean(name.upper(), (*WINDOW_FUNCTIONS, "SNAPSHOT"))
+                or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
+            )
+            raise PenstockError(
+                "SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883"
+            )
         if name.upper() not in WINDOW_FUNCTIONS:
             return self._function_of_values(begin, name)
         return self.placed(begin, WindowFunction(this=name.upper(), expressions=self._window_arguments()))
@@ -257,7 +280,9 @@ class TableParser(MatchParser):
         return self.scalar()
 
     def _table_argument(self, begin: int) -> exp.Expr:
-        inner = self._in_parentheses(self._index) if self.at(TokenType.L_PAREN) else self.named_table(self._index)
+        inner = (
+            self._in_parentheses(self._index) if self.at(TokenType.L_PAREN) else self.named_table(self._index)
+        )
         partition: list[exp.Identifier] = []
         if self.take_words("PARTITION"):
             self.need_word("BY")
@@ -266,7 +291,12 @@ class TableParser(MatchParser):
 
     def _partition_columns(self) -> list[exp.Identifier]:
         names = [self.identifier("column")]
-        while self.at(TokenType.COMMA) and self.is_name(1) and not self.at(TokenType.L_PAREN, 2) and not self.at(TokenType.FARROW, 2):
+        while (
+            self.at(TokenType.COMMA)
+            and self.is_name(1)
+            and not self.at(TokenType.L_PAREN, 2)
+            and not self.at(TokenType.FARROW, 2)
+        ):
             self._advance()
             names.append(self.identifier("column"))
         return names
@@ -279,7 +309,10 @@ class TableParser(MatchParser):
         if self.take(TokenType.COMMA):
             return self.placed(begin, exp.Join(this=self.table(), kind="COMMA"))
         if self.word() == "ASOF":
-            raise self.not_yet("ASOF JOIN", "write JOIN t FOR SYSTEM_TIME AS OF a time attribute, t with a PRIMARY KEY and a WATERMARK")
+            raise self.not_yet(
+                "ASOF JOIN",
+                "write JOIN t FOR SYSTEM_TIME AS OF a time attribute, t with a PRIMARY KEY and a WATERMARK",
+            )
         natural = self.take_words("NATURAL")
         kind = self._join_kind()
         if kind is None:
@@ -288,14 +321,20 @@ class TableParser(MatchParser):
             return None
         if natural and kind in ("CROSS", "SEMI", "ANTI"):
             raise PenstockError(
-                "SQL-1001", f"NATURAL does not go with {kind} JOIN", span=self.place_of(begin), hint="leave NATURAL out", sqlstate="42601"
+                "SQL-1001",
+                f"NATURAL does not go with {kind} JOIN",
+                span=self.place_of(begin),
+                hint="leave NATURAL out",
+                sqlstate="42601",
             )
         table = self.table()
         node = exp.Join(this=table, kind=kind)
         if kind == "CROSS":
             if self.word() in ("ON", "USING"):
                 hint = "write JOIN instead of CROSS JOIN"
-                raise PenstockError("SQL-1001", "CROSS JOIN takes no condition", span=self.here(), hint=hint, sqlstate="42601")
+                raise PenstockError(
+                    "SQL-1001", "CROSS JOIN takes no condition", span=self.here(), hint=hint, sqlstate="42601"
+                )
         elif natural:
             node.set("natural", True)
         elif self.take_words("ON"):
@@ -320,7 +359,9 @@ class TableParser(MatchParser):
             return None
         self._advance()
         if word == "RIGHT" and self.word() in ("SEMI", "ANTI"):
-            raise self.not_yet(f"{word} {self.word()} JOIN", f"exchange the tables and write LEFT {self.word()} JOIN")
+            raise self.not_yet(
+                f"{word} {self.word()} JOIN", f"exchange the tables and write LEFT {self.word()} JOIN"
+            )
         if word == "LEFT" and self.word() in ("SEMI", "ANTI"):
             word = self.word()
             self._advance()
@@ -331,10 +372,15 @@ class TableParser(MatchParser):
 
 
 def _instead_of(text: str) -> str:
-    """Return what to write for a string where a table was expected: names have no quotes but their own, files are declared first."""
+    """Return what to write for a string where a table was expected: names have no quotes but their own,
+    files are declared first.
+    """
     if re.fullmatch(r"\w+(\.\w+){0,2}", text) and "." + text.rpartition(".")[2].lower() not in _FILE_ENDINGS:
         return f"a table's name stands without quotes: {text}"
     path = text[:60].replace("'", "''")
     kind = next((ending[1:] for ending in _FILE_ENDINGS if ending in text.lower()), "csv")
     kind = {"jsonl": "json", "ndjson": "json"}.get(kind, kind)
-    return f"a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = '{kind}')"
+    return (
+        "a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = "
+        f"'{path}', 'format' = '{kind}')"
+    )

@@ -1,4 +1,6 @@
-"""Hints: ``/*+ NAME(..) */``, read strictly: OPTIONS behind a table's name, the others behind SELECT. None is passed over in silence."""
+"""Hints: ``/*+ NAME(..) */``, read strictly: OPTIONS behind a table's name, the others behind SELECT. None
+is passed over in silence.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Hint:
 
 @dataclass(frozen=True)
 class SelectHint:
-    """A hint behind SELECT: what it says of tables of its FROM, ``options`` (keys as written) or bare ``names``; or one of ``values``."""
+    """A hint behind SELECT: what it says of tables of its FROM, ``options`` (keys as written) or bare
+    ``names``; or one of ``values``.
+    """
 
     name: str
     span: Span
@@ -59,13 +63,17 @@ def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
         call = _CALL.match(text, position, last)
         if call is None or (call[3] == "," and not text[call.end() : last].strip()):
             hint = "write /*+ OPTIONS('key' = 'value') */"
-            raise PenstockError("SQL-1009", "this hint cannot be read", span=Span(start, end), hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1009", "this hint cannot be read", span=Span(start, end), hint=hint, sqlstate="42601"
+            )
         yield Hint(call[1].upper(), Span(*call.span(1)), *call.span(2))
         position = call.end()
 
 
 def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
-    """Return the options that the hint between two places gives the table named before it; none when there is no hint."""
+    """Return the options that the hint between two places gives the table named before it; none when there
+    is no hint.
+    """
     found = _HINT.search(text, start, end)
     if found is None:
         return ()
@@ -78,9 +86,13 @@ def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
 
 
 def select_hints(text: str, start: int, end: int) -> tuple[SelectHint, ...]:
-    """Return the hints between two places, which are those of the SELECT before them; SQL-1602 for one that says nothing there."""
+    """Return the hints between two places, which are those of the SELECT before them; SQL-1602 for one
+    that says nothing there.
+    """
     found = _HINT.search(text, start, end)
-    return () if found is None else tuple(_select_hint(text, hint) for hint in read_hints(text, *found.span()))
+    return (
+        () if found is None else tuple(_select_hint(text, hint) for hint in read_hints(text, *found.span()))
+    )
 
 
 def _select_hint(text: str, hint: Hint) -> SelectHint:
@@ -97,7 +109,13 @@ def _select_hint(text: str, hint: Hint) -> SelectHint:
 def _value(text: str, hint: Hint, usage: str) -> tuple[str, Span]:
     value = _VALUE.fullmatch(text, hint.start, hint.end)
     if value is None:
-        raise PenstockError("SQL-1009", "this value cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+        raise PenstockError(
+            "SQL-1009",
+            "this value cannot be read",
+            span=hint.span,
+            hint=f"write /*+ {usage} */",
+            sqlstate="42601",
+        )
     return _unquoted(value[1]), Span(*value.span(1))
 
 
@@ -106,8 +124,16 @@ def _options(text: str, hint: Hint, usage: str) -> Iterator[OptionEntry]:
     while position < hint.end or position == hint.start:
         option = _OPTION.match(text, position, hint.end)
         if option is None or (option[3] == "," and option.end() == hint.end):
-            raise PenstockError("SQL-1009", "these options cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
-        yield OptionEntry(_unquoted(option[1]), _unquoted(option[2]), Span(*option.span(1)), Span(*option.span(2)))
+            raise PenstockError(
+                "SQL-1009",
+                "these options cannot be read",
+                span=hint.span,
+                hint=f"write /*+ {usage} */",
+                sqlstate="42601",
+            )
+        yield OptionEntry(
+            _unquoted(option[1]), _unquoted(option[2]), Span(*option.span(1)), Span(*option.span(2))
+        )
         position = option.end()
 
 
@@ -116,7 +142,13 @@ def _names(text: str, hint: Hint, usage: str) -> Iterator[tuple[str, Span]]:
     while position < hint.end or position == hint.start:
         name = _NAME.match(text, position, hint.end)
         if name is None or (name[2] == "," and name.end() == hint.end):
-            raise PenstockError("SQL-1009", "these names cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+            raise PenstockError(
+                "SQL-1009",
+                "these names cannot be read",
+                span=hint.span,
+                hint=f"write /*+ {usage} */",
+                sqlstate="42601",
+            )
         quoted = name[1].startswith("`")
         yield name[1][1:-1].replace("``", "`") if quoted else name[1], Span(*name.span(1))
         position = name.end()
@@ -127,7 +159,9 @@ def _unquoted(text: str) -> str:
 
 
 def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
-    """Refuse every hint of a statement but those that its tables and its SELECTs have taken: none is passed over in silence."""
+    """Refuse every hint of a statement but those that its tables and its SELECTs have taken: none is
+    passed over in silence.
+    """
     taken = set()
     for node in queries:
         taken |= {option.key_span.start for option in node.meta.get("options", ())}
@@ -140,13 +174,21 @@ def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
 def _no_effect(hint: Hint) -> PenstockError:
     if hint.name == "OPTIONS":
         instead = "write it behind the name of a table that is read: FROM t /*+ OPTIONS('key' = 'value') */"
-        return PenstockError("SQL-1602", "OPTIONS has no effect here", span=hint.span, hint=instead, sqlstate="0A000")
+        return PenstockError(
+            "SQL-1602", "OPTIONS has no effect here", span=hint.span, hint=instead, sqlstate="0A000"
+        )
     if hint.name in _OF_SELECT:
         instead = f"write it behind SELECT: SELECT /*+ {_OF_SELECT[hint.name]} */ .."
-        return PenstockError("SQL-1602", f"{hint.name} has no effect here", span=hint.span, hint=instead, sqlstate="0A000")
+        return PenstockError(
+            "SQL-1602", f"{hint.name} has no effect here", span=hint.span, hint=instead, sqlstate="0A000"
+        )
     reason = _WITHOUT_EFFECT.get(hint.name)
     if reason is None:
         near = did_you_mean(hint.name, ("OPTIONS", *_OF_SELECT, *_WITHOUT_EFFECT), others=True)
-        return PenstockError("SQL-1602", f"there is no hint {hint.name}", span=hint.span, hint=near, sqlstate="42601")
+        return PenstockError(
+            "SQL-1602", f"there is no hint {hint.name}", span=hint.span, hint=near, sqlstate="42601"
+        )
     message = f"the hint {hint.name} would have no effect"
-    return PenstockError("SQL-1602", message, span=hint.span, hint=f"leave it out: {reason}", sqlstate="0A000")
+    return PenstockError(
+        "SQL-1602", message, span=hint.span, hint=f"leave it out: {reason}", sqlstate="0A000"
+    )

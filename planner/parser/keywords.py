@@ -1,4 +1,6 @@
-"""Words with a meaning of their own: reserved ones may name something only when quoted; the others are known for completion and hints."""
+"""Words with a meaning of their own: reserved ones may name something only when quoted; the others are
+known for completion and hints.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,18 @@ from penstock.planner.parser.token_stream import TokenReader
 _SUFFIXES = frozenset(("L", "S", "Y", "D", "F", "BD"))
 _TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
-INTERVAL_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
+INTERVAL_UNITS = (
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "WEEK",
+    "DAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "MILLISECOND",
+    "MICROSECOND",
+)
 
 
 class LiteralParser(TokenReader):
@@ -60,13 +71,25 @@ class LiteralParser(TokenReader):
         token = self.token()
         if _NUMBER.fullmatch(self._prev.text) is None:
             hint = "write it as 12, 1.5 or 1e3"
-            raise PenstockError("SQL-1011", f"{self._prev.text} is no number", span=self.place_of(begin), hint=hint, sqlstate="42601")
-        if token is not None and token.start == self._prev.end + 1 and token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.DOT):
+            raise PenstockError(
+                "SQL-1011",
+                f"{self._prev.text} is no number",
+                span=self.place_of(begin),
+                hint=hint,
+                sqlstate="42601",
+            )
+        if (
+            token is not None
+            and token.start == self._prev.end + 1
+            and token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.DOT)
+        ):
             if self.word() not in _SUFFIXES:
                 text = self.sql[self._prev.start : token.end + 1]
                 hint = "quote it if it is a name, or write a space"
                 message = f"{text} is neither a number nor a name"
-                raise PenstockError("SQL-1011", message, span=self.place_of(begin), hint=hint, sqlstate="42601")
+                raise PenstockError(
+                    "SQL-1011", message, span=self.place_of(begin), hint=hint, sqlstate="42601"
+                )
             node.meta["suffix"] = self.word()
             self._advance()
         return self.placed(begin, node)
@@ -107,8 +130,13 @@ class LiteralParser(TokenReader):
         if not self._is_unit():
             if not word:
                 raise self.unexpected("a unit such as MINUTE")
-            hint = did_you_mean(word, INTERVAL_UNITS) or "units are YEAR, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND"
-            raise PenstockError("SQL-1011", f"{word} is no unit of an interval", span=self.here(), hint=hint, sqlstate="42601")
+            hint = (
+                did_you_mean(word, INTERVAL_UNITS)
+                or "units are YEAR, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND"
+            )
+            raise PenstockError(
+                "SQL-1011", f"{word} is no unit of an interval", span=self.here(), hint=hint, sqlstate="42601"
+            )
         self._advance()
         if self.take(TokenType.L_PAREN):
             self.need(TokenType.NUMBER, "a precision")

@@ -77,7 +77,11 @@ class QueryParser(EmitParser):
     def _common_table(self) -> exp.Expr:
         begin = self._index
         name = self.identifier("name for a WITH table")
-        columns = self.column_names() if self.at(TokenType.L_PAREN) and self.word(1) not in ("SELECT", "WITH", "VALUES") else []
+        columns = (
+            self.column_names()
+            if self.at(TokenType.L_PAREN) and self.word(1) not in ("SELECT", "WITH", "VALUES")
+            else []
+        )
         self.need_word("AS")
         self.need(TokenType.L_PAREN, "(")
         body = self.query()
@@ -96,7 +100,12 @@ class QueryParser(EmitParser):
         while (word := self.word()) in words:
             steps += 1
             if steps > 1000:
-                raise PenstockError("SQL-1007", f"more than 1,000 {word} branches are over the limit", span=self.here(), sqlstate="54001")
+                raise PenstockError(
+                    "SQL-1007",
+                    f"more than 1,000 {word} branches are over the limit",
+                    span=self.here(),
+                    sqlstate="54001",
+                )
             self._advance()
             distinct = not self.take_words("ALL")
             if distinct:
@@ -118,7 +127,13 @@ class QueryParser(EmitParser):
             return self._whole_table(begin)
         if self.at_words("FROM"):
             hint = "begin with SELECT * FROM .."
-            raise PenstockError("SQL-1001", "a query begins with SELECT, not with FROM", span=self.here(), hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1001",
+                "a query begins with SELECT, not with FROM",
+                span=self.here(),
+                hint=hint,
+                sqlstate="42601",
+            )
         raise self.unexpected("SELECT", "VALUES", "WITH")
 
     def _whole_table(self, begin: int) -> exp.Expr:
@@ -132,13 +147,17 @@ class QueryParser(EmitParser):
 
     def _select(self, begin: int) -> exp.Expr:
         self._advance()
-        hints = select_hints(self.sql, self._prev.end + 1, len(self.sql) if self._curr is None else self._curr.start)
+        hints = select_hints(
+            self.sql, self._prev.end + 1, len(self.sql) if self._curr is None else self._curr.start
+        )
         distinct = self.take_words("DISTINCT")
         if distinct and self.at_words("ON"):
             raise self.not_yet("DISTINCT ON", "use GROUP BY with any_value, min or max")
         if not distinct:
             self.take_words("ALL")
-        node = exp.Select(expressions=self.separated(self._item), distinct=exp.Distinct() if distinct else None)
+        node = exp.Select(
+            expressions=self.separated(self._item), distinct=exp.Distinct() if distinct else None
+        )
         if hints:
             node.meta["hints"] = hints
         if self.take_words("FROM"):
@@ -165,7 +184,12 @@ class QueryParser(EmitParser):
             return found
         for name, window in self.separated(self._named_window):
             if name.name.lower() in found:
-                raise PenstockError("SQL-1045", f'the window "{name.name}" is given twice', span=span_of(name), sqlstate="42712")
+                raise PenstockError(
+                    "SQL-1045",
+                    f'the window "{name.name}" is given twice',
+                    span=span_of(name),
+                    sqlstate="42712",
+                )
             found[name.name.lower()] = window
         return found
 
@@ -180,7 +204,13 @@ class QueryParser(EmitParser):
             return star
         if self.at_words("FROM"):
             hint = 'a column named "from" must be quoted: `from`'
-            raise PenstockError("SQL-1001", "an expression is missing before FROM", span=self.here(), hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1001",
+                "an expression is missing before FROM",
+                span=self.here(),
+                hint=hint,
+                sqlstate="42601",
+            )
         begin = self._index
         node = self.scalar()
         alias = self.alias("column alias")
@@ -195,7 +225,9 @@ class QueryParser(EmitParser):
             if len(joins) > MAX_DEPTH:
                 message = f"FROM with more than {MAX_DEPTH} joins is over the limit"
                 hint = "join some of them in a WITH clause or a view"
-                raise PenstockError("SQL-1007", message, span=self.place_of(begin), hint=hint, sqlstate="54001")
+                raise PenstockError(
+                    "SQL-1007", message, span=self.place_of(begin), hint=hint, sqlstate="54001"
+                )
             begin = self._index
         node.set("joins", joins)
 
@@ -216,7 +248,9 @@ class QueryParser(EmitParser):
             word = self.word()
             key = "offset" if word == "OFFSET" else "limit"
             if node.args.get(key) is not None:
-                raise PenstockError("SQL-1001", f"{key.upper()} is given twice", span=self.here(), sqlstate="42601")
+                raise PenstockError(
+                    "SQL-1001", f"{key.upper()} is given twice", span=self.here(), sqlstate="42601"
+                )
             node.set(key, self._count_of_rows(word))
         if self.at_words("EMIT"):
             node.set("emit", self.emit())
@@ -270,6 +304,12 @@ class QueryParser(EmitParser):
     def _row_count(self) -> exp.Expr:
         place = self.here()
         node = self.literal()
-        if node is None or not isinstance(node, exp.Literal | exp.Placeholder) or (isinstance(node, exp.Literal) and not node.name.isdigit()):
-            raise PenstockError("SQL-1012", "a number of rows is a whole number such as 10", span=place, sqlstate="2201W")
+        if (
+            node is None
+            or not isinstance(node, exp.Literal | exp.Placeholder)
+            or (isinstance(node, exp.Literal) and not node.name.isdigit())
+        ):
+            raise PenstockError(
+                "SQL-1012", "a number of rows is a whole number such as 10", span=place, sqlstate="2201W"
+            )
         return node

@@ -31,9 +31,11 @@ def _grammar() -> Lark:
 
 
 def parse_pattern(text: str, offset: int) -> Pattern:
-    """Return the pattern of the text between PATTERN's parentheses, which begins ``offset`` characters into the statement.
+    """Return the pattern of the text between PATTERN's parentheses, which begins ``offset`` characters into
+    the statement.
 
-    Raises SQL-1001 for what is no pattern, SQL-1741 for one that matches nothing, is too large or has a count that is none, SQL-1601 for anchors.
+    Raises SQL-1001 for what is no pattern, SQL-1741 for one that matches nothing, is too large or has a count
+    that is none, SQL-1601 for anchors.
     """
     try:
         pattern = _Builder(text, offset).transform(_grammar().parse(text))
@@ -46,11 +48,22 @@ def parse_pattern(text: str, offset: int) -> Pattern:
     assert isinstance(pattern, Pattern)
     span = Span(offset, offset + max(1, len(text)))
     if pattern.size > MAX_PLACES:
-        message = f"the pattern has {pattern.size:,} places with its repetitions written out, over the limit of {MAX_PLACES:,}"
-        raise PenstockError("SQL-1741", message, span=span, hint="count rows in a DEFINE instead: B AS COUNT(B.*) <= 5000", sqlstate="54001")
+        message = (
+            f"the pattern has {pattern.size:,} places with its repetitions written out, over the limit "
+            f"of {MAX_PLACES:,}"
+        )
+        raise PenstockError(
+            "SQL-1741",
+            message,
+            span=span,
+            hint="count rows in a DEFINE instead: B AS COUNT(B.*) <= 5000",
+            sqlstate="54001",
+        )
     if pattern.empty:
         hint = "ask for at least one row: write A+ instead of A*"
-        raise PenstockError("SQL-1741", "the pattern may match no row at all", span=span, hint=hint, sqlstate="42601")
+        raise PenstockError(
+            "SQL-1741", "the pattern may match no row at all", span=span, hint=hint, sqlstate="42601"
+        )
     return pattern
 
 
@@ -62,10 +75,17 @@ def _refusal(error: UnexpectedInput, text: str, offset: int) -> PenstockError:
     else:
         end = offset + len(text.rstrip())
         message = "the pattern ends where a variable was expected"
-        return PenstockError("SQL-1001", message, span=Span(end, end + 1), hint="write PATTERN (A B+ C?)", sqlstate="42601")
+        return PenstockError(
+            "SQL-1001", message, span=Span(end, end + 1), hint="write PATTERN (A B+ C?)", sqlstate="42601"
+        )
     span = Span(offset + start, offset + start + len(shown))
-    hint = "a pattern is made of variables, ( ) |, PERMUTE(..) and the quantifiers * + ? {n} {n,} {n,m}, each with a ? behind it for as few as can be"
-    return PenstockError("SQL-1001", f'unexpected "{shown}" in the pattern', span=span, hint=hint, sqlstate="42601")
+    hint = (
+        "a pattern is made of variables, ( ) |, PERMUTE(..) and the quantifiers * + ? {n} {n,} {n,m}, "
+        "each with a ? behind it for as few as can be"
+    )
+    return PenstockError(
+        "SQL-1001", f'unexpected "{shown}" in the pattern', span=span, hint=hint, sqlstate="42601"
+    )
 
 
 class _Builder(Transformer[Token, Pattern]):
@@ -104,13 +124,24 @@ class _Builder(Transformer[Token, Pattern]):
             assert isinstance(word, Token)
             span = self._span(word.start_pos or 0, word.end_pos or 0)
             message = f"PERMUTE takes at most {_MAX_PERMUTED} patterns, not {len(members)}"
-            raise PenstockError("SQL-1741", message, span=span, hint="match any of them with (A | B | ..){n} and test the rest in a DEFINE")
+            raise PenstockError(
+                "SQL-1741",
+                message,
+                span=span,
+                hint="match any of them with (A | B | ..){n} and test the rest in a DEFINE",
+            )
         return Alternation(tuple(Concatenation(order) for order in permutations(members)))
 
     def anchor(self, items: list[Token]) -> Pattern:
         start = next(i for i, letter in enumerate(self._text) if letter in "^$")
         hint = "leave it out: a stream's partition has no last row, and its first is one like any other"
-        raise PenstockError("SQL-1601", "an anchor in a pattern is not supported", span=self._span(start, start + 1), hint=hint, sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1601",
+            "an anchor in a pattern is not supported",
+            span=self._span(start, start + 1),
+            hint=hint,
+            sqlstate="0A000",
+        )
 
     def quantifier(self, items: list[Tree[Token] | Token]) -> Pattern:
         count = items[0]
@@ -126,13 +157,25 @@ class _Builder(Transformer[Token, Pattern]):
         if count.data == "exactly":
             return self._checked(numbers[0], numbers[0], count)
         comma = next(i for i, token in enumerate(tokens) if token.type == "COMMA")
-        return self._checked(numbers[0] if comma else 0, numbers[-1] if comma < len(tokens) - 1 else None, count)
+        return self._checked(
+            numbers[0] if comma else 0, numbers[-1] if comma < len(tokens) - 1 else None, count
+        )
 
     def _checked(self, least: int, most: int | None, count: Tree[Token]) -> tuple[int, int | None]:
         if most is not None and (most == 0 or least > most):
             span = self._span(count.meta.start_pos, count.meta.end_pos)
-            message = f"nothing can be repeated {least} to {most} times" if least != most else "nothing is repeated 0 times"
-            raise PenstockError("SQL-1741", message, span=span, hint="write {n}, {n,} or {n,m} with n <= m and m at least 1", sqlstate="42601")
+            message = (
+                f"nothing can be repeated {least} to {most} times"
+                if least != most
+                else "nothing is repeated 0 times"
+            )
+            raise PenstockError(
+                "SQL-1741",
+                message,
+                span=span,
+                hint="write {n}, {n,} or {n,m} with n <= m and m at least 1",
+                sqlstate="42601",
+            )
         return least, most
 
     def repeat(self, items: list[Pattern]) -> Pattern:

@@ -1,4 +1,6 @@
-"""The text before any grammar: scanning, limits, and the first complaints. Everything here is a loop, so that no depth of text can hurt it."""
+"""The text before any grammar: scanning, limits, and the first complaints. Everything here is a loop, so
+that no depth of text can hurt it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ _LOOKALIKE = {
 
 
 def scan(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of every piece of text but space and comments; kinds are the names of the groups of the pattern above."""
+    """Yield (kind, start, end) of every piece of text but space and comments; kinds are the names of the
+    groups of the pattern above.
+    """
     for match in _SCAN.finditer(text):
         kind = match.lastgroup or ""
         if kind == "bad" and match.start() == 0 and match[0] == "\ufeff":
@@ -55,10 +59,18 @@ def scan(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def check_text(text: str) -> None:
-    """Refuse a statement that is too long, does not end its strings, holds stray characters or nests too deep (SQL-1002, 1003, 1005, 1006)."""
+    """Refuse a statement that is too long, does not end its strings, holds stray characters or nests too
+    deep (SQL-1002, 1003, 1005, 1006).
+    """
     if len(text) > MAX_STATEMENT_CHARS:
         message = f"a statement of {len(text):,} characters is over the limit of {MAX_STATEMENT_CHARS:,}"
-        raise PenstockError("SQL-1005", message, span=Span(0, 1), hint="put long lists of values into a table and join it", sqlstate="54000")
+        raise PenstockError(
+            "SQL-1005",
+            message,
+            span=Span(0, 1),
+            hint="put long lists of values into a table and join it",
+            sqlstate="54000",
+        )
     if (half := _HALF.search(text)) is not None:
         raise _stray(half[0], half.start())
     depth = 0
@@ -79,25 +91,39 @@ def check_text(text: str) -> None:
 def too_deep(span: Span) -> PenstockError:
     """Return the error of an expression or query that nests more than ``MAX_DEPTH`` levels."""
     hint = "name the inner parts in a WITH clause or a view"
-    return PenstockError("SQL-1006", f"the statement nests more than {MAX_DEPTH} levels deep", span=span, hint=hint, sqlstate="54001")
+    return PenstockError(
+        "SQL-1006",
+        f"the statement nests more than {MAX_DEPTH} levels deep",
+        span=span,
+        hint=hint,
+        sqlstate="54001",
+    )
 
 
 def too_many_operators(span: Span) -> PenstockError:
     """Return the error of an expression with more than ``MAX_OPERATORS`` operators."""
     hint = "put the values into a table, or name parts of the expression in a subquery"
     return PenstockError(
-        "SQL-1007", f"an expression of more than {MAX_OPERATORS:,} operators is over the limit", span=span, hint=hint, sqlstate="54001"
+        "SQL-1007",
+        f"an expression of more than {MAX_OPERATORS:,} operators is over the limit",
+        span=span,
+        hint=hint,
+        sqlstate="54001",
     )
 
 
 def too_deep_a_type(span: Span | None) -> PenstockError:
     """Return the error of a type that nests deeper than a statement may."""
     hint = "make a table of its own of the inner rows"
-    return PenstockError("SQL-1017", f"a type nests more than {MAX_DEPTH} levels deep", span=span, hint=hint, sqlstate="54001")
+    return PenstockError(
+        "SQL-1017", f"a type nests more than {MAX_DEPTH} levels deep", span=span, hint=hint, sqlstate="54001"
+    )
 
 
 def allow_depth() -> None:
-    """Let Python recurse as deep as the limits above need; never lowered again, since another thread may be deep at that time."""
+    """Let Python recurse as deep as the limits above need; never lowered again, since another thread may
+    be deep at that time.
+    """
     if sys.getrecursionlimit() < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
 
@@ -105,11 +131,29 @@ def allow_depth() -> None:
 def _unterminated(mark: str, start: int) -> PenstockError:
     end = {"/*": "*/"}.get(mark, mark)
     span = Span(start, start + len(mark))
-    return PenstockError("SQL-1003", f"the {_OPEN[mark]} that begins here never ends", span=span, hint=f"close it with {end}", sqlstate="42601")
+    return PenstockError(
+        "SQL-1003",
+        f"the {_OPEN[mark]} that begins here never ends",
+        span=span,
+        hint=f"close it with {end}",
+        sqlstate="42601",
+    )
 
 
 def _stray(piece: str, start: int) -> PenstockError:
     plain = _LOOKALIKE.get(piece)
     shown = piece if piece.isprintable() and not piece.isspace() else f"U+{ord(piece):04X}"
-    hint = "remove it" if plain is None else "replace it by a plain space" if plain == "space" else f"replace it by the plain {plain}"
-    return PenstockError("SQL-1002", f"the character {shown} has no place in SQL", span=Span(start, start + 1), hint=hint, sqlstate="42601")
+    hint = (
+        "remove it"
+        if plain is None
+        else "replace it by a plain space"
+        if plain == "space"
+        else f"replace it by the plain {plain}"
+    )
+    return PenstockError(
+        "SQL-1002",
+        f"the character {shown} has no place in SQL",
+        span=Span(start, start + 1),
+        hint=hint,
+        sqlstate="42601",
+    )

@@ -14,34 +14,50 @@ from penstock.catalog.types import DataType
 
 
 class FunctionCall(exp.Expression):
-    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for COUNT(*), ``filter``, ``over``.
+    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for
+    COUNT(*), ``filter``, ``over``.
 
-    ``order``: the ORDER BY among its arguments; ``within``: that of WITHIN GROUP; ``nulls``: IGNORE or RESPECT.
+    ``order``: the ORDER BY among its arguments; ``within``: that of WITHIN GROUP; ``nulls``: IGNORE or
+    RESPECT.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
-        **dict.fromkeys(("expressions", "distinct", "star", "order", "within", "nulls", "filter", "over"), False),
+        **dict.fromkeys(
+            ("expressions", "distinct", "star", "order", "within", "nulls", "filter", "over"), False
+        ),
     }
 
 
 class OverClause(exp.Expression):
-    """``OVER (..)``: ``partition`` and ``order`` lists, ``unit`` ROWS or RANGE with the bounds ``first`` and ``last`` (no unit: no frame written).
+    """``OVER (..)``: ``partition`` and ``order`` lists, ``unit`` ROWS or RANGE with the bounds ``first`` and
+    ``last`` (no unit: no frame written).
 
     ``name``: the named window it stands for, until the parser has put that in its place.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"name": False, "partition": False, "order": False, "unit": False, "first": False, "last": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "name": False,
+        "partition": False,
+        "order": False,
+        "unit": False,
+        "first": False,
+        "last": False,
+    }
 
 
 class FrameBound(exp.Expression):
-    """One end of a frame: ``this`` the distance (none: without end, or the row itself when ``current``), ``following`` its side."""
+    """One end of a frame: ``this`` the distance (none: without end, or the row itself when ``current``),
+    ``following`` its side.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "current": False, "following": False}
 
 
 class Reference(exp.Expression):
-    """A name path as written, ``a`` or ``t.a`` or ``t.a.field``: ``expressions`` are its identifiers; the binder says what each part is."""
+    """A name path as written, ``a`` or ``t.a`` or ``t.a.field``: ``expressions`` are its identifiers; the
+    binder says what each part is.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
 
@@ -59,7 +75,9 @@ class TypedLiteral(exp.Expression):
 
 
 class IntervalLiteral(exp.Expression):
-    """``INTERVAL '5' MINUTE``: the value's text, its sign, the first unit (none: units are in the text) and the last one of a span."""
+    """``INTERVAL '5' MINUTE``: the value's text, its sign, the first unit (none: units are in the text)
+    and the last one of a span.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "negative": False, "unit": False, "last": False}
 
@@ -88,7 +106,9 @@ class GroupingSets(exp.Expression):
 
 
 class ColumnAt(exp.Expression):
-    """A column the binder has put among the rows itself; its position is held in ``meta['index']``, ``this`` is its name."""
+    """A column the binder has put among the rows itself; its position is held in ``meta['index']``,
+    ``this`` is its name.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
@@ -124,15 +144,25 @@ class TableArgument(exp.Expression):
 
 
 class WindowFunction(exp.Expression):
-    """TUMBLE, HOP, CUMULATE or SESSION in FROM: ``this`` the upper-case name, ``expressions`` the arguments, ``alias``."""
+    """TUMBLE, HOP, CUMULATE or SESSION in FROM: ``this`` the upper-case name, ``expressions`` the
+    arguments, ``alias``.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False}
 
 
 class TableFunctionCall(exp.Expression):
-    """A table function in FROM: ``this`` its name, ``expressions`` the arguments, ``alias``, WITH ``ordinality``, LATERAL VIEW ``outer``."""
+    """A table function in FROM: ``this`` its name, ``expressions`` the arguments, ``alias``, WITH
+    ``ordinality``, LATERAL VIEW ``outer``.
+    """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False, "ordinality": False, "outer": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expressions": False,
+        "alias": False,
+        "ordinality": False,
+        "outer": False,
+    }
 
 
 class LambdaFunction(exp.Expression):
@@ -148,7 +178,9 @@ class LateralQuery(exp.Expression):
 
 
 class SnapshotTable(exp.Expression):
-    """``LATERAL SNAPSHOT(input => TABLE t, ..)``: ``expressions`` the arguments, ``alias``, ``lateral`` whether that word stands before it."""
+    """``LATERAL SNAPSHOT(input => TABLE t, ..)``: ``expressions`` the arguments, ``alias``, ``lateral``
+    whether that word stands before it.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": False, "alias": False, "lateral": False}
 
@@ -160,7 +192,9 @@ class RoundedTo(exp.Expression):
 
 
 class AsOf(exp.Expression):
-    """``t FOR SYSTEM_TIME AS OF time`` behind JOIN: ``this`` the table with its alias, ``expression`` the time."""
+    """``t FOR SYSTEM_TIME AS OF time`` behind JOIN: ``this`` the table with its alias, ``expression`` the
+    time.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
@@ -182,7 +216,10 @@ def span_of(node: exp.Expr | None) -> Span | None:
 def balanced(kind: type[exp.Expr], operands: list[exp.Expr]) -> exp.Expr:
     """Join operands of an associative connective into a tree of logarithmic depth."""
     while len(operands) > 1:
-        pairs = [place(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1) for a, b in zip(operands[::2], operands[1::2], strict=False)]
+        pairs = [
+            place(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1)
+            for a, b in zip(operands[::2], operands[1::2], strict=False)
+        ]
         operands = pairs + ([operands[-1]] if len(operands) % 2 else [])
     return operands[0]
 
@@ -215,12 +252,25 @@ _CLAUSE_WORDS = {
 
 
 def consume(node: exp.Expr, *names: str) -> None:
-    """Refuse a node that carries something its reader does not read: nothing a parser lets through is ever dropped in silence."""
+    """Refuse a node that carries something its reader does not read: nothing a parser lets through is ever
+    dropped in silence.
+    """
     for name, value in node.args.items():
         if name not in names and value not in (None, False, []):
             word = _CLAUSE_WORDS.get(name, name.strip("_").upper().replace("_", " "))
-            where = value if isinstance(value, exp.Expr) else value[0] if isinstance(value, list) and isinstance(value[0], exp.Expr) else node
-            raise PenstockError("SQL-1601", f"{word} is not supported here", span=span_of(where) or span_of(node), sqlstate="0A000")
+            where = (
+                value
+                if isinstance(value, exp.Expr)
+                else value[0]
+                if isinstance(value, list) and isinstance(value[0], exp.Expr)
+                else node
+            )
+            raise PenstockError(
+                "SQL-1601",
+                f"{word} is not supported here",
+                span=span_of(where) or span_of(node),
+                sqlstate="0A000",
+            )
 
 
 class Semantics(exp.Expression):

@@ -1,4 +1,6 @@
-"""Reading tokens by words: what every part of the query grammar asks, and how it complains about what it did not expect."""
+"""Reading tokens by words: what every part of the query grammar asks, and how it complains about what it
+did not expect.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ T = TypeVar("T")
 
 
 class TokenReader(parser.Parser):
-    """sqlglot's parser with its lenient grammar left aside: tokens are words, symbols, names, strings and numbers; nothing is skipped."""
+    """sqlglot's parser with its lenient grammar left aside: tokens are words, symbols, names, strings and
+    numbers; nothing is skipped.
+    """
 
     def load(self, tokens: list[Token], text: str) -> None:
         """Start at the first token of a text."""
@@ -34,7 +38,9 @@ class TokenReader(parser.Parser):
     # words and symbols
 
     def word(self, ahead: int = 0) -> str:
-        """Return the upper-case bare word ``ahead`` tokens on, or an empty string when there stands something else."""
+        """Return the upper-case bare word ``ahead`` tokens on, or an empty string when there stands
+        something else.
+        """
         token = self.token(ahead)
         return token.text.upper() if token is not None and token.token_type is TokenType.VAR else ""
 
@@ -83,7 +89,9 @@ class TokenReader(parser.Parser):
     # names
 
     def is_name(self, ahead: int = 0) -> bool:
-        """Return whether a quoted name or a word that is not reserved stands there (but ``left.a`` and ``window.start`` are paths)."""
+        """Return whether a quoted name or a word that is not reserved stands there (but ``left.a`` and
+        ``window.start`` are paths).
+        """
         word = self.word(ahead)
         if word in ("LEFT", "RIGHT", "WINDOW"):
             return self.at(TokenType.DOT, ahead + 1)
@@ -96,8 +104,17 @@ class TokenReader(parser.Parser):
         self._advance()
         token = self._prev
         if not token.text:
-            raise PenstockError("SQL-1008", "a quoted name may not be empty", span=Span(token.start, token.end + 1), sqlstate="42602")
-        return place(exp.Identifier(this=token.text, quoted=token.token_type is TokenType.IDENTIFIER), token.start, token.end + 1)
+            raise PenstockError(
+                "SQL-1008",
+                "a quoted name may not be empty",
+                span=Span(token.start, token.end + 1),
+                sqlstate="42602",
+            )
+        return place(
+            exp.Identifier(this=token.text, quoted=token.token_type is TokenType.IDENTIFIER),
+            token.start,
+            token.end + 1,
+        )
 
     def no_name(self, what: str) -> PenstockError:
         """Return the complaint that no name stands where a ``what`` was expected."""
@@ -126,23 +143,42 @@ class TokenReader(parser.Parser):
         return Span(self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
 
     def unexpected(self, *expected: str) -> PenstockError:
-        """Return the complaint about the current token: what was expected, and what a misspelt word near it may have meant."""
+        """Return the complaint about the current token: what was expected, and what a misspelt word near
+        it may have meant.
+        """
         words = [word for word in expected if word.isupper() and word[0].isalpha()]
         blamed, meant = self._misspelt(words)
         wanted = _any_of(expected)
         if blamed is not None and meant is not None:
             span = Span(blamed.start, blamed.end + 1)
-            return PenstockError("SQL-1001", f'unexpected "{blamed.text}"', span=span, hint=f'did you mean "{meant}"?', sqlstate="42601")
+            return PenstockError(
+                "SQL-1001",
+                f'unexpected "{blamed.text}"',
+                span=span,
+                hint=f'did you mean "{meant}"?',
+                sqlstate="42601",
+            )
         if not self._curr:
-            return PenstockError("SQL-1001", f"the statement ends where {wanted} was expected", span=self.here(), sqlstate="42601")
+            return PenstockError(
+                "SQL-1001",
+                f"the statement ends where {wanted} was expected",
+                span=self.here(),
+                sqlstate="42601",
+            )
         text = self.sql[self._curr.start : self._curr.end + 1]
         shown = text if len(text) <= 40 else text[:37] + "..."
         shown = shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
-        return PenstockError("SQL-1001", f"unexpected {shown}: {wanted} was expected", span=self.here(), sqlstate="42601")
+        return PenstockError(
+            "SQL-1001", f"unexpected {shown}: {wanted} was expected", span=self.here(), sqlstate="42601"
+        )
 
     def _misspelt(self, words: Sequence[str]) -> tuple[Token | None, str | None]:
         current = self.token()
-        if current is not None and current.token_type is TokenType.VAR and current.text.upper() not in RESERVED:
+        if (
+            current is not None
+            and current.token_type is TokenType.VAR
+            and current.text.upper() not in RESERVED
+        ):
             meant = nearest(current.text, words)
             if meant is not None:
                 return current, meant
@@ -156,7 +192,9 @@ class TokenReader(parser.Parser):
     def not_yet(self, what: str, instead: str, begin: int | None = None) -> PenstockError:
         """Return the refusal of a construct this release does not run, with what to write instead."""
         span = self.here() if begin is None else self.place_of(begin)
-        return PenstockError("SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000")
+        return PenstockError(
+            "SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000"
+        )
 
     def enter(self) -> None:
         """Go one level deeper; refuse what nests too deep."""

@@ -48,15 +48,25 @@ _SIMPLE: dict[str, DataType] = {
     "BYTES": BINARY,
     "DATE": DATE,
 }
-_SIZED: dict[str, DataType] = {"VARCHAR": STRING, "CHAR": STRING, "CHARACTER": STRING, "BINARY": BINARY, "VARBINARY": BINARY, "TIME": TIME}
+_SIZED: dict[str, DataType] = {
+    "VARCHAR": STRING,
+    "CHAR": STRING,
+    "CHARACTER": STRING,
+    "BINARY": BINARY,
+    "VARBINARY": BINARY,
+    "TIME": TIME,
+}
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
 TYPE_NAMES = (*_SIMPLE, *_SIZED, *_DECIMALS, *_TIMESTAMPS, "INTERVAL", "ARRAY", "MAP", "ROW", "STRUCT")
 
 
 def parse_type(text: str, offset: int = 0) -> DataType:
-    """Return the type a text names; raise SQL-1204 for an unknown one, with spans moved right by ``offset``."""
-    from penstock.planner.statements.grammar import parse_tree  # the statement grammar reads CAST through us: a cycle of rooms, broken here
+    """Return the type a text names; raise SQL-1204 for an unknown one, with spans moved right by
+    ``offset``.
+    """
+    # the statement grammar reads CAST through us: a cycle of rooms, broken here
+    from penstock.planner.statements.grammar import parse_tree
 
     try:
         return type_of(parse_tree(text, "type"))
@@ -67,7 +77,9 @@ def parse_type(text: str, offset: int = 0) -> DataType:
 
 
 def type_of(tree: Tree, depth: int = 0) -> DataType:
-    """Return the type of a tree of the ``type`` rule; SQL-1017 for one that nests deeper than a statement may."""
+    """Return the type of a tree of the ``type`` rule; SQL-1017 for one that nests deeper than a statement
+    may.
+    """
     if depth > MAX_DEPTH:
         raise too_deep_a_type(_first_word(tree))
     match tree.data:
@@ -84,7 +96,11 @@ def type_of(tree: Tree, depth: int = 0) -> DataType:
     for field in _children(tree):
         token, kind = field.children
         if token.source.text.lower() in {known.lower() for known in fields}:
-            raise PenstockError("SQL-1205", f'field "{token.source.text}" is declared twice', span=Span(token.start_pos, token.end_pos))
+            raise PenstockError(
+                "SQL-1205",
+                f'field "{token.source.text}" is declared twice',
+                span=Span(token.start_pos, token.end_pos),
+            )
         fields[token.source.text] = type_of(kind, depth + 1)
     return Row(tuple(fields.items()))
 
@@ -105,7 +121,9 @@ def _simple(tree: Tree) -> DataType:
     word = token.value.upper()
     span = Span(token.start_pos, token.end_pos)
     parts = {child.data: child for child in _children(tree)}
-    numbers = [int(n) if n.isdigit() else -1 for n in parts["parameters"].children] if "parameters" in parts else []
+    numbers = (
+        [int(n) if n.isdigit() else -1 for n in parts["parameters"].children] if "parameters" in parts else []
+    )
     if word in _TIMESTAMPS:
         return _timestamp(word, numbers, parts, span)
     if set(parts) - {"parameters"}:
@@ -117,9 +135,19 @@ def _simple(tree: Tree) -> DataType:
     if word in _SIMPLE and not numbers:
         return _SIMPLE[word]
     if word in _SIMPLE or word in _SIZED:
-        raise PenstockError("SQL-1206", f"{word} takes {'one number' if word in _SIZED else 'no number'} in parentheses", span=span)
-    hint = did_you_mean(word, TYPE_NAMES) or "types are BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, DATE, TIMESTAMP(3), ARRAY<..> and others"
-    raise PenstockError("SQL-1204", f'type "{token.value}" does not exist', span=span, hint=hint, sqlstate="42704")
+        raise PenstockError(
+            "SQL-1206",
+            f"{word} takes {'one number' if word in _SIZED else 'no number'} in parentheses",
+            span=span,
+        )
+    hint = (
+        did_you_mean(word, TYPE_NAMES)
+        or "types are BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, DATE, TIMESTAMP(3), "
+        "ARRAY<..> and others"
+    )
+    raise PenstockError(
+        "SQL-1204", f'type "{token.value}" does not exist', span=span, hint=hint, sqlstate="42704"
+    )
 
 
 def _timestamp(word: str, numbers: list[int], parts: dict[str, Tree], span: Span) -> DataType:
@@ -131,7 +159,9 @@ def _timestamp(word: str, numbers: list[int], parts: dict[str, Tree], span: Span
         raise PenstockError("SQL-1206", "TIMESTAMP WITH TIME ZONE is not a type here", span=span, hint=hint)
     if precision > 6:
         hint = f"write {word}(6): times are kept in microseconds"
-        raise PenstockError("SQL-1206", f"{word}({precision}) is finer than microseconds", span=span, hint=hint)
+        raise PenstockError(
+            "SQL-1206", f"{word}({precision}) is finer than microseconds", span=span, hint=hint
+        )
     local = word == "TIMESTAMP_LTZ" or "with_local_zone" in parts
     return TimestampLtz(precision) if local else Timestamp(precision)
 

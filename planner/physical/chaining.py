@@ -11,7 +11,9 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """One operator of a job before it is chained: its spec, its number of subtasks, and by port the site and edge its rows come from."""
+    """One operator of a job before it is chained: its spec, its number of subtasks, and by port the site
+    and edge its rows come from.
+    """
 
     spec: OperatorSpec
     parallelism: int
@@ -21,7 +23,8 @@ class Site:
 def chains_of(sites: Sequence[Site]) -> list[list[Site]]:
     """Return the sites (given inputs first) grouped into chains, inputs first.
 
-    A site joins the chain of its input when that is its only input, the edge between is forward, both have as many subtasks, and it alone reads it.
+    A site joins the chain of its input when that is its only input, the edge between is forward, both have as
+    many subtasks, and it alone reads it.
     """
     readers: dict[int, int] = {}
     for site in sites:
@@ -30,7 +33,12 @@ def chains_of(sites: Sequence[Site]) -> list[list[Site]]:
     chains: list[list[Site]] = []
     chain_of: dict[int, list[Site]] = {}
     for site in sites:
-        if has_one_input(site) and is_forward(site) and is_as_parallel(site) and readers[id(site.inputs[0][0])] == 1:
+        if (
+            has_one_input(site)
+            and is_forward(site)
+            and is_as_parallel(site)
+            and readers[id(site.inputs[0][0])] == 1
+        ):
             chain = chain_of[id(site.inputs[0][0])]
         else:
             chain = []
@@ -41,7 +49,9 @@ def chains_of(sites: Sequence[Site]) -> list[list[Site]]:
 
 
 def has_one_input(site: Site) -> bool:
-    """Whether a site takes rows from one place; sources begin chains, and operators with several ports head them."""
+    """Whether a site takes rows from one place; sources begin chains, and operators with several ports
+    head them.
+    """
     return len(site.inputs) == 1
 
 

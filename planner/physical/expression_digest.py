@@ -1,4 +1,6 @@
-"""What expressions mean, as hashes over the meanings of their input's columns: with their types, or alike whatever the width of their types."""
+"""What expressions mean, as hashes over the meanings of their input's columns: with their types, or alike
+whatever the width of their types.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _BY_WIDTH = frozenset({"shiftleft", "shiftright", "shiftrightunsigned", "hash", 
 
 
 def digest(*parts: str) -> str:
-    """Return the SHA-256 of a list of strings as hex; each is framed by its length, so no two lists run together."""
+    """Return the SHA-256 of a list of strings as hex; each is framed by its length, so no two lists run
+    together.
+    """
     framed = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(framed.encode()).hexdigest()
 
@@ -40,7 +44,9 @@ class ExactTexts:
         return str(kind)
 
     def ties(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what stands for the columns that rows carry along, where these are part of what the rows are."""
+        """Return what stands for the columns that rows carry along, where these are part of what the rows
+        are.
+        """
         return columns
 
     def place(self, place: int, branches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -82,7 +88,11 @@ class ExactTexts:
 
     def column(self, expression: Expression, columns: tuple[str, ...]) -> str:
         """Return what a computed column means."""
-        return columns[expression.index] if isinstance(expression, Column) else self.expression(expression, columns)
+        return (
+            columns[expression.index]
+            if isinstance(expression, Column)
+            else self.expression(expression, columns)
+        )
 
     def call(self, call: AggregateCall, columns: tuple[str, ...]) -> str:
         """Return what an aggregate means."""
@@ -101,13 +111,20 @@ class ExactTexts:
         if isinstance(window, AttachedWindow):
             return digest("attached", columns[window.start_column], columns[window.end_column])
         sizes: Iterable[object] = (window.size_us, window.step_us, window.offset_us, window.sliced)
-        return digest(window.kind.value, columns[window.time_column], *map(str, sizes), *(columns[key] for key in window.partition_keys))
+        return digest(
+            window.kind.value,
+            columns[window.time_column],
+            *map(str, sizes),
+            *(columns[key] for key in window.partition_keys),
+        )
 
 
 class AlikeTexts(ExactTexts):
-    """Integers are alike whatever their width, decimals of one scale whatever their precision, and a CAST that only widens means its argument.
+    """Integers are alike whatever their width, decimals of one scale whatever their precision, and a CAST
+    that only widens means its argument.
 
-    So is what carries other columns along. What is alike need not be the same: whether types were widened, and not narrowed, is for who compares.
+    So is what carries other columns along. What is alike need not be the same: whether types were widened,
+    and not narrowed, is for who compares.
     """
 
     def kind(self, kind: DataType) -> str:
@@ -122,7 +139,11 @@ class AlikeTexts(ExactTexts):
         return tuple(columns[place] for columns in branches)
 
     def cast(self, cast: Cast, inner: str) -> str:
-        return inner if widens(cast.arg.type, cast.type) else digest("cast", str(cast.safe), str(cast.type), inner)
+        return (
+            inner
+            if widens(cast.arg.type, cast.type)
+            else digest("cast", str(cast.safe), str(cast.type), inner)
+        )
 
     def _kind_of(self, expression: Expression) -> str:
         if isinstance(expression, Call) and expression.function in _BY_WIDTH:

@@ -1,4 +1,6 @@
-"""From a job's plan to that of its first deployment, which loads history: source chains replaced by what gives their rows at once."""
+"""From a job's plan to that of its first deployment, which loads history: source chains replaced by what
+gives their rows at once.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ Positions = Callable[[SourceSpec], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A part of a plan that is loaded: its operators in the job (first to last), what a backend computes for it, and its event times.
+    """A part of a plan that is loaded: its operators in the job (first to last), what a backend computes for
+    it, and its event times.
 
     ``few``: the rows that are enough where nobody but an operator that keeps the first of them reads them.
     """
@@ -42,7 +45,9 @@ class Loaded:
     timing: tuple[OperatorSpec, ...]
 
 
-def loaded(live: LogicalPlan, few: LogicalPlan, timing: LogicalPlan | None, facts: Facts, settings: SettingValues) -> Loaded:
+def loaded(
+    live: LogicalPlan, few: LogicalPlan, timing: LogicalPlan | None, facts: Facts, settings: SettingValues
+) -> Loaded:
     """Return how a part of a plan is loaded."""
     timed = () if timing is None else _specs(timing, facts, settings)
     last = next((place for place, spec in enumerate(timed) if isinstance(spec, WatermarkSpec)), -1)
@@ -55,7 +60,8 @@ def _specs(plan: LogicalPlan, facts: Facts, settings: SettingValues) -> tuple[Op
 
 
 def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positions: Positions) -> JobGraph:
-    """Return the plan of the first deployment. What keeps state has the ids it has in ``graph``, so that one goes on from the other's checkpoint.
+    """Return the plan of the first deployment. What keeps state has the ids it has in ``graph``, so that one
+    goes on from the other's checkpoint.
 
     ``positions``: the splits there are of a source, all of which are read.
     """
@@ -68,7 +74,10 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
     by_last = {part.operators[-1].operator_id: part for part in parts}
     chains, edges = [], list(graph.edges)
     for chain in graph.chains:
-        place = next((i for i in reversed(range(len(chain.operators))) if chain.operators[i].operator_id in by_last), None)
+        place = next(
+            (i for i in reversed(range(len(chain.operators))) if chain.operators[i].operator_id in by_last),
+            None,
+        )
         if place is None:
             chains.append(chain)
             continue
@@ -79,17 +88,30 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
     return _numbered(*_needed(chains, edges), known, graph)
 
 
-def _spec(part: Loaded, readers: Sequence[OperatorSpec], backend: str, known: Mapping[str, tuple[str, ...]]) -> HistorySpec:
+def _spec(
+    part: Loaded, readers: Sequence[OperatorSpec], backend: str, known: Mapping[str, tuple[str, ...]]
+) -> HistorySpec:
     last, table = part.operators[-1], scan_of(part.rows).table
     first_only = len(readers) == 1 and isinstance(readers[0], PartitionTopSpec | TopNSpec)
     plan = part.few if first_only else part.rows
     splits = known[part.operators[0].operator_id]
     reader = None if backend == SPARK and _hands_over(plan) else backend
-    return HistorySpec(f"h-{last.operator_id}", f"history of {table.name}", last.schema, plan, reader, splits, part.operators, part.timing)
+    return HistorySpec(
+        f"h-{last.operator_id}",
+        f"history of {table.name}",
+        last.schema,
+        plan,
+        reader,
+        splits,
+        part.operators,
+        part.timing,
+    )
 
 
 def _hands_over(plan: LogicalPlan) -> bool:
-    """Whether a backend would give a row for each it reads: we read files ourselves several times quicker than rows come out of Spark."""
+    """Whether a backend would give a row for each it reads: we read files ourselves several times quicker
+    than rows come out of Spark.
+    """
     while isinstance(plan, Project | Filter | WatermarkAssign):
         plan = plan.input
     return isinstance(plan, Scan)
@@ -106,18 +128,29 @@ def _needed(chains: list[Chain], edges: list[ChainEdge]) -> tuple[list[Chain], l
     """Leave out chains whose rows nobody reads any more."""
     while True:
         read = {edge.source for edge in edges}
-        idle = {chain.chain_id for chain in chains if chain.chain_id not in read and not isinstance(chain.operators[-1], SinkSpec)}
+        idle = {
+            chain.chain_id
+            for chain in chains
+            if chain.chain_id not in read and not isinstance(chain.operators[-1], SinkSpec)
+        }
         if not idle:
             return chains, edges
         chains = [chain for chain in chains if chain.chain_id not in idle]
         edges = [edge for edge in edges if edge.target not in idle]
 
 
-def _numbered(chains: list[Chain], edges: list[ChainEdge], known: Mapping[str, tuple[str, ...]], graph: JobGraph) -> JobGraph:
+def _numbered(
+    chains: list[Chain], edges: list[ChainEdge], known: Mapping[str, tuple[str, ...]], graph: JobGraph
+) -> JobGraph:
     """Number the chains anew, those that only know where a source stands behind the others."""
     number_of = {chain.chain_id: number for number, chain in enumerate(chains)}
     made = [replace(chain, chain_id=number_of[chain.chain_id]) for chain in chains]
-    sources = [ReadSplitsSpec(source, "position behind the history", Schema(()), splits) for source, splits in known.items()]
+    sources = [
+        ReadSplitsSpec(source, "position behind the history", Schema(()), splits)
+        for source, splits in known.items()
+    ]
     made += [Chain(len(made) + place, (spec,), 1) for place, spec in enumerate(sources)]
-    moved = tuple(replace(edge, source=number_of[edge.source], target=number_of[edge.target]) for edge in edges)
+    moved = tuple(
+        replace(edge, source=number_of[edge.source], target=number_of[edge.target]) for edge in edges
+    )
     return JobGraph(tuple(made), moved, graph.max_parallelism)

@@ -25,9 +25,16 @@ _FIRST = (Field("operator", STRING, False), Field("window_end", TIMESTAMP), Fiel
 
 
 def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[Table, ...]:
-    """Return the tables `<id>$late` and `<name>$late` of a job's late rows; none where no operator of it drops any."""
+    """Return the tables `<id>$late` and `<name>$late` of a job's late rows; none where no operator of it
+    drops any.
+    """
     fields = {field.name.lower(): field for field in _FIRST}
-    inputs = [columns for chain in graph.chains for spec in chain.operators if (columns := _input_of(spec)) is not None]
+    inputs = [
+        columns
+        for chain in graph.chains
+        for spec in chain.operators
+        if (columns := _input_of(spec)) is not None
+    ]
     for columns in inputs:
         for field in columns:
             fields.setdefault(field.name.lower(), Field(field.name, field.type))
@@ -35,7 +42,10 @@ def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[Table, ...]:
         return ()
     schema = Schema(tuple(fields.values()))
     options = {"connector": "late", "job": job_id}
-    return tuple(Table(f"{word}{LATE_SUFFIX}", schema, schema, options, temporary=True) for word in dict.fromkeys((job_id, name)))
+    return tuple(
+        Table(f"{word}{LATE_SUFFIX}", schema, schema, options, temporary=True)
+        for word in dict.fromkeys((job_id, name))
+    )
 
 
 def _input_of(spec: OperatorSpec) -> Schema | None:

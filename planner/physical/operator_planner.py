@@ -111,25 +111,24 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case BoundedInput(plan=plan):
             return BoundedSourceSpec(operator_id, name, schema, plan)
         case WatermarkAssign(time_column=time, watermark=watermark):
-            return WatermarkSpec(operator_id, name, schema, time, watermark, int(settings.get("table.exec.source.idle-timeout")))
+            idle_ms = int(settings.get("table.exec.source.idle-timeout"))
+            return WatermarkSpec(operator_id, name, schema, time, watermark, idle_ms)
         case ProcessingTime(time_column=time):
             return ProcessingTimeSpec(operator_id, name, schema, time)
         case LateMark(window=window, lateness_us=lateness_us):
             return LateMarkSpec(operator_id, name, schema, window, lateness_us, facts.insert_only(node.input))
         case WindowTable(window=window):
             return WindowTableSpec(operator_id, name, schema, window, facts.insert_only(node.input))
-        case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):
-            return GroupAggregateSpec(operator_id, name, schema, inner.schema, keys, calls, phase, facts.insert_only(inner), facts.ttl_ms(node))
-        case WindowAggregate(input=inner, window=window_of, keys=keys, aggregates=calls, phase=phase):
-            inserts = facts.insert_only(inner)
-            return WindowAggregateSpec(operator_id, name, schema, inner.schema, window_of, keys, calls, phase, inserts, node.emission)
+        case Aggregate():
+            return _group_aggregate_spec(node, operator_id, facts)
+        case WindowAggregate():
+            return _window_aggregate_spec(node, operator_id, facts)
         case Join():
             return _join_spec(node, operator_id, facts)
         case TemporalJoin():
             return _temporal_join_spec(node, operator_id, facts)
-        case LookupJoin(left=left, scan=scan):
-            told = scan.table, scan.columns, scan.predicate
-            return LookupJoinSpec(operator_id, name, schema, left.schema, *told, node.kind, node.left_keys, node.right_keys, node.residual)
+        case LookupJoin():
+            return _lookup_join_spec(node, operator_id)
         case Union(branches=branches):
             return UnionSpec(operator_id, name, schema, len(branches))
         case Unnest(call=called, keep=keep, gives=gives, outer=outer, ordinality=ordinality, condition=test):
@@ -139,16 +138,16 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case Limit(input=inner, limit=limit, offset=offset):
             return LimitSpec(operator_id, name, schema, limit, offset, facts.insert_only(inner))
         case TopN(keys=order, limit=first, offset=offset):
-            inner = node.inputs[0]
-            return TopNSpec(operator_id, name, schema, order, first, offset, facts.insert_only(inner), arrival_order(inner, order))
+            inserts, arrival = facts.insert_only(node.inputs[0]), arrival_order(node.inputs[0], order)
+            return TopNSpec(operator_id, name, schema, order, first, offset, inserts, arrival)
         case Over():
             return _over_spec(node, operator_id, facts)
-        case PartitionTop(input=inner, partition=partition, order=order, rank=rank, limit=first, window=within):
-            shows, inserts = node.rank_name is not None, facts.insert_only(inner)
-            lived = facts.ttl_ms(node), arrival_order(inner, order)
-            return PartitionTopSpec(operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts, *lived)
+        case PartitionTop():
+            return _partition_top_spec(node, operator_id, facts)
         case TemporalSort(time_column=time):
-            return TemporalSortSpec(operator_id, name, schema, node.keys, time, schema[time].role is Role.WINDOW_TIME)
+            return TemporalSortSpec(
+                operator_id, name, schema, node.keys, time, schema[time].role is Role.WINDOW_TIME
+            )
         case Emit(kind=EmitKind.FINAL, input=inner):
             return FinalRowsSpec(operator_id, name, schema, final_keys(facts.upsert_key(inner), len(schema)))
         case Emit(emission=emission):
@@ -157,7 +156,72 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return _match_spec(node, operator_id, facts)
         case Sink():
             return _sink_spec(node, operator_id, facts)
-    raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+    raise PenstockError(
+        "INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
+    )
+
+
+def _group_aggregate_spec(node: Aggregate, operator_id: str, facts: Facts) -> GroupAggregateSpec:
+    return GroupAggregateSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.input.schema,
+        node.keys,
+        node.aggregates,
+        node.phase,
+        facts.insert_only(node.input),
+        facts.ttl_ms(node),
+    )
+
+
+def _window_aggregate_spec(node: WindowAggregate, operator_id: str, facts: Facts) -> WindowAggregateSpec:
+    return WindowAggregateSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.input.schema,
+        node.window,
+        node.keys,
+        node.aggregates,
+        node.phase,
+        facts.insert_only(node.input),
+        node.emission,
+    )
+
+
+def _lookup_join_spec(node: LookupJoin, operator_id: str) -> LookupJoinSpec:
+    return LookupJoinSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.left.schema,
+        node.scan.table,
+        node.scan.columns,
+        node.scan.predicate,
+        node.kind,
+        node.left_keys,
+        node.right_keys,
+        node.residual,
+    )
+
+
+def _partition_top_spec(node: PartitionTop, operator_id: str, facts: Facts) -> PartitionTopSpec:
+    return PartitionTopSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.input.schema,
+        node.partition,
+        node.order,
+        node.rank,
+        node.limit,
+        node.rank_name is not None,
+        node.window,
+        facts.insert_only(node.input),
+        facts.ttl_ms(node),
+        arrival_order(node.input, node.order),
+    )
 
 
 def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
@@ -181,7 +245,9 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
     )
     if isinstance(node, SnapshotJoin):
         told: dict[str, Any] = {field.name: getattr(joined, field.name) for field in fields(joined)}
-        return SnapshotJoinSpec(**told, build_time=node.build_time, loaded_us=node.loaded_us, idle_ms=node.idle_ms)
+        return SnapshotJoinSpec(
+            **told, build_time=node.build_time, loaded_us=node.loaded_us, idle_ms=node.idle_ms
+        )
     return joined
 
 
@@ -255,11 +321,15 @@ def _sink_spec(node: Sink, operator_id: str, facts: Facts) -> SinkSpec:
     if node.table is not None and node.table.primary_key:
         declared = {name.lower() for name in node.table.primary_key}
         key = tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in declared)
-    return SinkSpec(operator_id, operator_name(node), node.schema, node.table, key, facts.insert_only(node.input))
+    return SinkSpec(
+        operator_id, operator_name(node), node.schema, node.table, key, facts.insert_only(node.input)
+    )
 
 
 def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) -> CalcSpec:
     """Return the spec of a projection over the filter below it, or of a filter alone."""
     projections = node.expressions if isinstance(node, Project) else None
     name = "filter" if projections is None else "project" if predicate is None else "filter, project"
-    return CalcSpec(operator_id, name, node.schema, None if predicate is None else predicate.predicate, projections)
+    return CalcSpec(
+        operator_id, name, node.schema, None if predicate is None else predicate.predicate, projections
+    )

@@ -22,7 +22,9 @@ DEFAULT_MAX_PARALLELISM = 128
 
 @dataclass(frozen=True)
 class OperatorSpec:
-    """Base of operator specs: a stable id (a hash of the meaning of the subplan), a name for people, and the output columns."""
+    """Base of operator specs: a stable id (a hash of the meaning of the subplan), a name for people, and
+    the output columns.
+    """
 
     operator_id: str
     name: str
@@ -31,7 +33,9 @@ class OperatorSpec:
 
 @dataclass(frozen=True)
 class SourceSpec(OperatorSpec):
-    """Read ``columns`` of a table, no rows failing ``predicate`` over them. ``skips``: per join that filters all rows its id, its keys' places."""
+    """Read ``columns`` of a table, no rows failing ``predicate`` over them. ``skips``: per join that
+    filters all rows its id, its keys' places.
+    """
 
     table: Table
     columns: tuple[int, ...]
@@ -55,7 +59,9 @@ class BoundedSourceSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class CalcSpec(OperatorSpec):
-    """Filter and project fused: keep rows whose ``predicate`` is TRUE, then compute ``projections`` (None: all input columns)."""
+    """Filter and project fused: keep rows whose ``predicate`` is TRUE, then compute ``projections`` (None:
+    all input columns).
+    """
 
     predicate: Expression | None
     projections: tuple[Expression, ...] | None
@@ -91,7 +97,9 @@ class UnnestSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LookupJoinSpec(OperatorSpec):
-    """Each row with what a table of a database has for its key; see ``penstock.planner.logical.lookup_join.LookupJoin``."""
+    """Each row with what a table of a database has for its key; see
+    ``penstock.planner.logical.lookup_join.LookupJoin``.
+    """
 
     left_schema: Schema
     table: Table
@@ -105,7 +113,9 @@ class LookupJoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LateMarkSpec(OperatorSpec):
-    """Mark rows that are late for all their windows; see ``penstock.planner.logical.late_rows.LateMark``. ``insert_only`` says the input never retracts."""
+    """Mark rows that are late for all their windows; see ``penstock.planner.logical.late_rows.LateMark``.
+    ``insert_only`` says the input never retracts.
+    """
 
     window: Windowing
     lateness_us: int
@@ -135,8 +145,8 @@ class WindowAggregateSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class GroupAggregateSpec(OperatorSpec):
-    """Unbounded aggregation; see ``penstock.planner.logical.plan.Aggregate``. ``insert_only``: the input never retracts. ``ttl_ms``: as a partition's of
-    OVER.
+    """Unbounded aggregation; see ``penstock.planner.logical.plan.Aggregate``. ``insert_only``: the input
+    never retracts. ``ttl_ms``: as a partition's of OVER.
     """
 
     input_schema: Schema
@@ -149,12 +159,15 @@ class GroupAggregateSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class JoinSpec(OperatorSpec):
-    """Equi-join of port 0 and port 1; a side named in ``bounded_ports`` is loaded to its end before rows of the other side are joined.
+    """Equi-join of port 0 and port 1; a side named in ``bounded_ports`` is loaded to its end before rows of
+    the other side are joined.
 
-    A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
-    complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
-    ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``penstock.planner.logical.interval_join``).
-    ``copied``: the port whose rows every subtask has. ``pruned``: that behind a runtime filter. ``ttl_ms``: how long rows live untouched, 0 for ever.
+    A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not
+    overtaken by time. Rows joined with a complete bounded side keep their ``Batch.behind`` (held rows keep it
+    in their state), so lateness stays a matter of the row's own split. ``time``: rows are freed, and those
+    without a match given, when the watermark has passed their deadlines (see
+    ``penstock.planner.logical.interval_join``). ``copied``: the port whose rows every subtask has.
+    ``pruned``: that behind a runtime filter. ``ttl_ms``: how long rows live untouched, 0 for ever.
     """
 
     left_schema: Schema
@@ -173,8 +186,8 @@ class JoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class SnapshotJoinSpec(JoinSpec):
-    """Join of port 0 with port 1 as it is; see ``penstock.planner.logical.snapshot_join``. ``build_time`` is a column of port 1, of a type with a zone or
-    without.
+    """Join of port 0 with port 1 as it is; see ``penstock.planner.logical.snapshot_join``. ``build_time`` is
+    a column of port 1, of a type with a zone or without.
     """
 
     build_time: int = 0
@@ -184,8 +197,8 @@ class SnapshotJoinSpec(JoinSpec):
 
 @dataclass(frozen=True)
 class TemporalJoinSpec(OperatorSpec):
-    """Join of port 0 with the versions of port 1; see ``penstock.planner.logical.temporal_join``. ``slacks_us``: how far below a watermark times on time may
-    be.
+    """Join of port 0 with the versions of port 1; see ``penstock.planner.logical.temporal_join``.
+    ``slacks_us``: how far below a watermark times on time may be.
 
     ``ttl_ms``: how long the versions of a key live when there comes no new one, 0 for ever.
     """
@@ -217,7 +230,9 @@ class RepeatSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LimitSpec(OperatorSpec):
-    """The first rows that come; runs in one task. Not ``insert_only``: of rows that change as many as there may be, so all of them are kept."""
+    """The first rows that come; runs in one task. Not ``insert_only``: of rows that change as many as
+    there may be, so all of them are kept.
+    """
 
     limit: int | None
     offset: int
@@ -226,9 +241,11 @@ class LimitSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class TopNSpec(OperatorSpec):
-    """The first rows by an order, kept up to date; runs in one task. ``insert_only`` says the input never retracts: then only these rows are kept.
+    """The first rows by an order, kept up to date; runs in one task. ``insert_only`` says the input never
+    retracts: then only these rows are kept.
 
-    ``arrival``: whether ties go by arrival, see ``penstock.planner.logical.processing_time.arrival_order``; so in the specs below.
+    ``arrival``: whether ties go by arrival, see ``penstock.planner.logical.processing_time.arrival_order``;
+    so in the specs below.
     """
 
     keys: tuple[SortKey, ...]
@@ -240,10 +257,11 @@ class TopNSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class OverSpec(OperatorSpec):
-    """Values of calls appended to rows; see ``penstock.planner.logical.over.Over``. ``in_time``: each row once, when the watermark has passed its first order
-    key.
+    """Values of calls appended to rows; see ``penstock.planner.logical.over.Over``. ``in_time``: each row
+    once, when the watermark has passed its first order key.
 
-    ``history``: how many earlier rows of its partition a row in time may look at. ``ttl_ms``: how long a partition lives untouched, 0 for ever.
+    ``history``: how many earlier rows of its partition a row in time may look at. ``ttl_ms``: how long a
+    partition lives untouched, 0 for ever.
     """
 
     input_schema: Schema
@@ -261,9 +279,11 @@ class OverSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class PartitionTopSpec(OperatorSpec):
-    """The first rows of each partition by a rank, kept up to date; see ``penstock.planner.logical.over.PartitionTop``.
+    """The first rows of each partition by a rank, kept up to date; see
+    ``penstock.planner.logical.over.PartitionTop``.
 
-    With ``window`` and an ``insert_only`` input each row is given once, when its window closes. ``ttl_ms``: as OVER's.
+    With ``window`` and an ``insert_only`` input each row is given once, when its window closes. ``ttl_ms``:
+    as OVER's.
     """
 
     input_schema: Schema
@@ -280,7 +300,9 @@ class PartitionTopSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class TemporalSortSpec(OperatorSpec):
-    """Rows in the order of ``keys`` as the watermark passes them; ``of_windows``: their time is the last millisecond of a window."""
+    """Rows in the order of ``keys`` as the watermark passes them; ``of_windows``: their time is the last
+    millisecond of a window.
+    """
 
     keys: tuple[SortKey, ...]
     time_column: int
@@ -289,7 +311,9 @@ class TemporalSortSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class FinalRowsSpec(OperatorSpec):
-    """What changes of rows come to, given when all have come; ``keys`` are the columns by which changes of one row meet."""
+    """What changes of rows come to, given when all have come; ``keys`` are the columns by which changes of
+    one row meet.
+    """
 
     keys: tuple[int, ...]
 
@@ -305,7 +329,8 @@ class ThinnedRowsSpec(OperatorSpec):
 class MatchSpec(OperatorSpec):
     """The matches of a row pattern; see ``penstock.planner.logical.match_recognize.MatchRecognize``.
 
-    ``history``: how many rows before a match are kept. ``counts``: matches are numbered. ``tells_time``: their time is told. ``ttl_ms``: as OVER's.
+    ``history``: how many rows before a match are kept. ``counts``: matches are numbered. ``tells_time``:
+    their time is told. ``ttl_ms``: as OVER's.
     """
 
     input_schema: Schema
@@ -329,7 +354,9 @@ class MatchSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class SinkSpec(OperatorSpec):
-    """Write rows to a table; ``table`` None collects to the client. ``upsert_key`` are the columns that identify a row of a changelog."""
+    """Write rows to a table; ``table`` None collects to the client. ``upsert_key`` are the columns that
+    identify a row of a changelog.
+    """
 
     table: Table | None
     upsert_key: tuple[int, ...] | None
@@ -338,10 +365,12 @@ class SinkSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class HistorySpec(OperatorSpec):
-    """Give, instead of ``operators`` (a source and what follows it, first to last), the rows these would give for ``splits``.
+    """Give, instead of ``operators`` (a source and what follows it, first to last), the rows these would give
+    for ``splits``.
 
-    ``plan``: over one table, computed by ``backend`` (None: read by ``operators``); its rows may be fewer where the one above keeps the first only.
-    ``timing``: a source and a watermark assigner over nothing but the columns time is made of; none where nobody above goes by time.
+    ``plan``: over one table, computed by ``backend`` (None: read by ``operators``); its rows may be fewer
+    where the one above keeps the first only. ``timing``: a source and a watermark assigner over nothing but
+    the columns time is made of; none where nobody above goes by time.
     """
 
     plan: LogicalPlan
@@ -353,14 +382,18 @@ class HistorySpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class ReadSplitsSpec(OperatorSpec):
-    """Give nothing, and know that these splits of the source with this operator's id have been read to their end."""
+    """Give nothing, and know that these splits of the source with this operator's id have been read to
+    their end.
+    """
 
     splits: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Operators that share a task, first to last; the first may have several ports, the others take the one before."""
+    """Operators that share a task, first to last; the first may have several ports, the others take the
+    one before.
+    """
 
     chain_id: int
     operators: tuple[OperatorSpec, ...]
@@ -369,7 +402,9 @@ class Chain:
     @property
     def is_source(self) -> bool:
         """Whether rows begin here."""
-        return isinstance(self.operators[0], SourceSpec | ValuesSpec | BoundedSourceSpec | HistorySpec | ReadSplitsSpec)
+        return isinstance(
+            self.operators[0], SourceSpec | ValuesSpec | BoundedSourceSpec | HistorySpec | ReadSplitsSpec
+        )
 
     @property
     def name(self) -> str:
@@ -379,7 +414,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class ChainEdge:
-    """Rows of ``source`` chain's last operator travel by ``edge`` into ``port`` of ``target`` chain's first operator."""
+    """Rows of ``source`` chain's last operator travel by ``edge`` into ``port`` of ``target`` chain's
+    first operator.
+    """
 
     source: int
     target: int
@@ -389,7 +426,9 @@ class ChainEdge:
 
 @dataclass(frozen=True)
 class JobGraph:
-    """A whole job: chains in topological order, the edges between them, the number of key groups, and what checkpoints say of its operators."""
+    """A whole job: chains in topological order, the edges between them, the number of key groups, and what
+    checkpoints say of its operators.
+    """
 
     chains: tuple[Chain, ...]
     edges: tuple[ChainEdge, ...]
@@ -398,7 +437,9 @@ class JobGraph:
 
     def inputs_of(self, chain_id: int) -> tuple[ChainEdge, ...]:
         """Return the edges into a chain, by port."""
-        return tuple(sorted((e for e in self.edges if e.target == chain_id), key=lambda e: (e.port, e.source)))
+        return tuple(
+            sorted((e for e in self.edges if e.target == chain_id), key=lambda e: (e.port, e.source))
+        )
 
     def outputs_of(self, chain_id: int) -> tuple[ChainEdge, ...]:
         """Return the edges out of a chain."""
@@ -407,7 +448,10 @@ class JobGraph:
     def overtakable(self, edge: ChainEdge) -> bool:
         """Return whether a checkpoint's barrier may overtake the rows of an edge.
 
-        Not so before windows whose results are corrected: how far time has come is one value for all their subtasks only where barriers wait.
+        Not so before windows whose results are corrected: how far time has come is one value for all their
+        subtasks only where barriers wait.
         """
         target = next(chain for chain in self.chains if chain.chain_id == edge.target)
-        return edge.edge.overtakable and not any(isinstance(o, WindowAggregateSpec) and o.emission.corrects for o in target.operators)
+        return edge.edge.overtakable and not any(
+            isinstance(o, WindowAggregateSpec) and o.emission.corrects for o in target.operators
+        )

@@ -7,7 +7,9 @@ from penstock.planner.logical.plan import BoundedInput, Exchange, LogicalPlan, S
 
 
 def subtasks(node: LogicalPlan, parallelism: int) -> int:
-    """Return the number of subtasks of a node: sources have all, literal rows and bounded results one, and an exchange to one task makes it one."""
+    """Return the number of subtasks of a node: sources have all, literal rows and bounded results one, and
+    an exchange to one task makes it one.
+    """
     match node:
         case Scan():
             return parallelism

@@ -1,4 +1,6 @@
-"""From a logical plan with edges to a job: operators with stable ids, fused, shared, and grouped into chains."""
+"""From a logical plan with edges to a job: operators with stable ids, fused, shared, and grouped into
+chains.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +37,24 @@ from penstock.planner.physical.state_compatibility import PlanMeaning, plan_mean
 
 
 def plan_job(
-    plan: LogicalPlan, facts: Facts, *, parallelism: int, settings: SettingValues, max_parallelism: int = DEFAULT_MAX_PARALLELISM
+    plan: LogicalPlan,
+    facts: Facts,
+    *,
+    parallelism: int,
+    settings: SettingValues,
+    max_parallelism: int = DEFAULT_MAX_PARALLELISM,
 ) -> JobGraph:
     """Return the job of an optimized plan on which edges were laid for ``parallelism``.
 
-    Subplans of one meaning are run once. A Sort under a Sink has no operator: the client orders the folded rows.
-    Raises SQL-1402 when there are more subtasks than key groups.
+    Subplans of one meaning are run once. A Sort under a Sink has no operator: the client orders the folded
+    rows. Raises SQL-1402 when there are more subtasks than key groups.
     """
     if not 1 <= parallelism <= max_parallelism:
         raise PenstockError(
             "SQL-1402",
             f"parallelism {parallelism} is not between 1 and pipeline.max-parallelism ({max_parallelism})",
-            hint="SET 'parallelism.default' to less, or 'pipeline.max-parallelism' to more before the job's first start",
+            hint="SET 'parallelism.default' to less, or 'pipeline.max-parallelism' to more before the "
+            "job's first start",
         )
     planner = _Planner(facts, parallelism, settings)
     for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
@@ -77,8 +85,8 @@ class _Planner:
     def site(self, node: LogicalPlan, scope: str) -> Site:
         """Return the site of a node, made if there is none of its meaning yet.
 
-        ``scope`` is the id of the watermark assigner above, if any: what stands between a source and its assigner belongs to it alone, because
-        news of splits reach the assigner along their chain.
+        ``scope`` is the id of the watermark assigner above, if any: what stands between a source and its
+        assigner belongs to it alone, because news of splits reach the assigner along their chain.
         """
         if isinstance(node, Sort):
             return self.site(node.input, scope)
@@ -97,8 +105,12 @@ class _Planner:
             _check_forwards(self._sites[operator_id])
         return self._sites[operator_id]
 
-    def _pruned(self, join: Join, port: int, join_id: str, inputs: tuple[tuple[Site, Edge], ...]) -> tuple[tuple[Site, Edge], ...]:
-        """Put a runtime filter before the edge into a port of a join. It means nothing: no operator's id depends on it."""
+    def _pruned(
+        self, join: Join, port: int, join_id: str, inputs: tuple[tuple[Site, Edge], ...]
+    ) -> tuple[tuple[Site, Edge], ...]:
+        """Put a runtime filter before the edge into a port of a join. It means nothing: no operator's id
+        depends on it.
+        """
         site, edge = inputs[port]
         spec = runtime_filter(join, port, join_id)
         made = self._sites.setdefault(spec.operator_id, Site(spec, site.parallelism, ((site, Forward()),)))
@@ -127,14 +139,21 @@ class _Planner:
         return found
 
     def _told_of(self, node: LogicalPlan) -> tuple[str, ...]:
-        """Return what distinguishes a node beside its meaning. LIMIT keeps a count of inserts, and of changes all rows."""
+        """Return what distinguishes a node beside its meaning. LIMIT keeps a count of inserts, and of
+        changes all rows.
+        """
         if isinstance(node, Limit):
             return (type(node).__name__, *(() if self.facts.insert_only(node.input) else ("updates",)))
-        return (type(node).__name__, *(map(str, self.facts.bounded_ports(node)) if isinstance(node, Join) else ()))
+        return (
+            type(node).__name__,
+            *(map(str, self.facts.bounded_ports(node)) if isinstance(node, Join) else ()),
+        )
 
 
 def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
-    """Return the filter a calc tests (filters below each other merged into one), and the lowest node of the calc."""
+    """Return the filter a calc tests (filters below each other merged into one), and the lowest node of
+    the calc.
+    """
     base = node
     if isinstance(node, Project) and isinstance(node.input, Filter):
         base = node.input
@@ -151,14 +170,20 @@ def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
 def _check_forwards(site: Site) -> None:
     for source, edge in site.inputs:
         if isinstance(edge, Forward) and source.parallelism != site.parallelism:
-            message = f"a forward edge from {source.parallelism} to {site.parallelism} subtasks ({source.spec.name} to {site.spec.name})"
+            message = (
+                f"a forward edge from {source.parallelism} to {site.parallelism} subtasks "
+                f"({source.spec.name} to {site.spec.name})"
+            )
             raise PenstockError("INT-9004", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
 
 
 def _graph(sites: list[Site], max_parallelism: int, meaning: PlanMeaning) -> JobGraph:
     groups = chains_of(sites)
     number_of = {id(site): number for number, group in enumerate(groups) for site in group}
-    chains = tuple(Chain(number, skipping(tuple(site.spec for site in group)), group[0].parallelism) for number, group in enumerate(groups))
+    chains = tuple(
+        Chain(number, skipping(tuple(site.spec for site in group)), group[0].parallelism)
+        for number, group in enumerate(groups)
+    )
     edges = tuple(
         ChainEdge(number_of[id(source)], number, port, edge)
         for number, group in enumerate(groups)

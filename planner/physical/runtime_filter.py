@@ -1,4 +1,6 @@
-"""Runtime filters: the keys of a join's loaded side, held against the rows of the other side before they travel to the join."""
+"""Runtime filters: the keys of a join's loaded side, held against the rows of the other side before they
+travel to the join.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _ID_LENGTH = 16
 
 @dataclass(frozen=True)
 class RuntimeFilterSpec(OperatorSpec):
-    """Keep the rows whose ``keys`` the loaded side of the join with that id has; until these are known, all."""
+    """Keep the rows whose ``keys`` the loaded side of the join with that id has; until these are known,
+    all.
+    """
 
     join_id: str
     keys: tuple[int, ...]
@@ -30,9 +34,11 @@ def runtime_filter(join: Join, port: int, join_id: str) -> RuntimeFilterSpec:
 
 
 def skipping(chain: tuple[OperatorSpec, ...]) -> tuple[OperatorSpec, ...]:
-    """Return the operators of a chain, its source knowing of the runtime filters that all its rows come to as they were read.
+    """Return the operators of a chain, its source knowing of the runtime filters that all its rows come to as
+    they were read.
 
-    Not so where time is made of the rows in between, or where an expression over them may fail: it fails with and without the filter.
+    Not so where time is made of the rows in between, or where an expression over them may fail: it fails with
+    and without the filter.
     """
     source = chain[0]
     if not isinstance(source, SourceSpec):

@@ -1,4 +1,6 @@
-"""What checkpoints say of a plan beyond operator ids, so that state goes on in wider types: what is alike, what rows carry, tables as declared."""
+"""What checkpoints say of a plan beyond operator ids, so that state goes on in wider types: what is alike,
+what rows carry, tables as declared.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ _COMPUTED: Origins = frozenset()
 
 @dataclass(frozen=True)
 class CarriedColumn:
-    """A column of the rows that come to an operator: ``text`` is what it means whatever the width of its type.
+    """A column of the rows that come to an operator: ``text`` is what it means whatever the width of its
+    type.
 
     ``origins``: the table keys and columns it is copied from as it stands; none when it is computed.
     """
@@ -45,7 +48,9 @@ class CarriedColumn:
 
 @dataclass(frozen=True)
 class StateMeaning:
-    """``alike``: what an operator means whatever the width of types and whatever columns its rows carry along. ``ports``: the rows of each input."""
+    """``alike``: what an operator means whatever the width of types and whatever columns its rows carry
+    along. ``ports``: the rows of each input.
+    """
 
     alike: str
     ports: tuple[tuple[CarriedColumn, ...], ...]
@@ -53,7 +58,9 @@ class StateMeaning:
 
 @dataclass(frozen=True)
 class DeclaredColumn:
-    """A column of a table: ``read`` by the plan or not; ``optional``: it may be missing from rows, and is NULL then."""
+    """A column of a table: ``read`` by the plan or not; ``optional``: it may be missing from rows, and is
+    NULL then.
+    """
 
     name: str
     type: str
@@ -81,7 +88,9 @@ class PlanMeaning:
 def plan_meaning(nodes: Mapping[str, LogicalPlan], details: Mapping[str, tuple[str, ...]]) -> PlanMeaning:
     """Return what to say of a plan, given its operators' nodes and what else distinguishes them, by id."""
     alike = _Alike()
-    return PlanMeaning({known: alike.state(node, details[known]) for known, node in nodes.items()}, _tables(nodes.values()))
+    return PlanMeaning(
+        {known: alike.state(node, details[known]) for known, node in nodes.items()}, _tables(nodes.values())
+    )
 
 
 class _Alike:
@@ -94,10 +103,14 @@ class _Alike:
     def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateMeaning:
         """Return what to say of one operator."""
         alike = digest("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[:_LENGTH]
-        return StateMeaning(alike, tuple(self._carried(one) for one in ((node,) if isinstance(node, Scan) else node.inputs)))
+        return StateMeaning(
+            alike, tuple(self._carried(one) for one in ((node,) if isinstance(node, Scan) else node.inputs))
+        )
 
     def _own_columns(self, node: LogicalPlan) -> tuple[str, ...]:
-        """Return the columns an operator makes of its rows, where these are part of what it keeps; those it carries along are not among them."""
+        """Return the columns an operator makes of its rows, where these are part of what it keeps; those
+        it carries along are not among them.
+        """
         columns = self._meanings.of(node).columns
         if isinstance(node, Over):
             return columns[len(node.input.schema) :]
@@ -105,7 +118,10 @@ class _Alike:
 
     def _carried(self, node: LogicalPlan) -> tuple[CarriedColumn, ...]:
         told = zip(node.schema, self._meanings.of(node).columns, self._origins(node), strict=True)
-        return tuple(CarriedColumn(text[:_LENGTH], column.name, str(column.type), tuple(sorted(origins))) for column, text, origins in told)
+        return tuple(
+            CarriedColumn(text[:_LENGTH], column.name, str(column.type), tuple(sorted(origins)))
+            for column, text, origins in told
+        )
 
     def _origins(self, node: LogicalPlan) -> tuple[Origins, ...]:
         """Return for each column what it is copied from."""
@@ -119,7 +135,10 @@ class _Alike:
             case Scan(table=table, columns=columns):
                 return tuple(frozenset({(_key(table), table.source_schema[i].name.lower())}) for i in columns)
             case Union():
-                return tuple(frozenset().union(*column) if all(column) else _COMPUTED for column in zip(*given, strict=True))
+                return tuple(
+                    frozenset().union(*column) if all(column) else _COMPUTED
+                    for column in zip(*given, strict=True)
+                )
             case Join() | TemporalJoin():
                 return sum(given, ())[: len(node.schema)]
             case LookupJoin():
@@ -142,11 +161,19 @@ def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
 
 
 def _declared(key: str, table: Table, read: set[str]) -> DeclaredTable:
-    """What connectors fill in is never missing, and of a table of changes nothing is: rows are taken back with the value that is told by then."""
+    """What connectors fill in is never missing, and of a table of changes nothing is: rows are taken back
+    with the value that is told by then.
+    """
     told = {field.name: field.type for field in table.schema}
-    filled = {f.name for f in table.source_schema} if gives_changes(table) else {column.name for column in table.metadata}
+    filled = (
+        {f.name for f in table.source_schema}
+        if gives_changes(table)
+        else {column.name for column in table.metadata}
+    )
     columns = (
-        DeclaredColumn(f.name.lower(), str(told.get(f.name, f.type)), f.name in read, f.nullable and f.name not in filled)
+        DeclaredColumn(
+            f.name.lower(), str(told.get(f.name, f.type)), f.name in read, f.nullable and f.name not in filled
+        )
         for f in table.source_schema
     )
     return DeclaredTable(key, table.name, tuple(columns))

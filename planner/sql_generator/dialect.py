@@ -1,4 +1,6 @@
-"""What a bounded backend's SQL must be able to say: types, literals, casts, function spellings and times as integers."""
+"""What a bounded backend's SQL must be able to say: types, literals, casts, function spellings and times
+as integers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ AggregateSpelling = Callable[[AggregateCall, list[exp.Expr], Filtered], exp.Expr
 
 
 class Flavour:
-    """A SQL dialect with penstock's meaning: every expression it writes has the value the engine's expression has."""
+    """A SQL dialect with penstock's meaning: every expression it writes has the value the engine's
+    expression has.
+    """
 
     name = ""
     dialect = ""
@@ -64,19 +68,27 @@ class Flavour:
         raise AssertionError(type(self))
 
     def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
-        """Return select items that give one row per element: its place from 0 as ``p``, its value as ``v``; ``outer``: NULLs where there is none."""
+        """Return select items that give one row per element: its place from 0 as ``p``, its value as
+        ``v``; ``outer``: NULLs where there is none.
+        """
         raise AssertionError(type(self))
 
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
-        """Return a result column in a type the backend can hand over as Arrow; the reader casts it to the exact type."""
+        """Return a result column in a type the backend can hand over as Arrow; the reader casts it to the
+        exact type.
+        """
         raise AssertionError(type(self))
 
     def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
-        """Return a relation's column in the backend's own type, where Arrow or the file cannot hold it as such."""
+        """Return a relation's column in the backend's own type, where Arrow or the file cannot hold it as
+        such.
+        """
         return column
 
     def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
-        """Return a scalar call in the dialect, noting Python functions; refuse a function it has no word for."""
+        """Return a scalar call in the dialect, noting Python functions; refuse a function it has no word
+        for.
+        """
         if isinstance(call, PythonCall):
             name = python_name(call.body)
             self.python_functions[name] = call.body
@@ -87,7 +99,9 @@ class Flavour:
         return spelling(call, args)
 
     def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-        """Return an aggregate call in the dialect, each aggregate function in it through ``filtered``; refuse one it has no word for."""
+        """Return an aggregate call in the dialect, each aggregate function in it through ``filtered``;
+        refuse one it has no word for.
+        """
         spelling = self.aggregates.get(call.function)
         if spelling is None:
             raise self.refusal(f"aggregate {call.function}", call.span)
@@ -143,7 +157,11 @@ def logical(node: type[exp.Expr]) -> Spelling:
 
 def integer(value: int) -> exp.Expr:
     """Return an integer constant."""
-    return exp.Paren(this=exp.Neg(this=exp.Literal.number(str(-value)))) if value < 0 else exp.Literal.number(str(value))
+    return (
+        exp.Paren(this=exp.Neg(this=exp.Literal.number(str(-value))))
+        if value < 0
+        else exp.Literal.number(str(value))
+    )
 
 
 def text(value: str) -> exp.Expr:
@@ -188,7 +206,9 @@ OPERATORS: dict[str, Spelling] = {
     "greater_equal": infix(exp.GTE),
     "null_safe_equal": infix(exp.NullSafeEQ),
     "is_null": lambda call, args: exp.Paren(this=exp.Is(this=args[0], expression=exp.null())),
-    "is_not_null": lambda call, args: exp.Paren(this=exp.Not(this=exp.Is(this=args[0], expression=exp.null()))),
+    "is_not_null": lambda call, args: exp.Paren(
+        this=exp.Not(this=exp.Is(this=args[0], expression=exp.null()))
+    ),
     "in": lambda call, args: exp.Paren(this=exp.In(this=args[0], expressions=args[1:])),
     "add": infix(exp.Add),
     "subtract": infix(exp.Sub),

@@ -39,7 +39,10 @@ def expression_sql(expression: Expression, columns: Columns, flavour: Flavour) -
         case LambdaVariable():
             return exp.column(_parameter(expression))
         case Case(whens=whens, default=default):
-            ifs = [exp.If(this=expression_sql(c, columns, flavour), true=expression_sql(v, columns, flavour)) for c, v in whens]
+            ifs = [
+                exp.If(this=expression_sql(c, columns, flavour), true=expression_sql(v, columns, flavour))
+                for c, v in whens
+            ]
             return exp.Case(ifs=ifs, default=expression_sql(default, columns, flavour))
     raise flavour.refusal(f"{type(expression).__name__} {expression}", expression.span)
 
@@ -48,8 +51,15 @@ def _parameter(variable: LambdaVariable) -> str:
     return f"parameter_{variable.number}"
 
 
-def aggregate_sql(call: AggregateCall, columns: Columns, flavour: Flavour, over: Callable[[exp.Expr], exp.Expr] | None = None) -> exp.Expr:
-    """Return an aggregate call with its DISTINCT and FILTER, or with what ``over`` puts behind each aggregate function in it."""
+def aggregate_sql(
+    call: AggregateCall,
+    columns: Columns,
+    flavour: Flavour,
+    over: Callable[[exp.Expr], exp.Expr] | None = None,
+) -> exp.Expr:
+    """Return an aggregate call with its DISTINCT and FILTER, or with what ``over`` puts behind each
+    aggregate function in it.
+    """
 
     if over is not None and not flavour.narrows_windows and (call.distinct or call.filter is not None):
         raise flavour.refusal("DISTINCT or FILTER with OVER", call.span)
@@ -57,12 +67,20 @@ def aggregate_sql(call: AggregateCall, columns: Columns, flavour: Flavour, over:
     def filtered(function: exp.Expr) -> exp.Expr:
         kept = function
         if call.filter is not None:
-            kept = exp.Filter(this=function, expression=exp.Where(this=expression_sql(call.filter, columns, flavour)))
+            kept = exp.Filter(
+                this=function, expression=exp.Where(this=expression_sql(call.filter, columns, flavour))
+            )
         return kept if over is None else over(kept)
 
-    return flavour.spell_aggregate(call, [expression_sql(arg, columns, flavour) for arg in call.args], filtered)
+    return flavour.spell_aggregate(
+        call, [expression_sql(arg, columns, flavour) for arg in call.args], filtered
+    )
 
 
 def sort_key_sql(key: SortKey, columns: Columns, flavour: Flavour) -> exp.Expr:
     """Return one ORDER BY item with its place of NULLs."""
-    return exp.Ordered(this=expression_sql(key.expression, columns, flavour), desc=key.descending, nulls_first=key.nulls_first)
+    return exp.Ordered(
+        this=expression_sql(key.expression, columns, flavour),
+        desc=key.descending,
+        nulls_first=key.nulls_first,
+    )

@@ -20,11 +20,20 @@ def with_ties(keys: Sequence[SortKey], plan: LogicalPlan) -> list[SortKey]:
     """Return an order whose ties are broken by all columns of a node that have an order."""
     known = {key.expression.index for key in keys if isinstance(key.expression, Column)}
     fields = enumerate(plan.schema)
-    return [*keys, *(SortKey(Column(f.type, f.nullable, index=i)) for i, f in fields if i not in known and is_orderable(f.type))]
+    return [
+        *keys,
+        *(
+            SortKey(Column(f.type, f.nullable, index=i))
+            for i, f in fields
+            if i not in known and is_orderable(f.type)
+        ),
+    ]
 
 
 def over_select(plan: Over, source: str, flavour: Flavour) -> exp.Select:
-    """Return the select of a node's input with one window function per call; rows without a time are left out where time orders them."""
+    """Return the select of a node's input with one window function per call; rows without a time are left
+    out where time orders them.
+    """
     width = len(plan.input.schema)
     items = [exp.alias_(column(i), f"c{i}") for i in range(width)]
     writer = _Calls(plan, flavour)
@@ -36,14 +45,22 @@ def over_select(plan: Over, source: str, flavour: Flavour) -> exp.Select:
 
 
 def top_select(plan: PartitionTop, source: str, flavour: Flavour, name: str) -> exp.Select:
-    """Return the select of a node's input with its rank as column ``name``, for an outer select to keep the first."""
+    """Return the select of a node's input with its rank as column ``name``, for an outer select to keep
+    the first.
+    """
     keys = with_ties(plan.order, plan.input) if plan.rank == "row_number" else list(plan.order)
     rank = _window(function(plan.rank), plan.partition, keys, flavour)
     items = [exp.alias_(column(i), f"c{i}") for i in range(len(plan.input.schema))]
     return exp.select(*items, exp.alias_(cast(rank, flavour.kind(INT)), name)).from_(aliased(source))
 
 
-def _window(call: exp.Expr, partition: Sequence[int], order: Sequence[SortKey], flavour: Flavour, spec: exp.Expr | None = None) -> exp.Expr:
+def _window(
+    call: exp.Expr,
+    partition: Sequence[int],
+    order: Sequence[SortKey],
+    flavour: Flavour,
+    spec: exp.Expr | None = None,
+) -> exp.Expr:
     items = [sort_key_sql(key, column, flavour) for key in order]
     ordered = exp.Order(expressions=items) if items else None
     return exp.Window(this=call, partition_by=[column(key) for key in partition], order=ordered, spec=spec)
@@ -83,7 +100,9 @@ class _Calls:
         key = self.plan.order[0]
         item = exp.Ordered(this=self._as_integer(key), desc=key.descending, nulls_first=key.nulls_first)
         partition = [column(i) for i in self.plan.partition]
-        return exp.Window(this=call, partition_by=partition, order=exp.Order(expressions=[item]), spec=_spec(frame))
+        return exp.Window(
+            this=call, partition_by=partition, order=exp.Order(expressions=[item]), spec=_spec(frame)
+        )
 
     def _as_integer(self, key: SortKey) -> exp.Expr:
         """The key as something whole numbers are distances of: microseconds for a time."""
@@ -93,7 +112,9 @@ class _Calls:
         return cast(value, _bigint())
 
     def _end_of_frame(self, call: AggregateCall) -> exp.Expr:
-        """FIRST_VALUE or LAST_VALUE. A RANGE frame reaches from the first of its peers to the last of them, so it is told by rows."""
+        """FIRST_VALUE or LAST_VALUE. A RANGE frame reaches from the first of its peers to the last of
+        them, so it is told by rows.
+        """
         frame, value = self.plan.frame, expression_sql(call.args[0], column, self.flavour)
         spelled = function(call.function, value)
         first = call.function == "first_value"
@@ -106,7 +127,9 @@ class _Calls:
         peers = [column(key) for key in self.plan.partition]
         peers += [expression_sql(key.expression, column, self.flavour) for key in self.plan.order]
         ties = [sort_key_sql(key, column, self.flavour) for key in self.total[len(self.plan.order) :]]
-        return exp.Window(this=spelled, partition_by=peers, order=exp.Order(expressions=ties) if ties else None, spec=whole)
+        return exp.Window(
+            this=spelled, partition_by=peers, order=exp.Order(expressions=ties) if ties else None, spec=whole
+        )
 
 
 def _distance(call: AggregateCall) -> exp.Expr:
@@ -117,7 +140,9 @@ def _distance(call: AggregateCall) -> exp.Expr:
 def _spec(frame: Frame) -> exp.Expr:
     start, start_side = _bound(frame.start, "PRECEDING")
     end, end_side = _bound(frame.end, "FOLLOWING")
-    return exp.WindowSpec(kind=frame.unit.value.upper(), start=start, start_side=start_side, end=end, end_side=end_side)
+    return exp.WindowSpec(
+        kind=frame.unit.value.upper(), start=start, start_side=start_side, end=end, end_side=end_side
+    )
 
 
 def _bound(distance: int | None, open_side: str) -> tuple[str | exp.Expr, str | None]:

@@ -1,4 +1,6 @@
-"""A bounded plan as one SQL text: a CTE per node, columns addressed by position (c0, c1, ..), so repeated names do no harm."""
+"""A bounded plan as one SQL text: a CTE per node, columns addressed by position (c0, c1, ..), so repeated
+names do no harm.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,8 @@ from penstock.planner.sql_generator.windows import ROWS, aliased, column, named
 class Relation:
     """Columns of a table, by position in its ``source_schema``, that a query reads.
 
-    Rows that fail ``predicate``, over those columns, play no part: the query tests it too, a reader may leave them out. ``splits``: those that are
-    read, None for all there are.
+    Rows that fail ``predicate``, over those columns, play no part: the query tests it too, a reader may leave
+    them out. ``splits``: those that are read, None for all there are.
     """
 
     table: Table
@@ -73,7 +75,8 @@ class Relation:
 class BoundedQuery:
     """SQL over relations ``t_0, t_1, ..`` that the backend registers, columns under their own names.
 
-    The result has columns c0, c1, .. for ``schema``, in wire types; a result of no columns has one constant column.
+    The result has columns c0, c1, .. for ``schema``, in wire types; a result of no columns has one constant
+    column.
     """
 
     text: str
@@ -83,7 +86,9 @@ class BoundedQuery:
 
 
 def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
-    """Return the SQL of a bounded plan; raise BND-5101 for what the flavour cannot say and BND-5102 for a node no backend runs."""
+    """Return the SQL of a bounded plan; raise BND-5101 for what the flavour cannot say and BND-5102 for a
+    node no backend runs.
+    """
     if isinstance(plan, Sink) and plan.table is None:
         plan = plan.input
     writer = _PlanText(flavour)
@@ -94,7 +99,9 @@ def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
         select = writer.sorted(select, plan)
     ctes = ",\n".join(f"{name} AS ({body.sql(flavour.dialect)})" for name, body in writer.ctes)
     functions = tuple(flavour.python_functions.values())
-    return BoundedQuery(f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations), plan.schema, functions)
+    return BoundedQuery(
+        f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations), plan.schema, functions
+    )
 
 
 _NOTHING = exp.alias_(exp.Literal.number("1"), "nothing")
@@ -178,17 +185,26 @@ class _PlanText:
                 return unnest_select(plan, self.relation(plan.input), self.flavour, self.add)
             case Limit(input=source, limit=limit, offset=offset):
                 return _cut(self._rows(source), limit, offset)
-        raise PenstockError("BND-5102", f"a {type(plan).__name__} cannot be part of a bounded query", kind=Kind.INTERNAL, sqlstate="0A000")
+        raise PenstockError(
+            "BND-5102",
+            f"a {type(plan).__name__} cannot be part of a bounded query",
+            kind=Kind.INTERNAL,
+            sqlstate="0A000",
+        )
 
     def _expression(self, expression: Expression, columns: Columns = column) -> exp.Expr:
         return expression_sql(expression, columns, self.flavour)
 
     def _rows(self, plan: LogicalPlan) -> exp.Select:
         """All columns of a node's rows."""
-        return exp.select(*(_columns(len(plan.schema)) or [_NOTHING.copy()])).from_(aliased(self.relation(plan)))
+        return exp.select(*(_columns(len(plan.schema)) or [_NOTHING.copy()])).from_(
+            aliased(self.relation(plan))
+        )
 
     def sorted(self, select: exp.Select, plan: Sort | TopN) -> exp.Select:
-        """Return a select over a node's input with its order and, for TopN, ties broken by all columns that have an order, and its cut."""
+        """Return a select over a node's input with its order and, for TopN, ties broken by all columns
+        that have an order, and its cut.
+        """
         keys = with_ties(plan.keys, plan.input) if isinstance(plan, TopN) else plan.keys
         select = select.order_by(*(sort_key_sql(key, column, self.flavour) for key in keys))
         return _cut(select, plan.limit, plan.offset) if isinstance(plan, TopN) else select
@@ -209,21 +225,36 @@ class _PlanText:
 
         def read(index: int) -> exp.Expr:
             field = source[plan.columns[index]]
-            return self.flavour.from_wire(exp.column(exp.to_identifier(field.name, quoted=True), table=ROWS), field.type)
+            return self.flavour.from_wire(
+                exp.column(exp.to_identifier(field.name, quoted=True), table=ROWS), field.type
+            )
 
         items = [exp.alias_(read(i), f"c{i}") for i in range(len(plan.columns))]
-        select = exp.select(*(items or [_NOTHING.copy()])).from_(aliased(f"t_{self.relations.index(relation)}"))
+        select = exp.select(*(items or [_NOTHING.copy()])).from_(
+            aliased(f"t_{self.relations.index(relation)}")
+        )
         return select if plan.predicate is None else select.where(self._expression(plan.predicate, read))
 
     def _values(self, plan: Values) -> exp.Expr:
         width = len(plan.schema)
         if not plan.rows:
-            nulls = [exp.alias_(exp.Cast(this=exp.null(), to=self.flavour.kind(f.type)), f"c{i}") for i, f in enumerate(plan.schema)]
+            nulls = [
+                exp.alias_(exp.Cast(this=exp.null(), to=self.flavour.kind(f.type)), f"c{i}")
+                for i, f in enumerate(plan.schema)
+            ]
             return exp.select(*(nulls or [_NOTHING.copy()])).where(exp.false())
         if not width:
-            return exp.union(*([exp.select(_NOTHING.copy())] * len(plan.rows)), distinct=False) if len(plan.rows) > 1 else exp.select(_NOTHING.copy())
-        rows = [exp.Tuple(expressions=[self.flavour.literal(literal) for literal in row]) for row in plan.rows]
-        alias = exp.TableAlias(this=exp.to_identifier(ROWS), columns=[exp.to_identifier(f"c{i}") for i in range(width)])
+            return (
+                exp.union(*([exp.select(_NOTHING.copy())] * len(plan.rows)), distinct=False)
+                if len(plan.rows) > 1
+                else exp.select(_NOTHING.copy())
+            )
+        rows = [
+            exp.Tuple(expressions=[self.flavour.literal(literal) for literal in row]) for row in plan.rows
+        ]
+        alias = exp.TableAlias(
+            this=exp.to_identifier(ROWS), columns=[exp.to_identifier(f"c{i}") for i in range(width)]
+        )
         return exp.select(*_columns(width)).from_(exp.Values(expressions=rows, alias=alias))
 
     def _project(self, plan: Project) -> exp.Expr:
@@ -236,14 +267,20 @@ class _PlanText:
         pairs = zip(plan.left_keys, plan.right_keys, strict=True)
         parts: list[exp.Expr] = [exp.EQ(this=left(a), expression=right(b)) for a, b in pairs]
         if plan.residual is not None:
-            parts.append(self._expression(plan.residual, lambda i: left(i) if i < width else right(i - width)))
+            parts.append(
+                self._expression(plan.residual, lambda i: left(i) if i < width else right(i - width))
+            )
         items = [exp.alias_(left(i), f"c{i}") for i in range(width)]
         if plan.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             items += [exp.alias_(right(i), f"c{width + i}") for i in range(len(plan.right.schema))]
         side, kind = self.flavour.join_words[plan.kind]
         condition = exp.and_(*parts, copy=False) if parts else exp.true()
-        joined = exp.Join(this=exp.to_table(self.relation(plan.right), alias="r"), side=side, kind=kind, on=condition)
-        select = exp.select(*(items or [_NOTHING.copy()])).from_(exp.to_table(self.relation(plan.left), alias="l"))
+        joined = exp.Join(
+            this=exp.to_table(self.relation(plan.right), alias="r"), side=side, kind=kind, on=condition
+        )
+        select = exp.select(*(items or [_NOTHING.copy()])).from_(
+            exp.to_table(self.relation(plan.left), alias="l")
+        )
         select.append("joins", joined)
         return select
 
@@ -253,19 +290,33 @@ class _PlanText:
         first = self.add(temporal.first_of_times(plan, self.relation(plan.right), self.flavour))
         versions = self.add(temporal.with_ends(plan, first, self.flavour))
         left, right = positional("l"), positional("r")
-        parts: list[exp.Expr] = [exp.EQ(this=left(a), expression=right(b)) for a, b in zip(plan.left_keys, plan.right_keys, strict=True)]
+        parts: list[exp.Expr] = [
+            exp.EQ(this=left(a), expression=right(b))
+            for a, b in zip(plan.left_keys, plan.right_keys, strict=True)
+        ]
         parts += temporal.in_force(left(plan.left_time), right(plan.right_time), right(other))
         if plan.residual is not None:
-            parts.append(self._expression(plan.residual, lambda i: left(i) if i < width else right(i - width)))
+            parts.append(
+                self._expression(plan.residual, lambda i: left(i) if i < width else right(i - width))
+            )
         items = [left(i) for i in range(width)] + [right(i) for i in range(other)]
-        select = exp.select(*(exp.alias_(item, f"c{i}") for i, item in enumerate(items))).from_(exp.to_table(self.relation(plan.left), alias="l"))
+        select = exp.select(*(exp.alias_(item, f"c{i}") for i, item in enumerate(items))).from_(
+            exp.to_table(self.relation(plan.left), alias="l")
+        )
         side, kind = self.flavour.join_words[plan.kind]
-        select.append("joins", exp.Join(this=exp.to_table(versions, alias="r"), side=side, kind=kind, on=exp.and_(*parts, copy=False)))
+        select.append(
+            "joins",
+            exp.Join(
+                this=exp.to_table(versions, alias="r"), side=side, kind=kind, on=exp.and_(*parts, copy=False)
+            ),
+        )
         return select
 
     def _repeat(self, plan: Repeat) -> exp.Expr:
         width = len(plan.schema)
-        times = exp.alias_(self.flavour.explode_series(exp.Literal.number("1"), column(width), 1), f"c{width}")
+        times = exp.alias_(
+            self.flavour.explode_series(exp.Literal.number("1"), column(width), 1), f"c{width}"
+        )
         repeated = self.add(exp.select(*_columns(width), times).from_(aliased(self.relation(plan.input))))
         return exp.select(*(_columns(width) or [_NOTHING.copy()])).from_(aliased(repeated))
 
@@ -276,14 +327,18 @@ class _PlanText:
         return [exp.alias_(item, f"c{i}") for i, item in enumerate(items)]
 
     def _aggregate(self, plan: Aggregate) -> exp.Expr:
-        select = exp.select(*(self._aggregates(plan) or [_NOTHING.copy()])).from_(aliased(self.relation(plan.input)))
+        select = exp.select(*(self._aggregates(plan) or [_NOTHING.copy()])).from_(
+            aliased(self.relation(plan.input))
+        )
         return select.group_by(*(column(key) for key in plan.keys)) if plan.keys else select
 
     def _window_table(self, plan: WindowTable) -> exp.Expr:
         width, kind = len(plan.input.schema), plan.input.schema[plan.window.time_column].type
         windowed = windows.assign(self, self.relation(plan.input), plan.input.schema, plan.window)
         bounds = windows.bounds(self.flavour, named("s"), named("e"), kind)
-        return exp.select(*_columns(width), *(exp.alias_(b, f"c{width + i}") for i, b in enumerate(bounds))).from_(aliased(windowed))
+        return exp.select(
+            *_columns(width), *(exp.alias_(b, f"c{width + i}") for i, b in enumerate(bounds))
+        ).from_(aliased(windowed))
 
     def _window_aggregate(self, plan: WindowAggregate) -> exp.Expr:
         items, keys = self._aggregates(plan), [column(key) for key in plan.keys]

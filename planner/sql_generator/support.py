@@ -15,13 +15,16 @@ def spark_tables(plan: LogicalPlan) -> list[Table]:
 
 
 def backend_for(plan: LogicalPlan, wanted: str) -> str:
-    """Return the name of the backend that runs a bounded plan: the wanted one, but Spark wherever tables of Spark are read or written."""
+    """Return the name of the backend that runs a bounded plan: the wanted one, but Spark wherever tables
+    of Spark are read or written.
+    """
     return SPARK if spark_tables(plan) else wanted
 
 
 def speaks(plan: LogicalPlan, backend: str) -> bool:
     """Return whether a backend, by its name, can say a bounded plan."""
-    from penstock.planner.sql_generator.duckdb.dialect import duckdb_sql  # the words of backends: not before there is a bounded plan
+    # the words of backends: not before there is a bounded plan
+    from penstock.planner.sql_generator.duckdb.dialect import duckdb_sql
     from penstock.planner.sql_generator.spark.dialect import spark_sql
 
     try:

@@ -15,7 +15,9 @@ from penstock.planner.sql_generator.windows import aliased, column, named
 
 
 def unnest_select(plan: Unnest, source: str, flavour: Flavour, add: Callable[[exp.Expr], str]) -> exp.Expr:
-    """Return the select of an Unnest over a CTE: ``add`` takes the CTE with each element ``v`` and its place ``p`` from 0 beside its row."""
+    """Return the select of an Unnest over a CTE: ``add`` takes the CTE with each element ``v`` and its
+    place ``p`` from 0 beside its row.
+    """
     arg, kind = plan.call.args[0], plan.call.args[0].type
     array = expression_sql(arg, column, flavour)
     if isinstance(kind, Map):
@@ -40,5 +42,10 @@ def _columns(plan: Unnest, element: DataType, flavour: Flavour) -> list[exp.Expr
 
 
 def _field(row: Row, position: int, flavour: Flavour) -> exp.Expr:
-    call = Call(row.fields[position][1], True, function="field", args=(Column(row, True), Literal(INT, False, value=position)))
+    call = Call(
+        row.fields[position][1],
+        True,
+        function="field",
+        args=(Column(row, True), Literal(INT, False, value=position)),
+    )
     return flavour.spell(call, [named("v"), integer(position)])

@@ -45,7 +45,9 @@ class Ctes(Protocol):
 
 
 def assign(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
-    """Return a relation of ``source``'s columns and BIGINT columns s and e: each row once per window [s, e); rows without a time are gone."""
+    """Return a relation of ``source``'s columns and BIGINT columns s and e: each row once per window [s,
+    e); rows without a time are gone.
+    """
     timed = _timed(ctes, source, schema, window)
     if window.kind is WindowKind.SESSION:
         return _sessions(ctes, timed, schema, window)
@@ -53,15 +55,24 @@ def assign(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
     first = exp.alias_(_floor(time, window.size_us, window.offset_us), "s")
     match window.kind:
         case WindowKind.TUMBLE:
-            return _with_end(ctes, ctes.add(exp.select(*columns, first).from_(aliased(timed))), schema, window.size_us)
+            return _with_end(
+                ctes, ctes.add(exp.select(*columns, first).from_(aliased(timed))), schema, window.size_us
+            )
         case WindowKind.HOP:
             last = _floor(time, window.step_us, window.offset_us)
             earliest = binary(exp.Add, last.copy(), integer(window.step_us - window.size_us))
             starts = ctes.flavour.explode_series(earliest, last, window.step_us)
-            return _with_end(ctes, ctes.add(exp.select(*columns, exp.alias_(starts, "s")).from_(aliased(timed))), schema, window.size_us)
+            return _with_end(
+                ctes,
+                ctes.add(exp.select(*columns, exp.alias_(starts, "s")).from_(aliased(timed))),
+                schema,
+                window.size_us,
+            )
     started = ctes.add(exp.select(*columns, named("t"), first).from_(aliased(timed)))
     end = binary(exp.Add, _floor(time, window.step_us, window.offset_us), integer(window.step_us))
-    ends = ctes.flavour.explode_series(end, binary(exp.Add, named("s"), integer(window.size_us)), window.step_us)
+    ends = ctes.flavour.explode_series(
+        end, binary(exp.Add, named("s"), integer(window.size_us)), window.step_us
+    )
     return ctes.add(exp.select(*_columns(schema), named("s"), exp.alias_(ends, "e")).from_(aliased(started)))
 
 
@@ -94,7 +105,9 @@ def _timed(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
     if window.sliced:
         micros = binary(exp.Sub, micros, integer(1))
     present = exp.Not(this=exp.Is(this=time, expression=exp.null()))
-    return ctes.add(exp.select(*_columns(schema), exp.alias_(micros, "t")).from_(aliased(source)).where(present))
+    return ctes.add(
+        exp.select(*_columns(schema), exp.alias_(micros, "t")).from_(aliased(source)).where(present)
+    )
 
 
 def _with_end(ctes: Ctes, started: str, schema: Schema, size_us: int) -> str:
@@ -116,7 +129,11 @@ def _sessions(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
     keys = [column(key) for key in window.partition_keys]
 
     def over(call: exp.Expr, *more: exp.Expr, ordered: bool) -> exp.Expr:
-        order = exp.Order(expressions=[exp.Ordered(this=time.copy(), desc=False, nulls_first=True)]) if ordered else None
+        order = (
+            exp.Order(expressions=[exp.Ordered(this=time.copy(), desc=False, nulls_first=True)])
+            if ordered
+            else None
+        )
         return exp.Window(this=call, partition_by=[key.copy() for key in (*keys, *more)], order=order)
 
     gap = binary(exp.Sub, time.copy(), over(function("LAG", time.copy()), ordered=True))
@@ -127,7 +144,9 @@ def _sessions(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
     island = exp.alias_(over(function("SUM", named("fresh")), ordered=True), "island")
     numbered = ctes.add(exp.select(*_columns(schema), time.copy(), island).from_(aliased(marked)))
     start = exp.alias_(over(function("MIN", time.copy()), named("island"), ordered=False), "s")
-    end = binary(exp.Add, over(function("MAX", time.copy()), named("island"), ordered=False), integer(window.size_us))
+    end = binary(
+        exp.Add, over(function("MAX", time.copy()), named("island"), ordered=False), integer(window.size_us)
+    )
     return ctes.add(exp.select(*_columns(schema), start, exp.alias_(end, "e")).from_(aliased(numbered)))
 
 

@@ -33,7 +33,9 @@ class AlterationBuilder(Transformer):
         return nodes.SetOptions(tuple(children))
 
     def reset_options_of(self, children: list[Any]) -> nodes.ResetOptions:
-        return nodes.ResetOptions(tuple(Name(token.source.text.lower(), Span(token.start_pos, token.end_pos)) for token in children))
+        return nodes.ResetOptions(
+            tuple(Name(token.source.text.lower(), Span(token.start_pos, token.end_pos)) for token in children)
+        )
 
     def first(self, children: list[Any]) -> bool:
         return True
@@ -51,11 +53,17 @@ class AlterationBuilder(Transformer):
         watermarks = [part for part in children if isinstance(part, WatermarkDef)]
         keys = [part for part in children if isinstance(part, tuple)]
         if len(watermarks) > 1:
-            raise PenstockError("SQL-1304", "a table has one watermark, here is a second", span=watermarks[1].column.span)
+            raise PenstockError(
+                "SQL-1304", "a table has one watermark, here is a second", span=watermarks[1].column.span
+            )
         if len(keys) > 1:
-            raise PenstockError("SQL-1304", "a table has one primary key, here is a second", span=keys[1][0].span)
+            raise PenstockError(
+                "SQL-1304", "a table has one primary key, here is a second", span=keys[1][0].span
+            )
         columns = tuple(part for part in children if isinstance(part, nodes.PlacedColumn))
-        return nodes.ChangeParts(columns, watermarks[0] if watermarks else None, tuple(keys[0]) if keys else (), modify, self.span)
+        return nodes.ChangeParts(
+            columns, watermarks[0] if watermarks else None, tuple(keys[0]) if keys else (), modify, self.span
+        )
 
     def modify_parts(self, children: list[Part]) -> nodes.ChangeParts:
         return self.add_parts(children, True)

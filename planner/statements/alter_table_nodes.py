@@ -32,7 +32,9 @@ class ResetOptions:
 
 @dataclass(frozen=True)
 class PlacedColumn:
-    """A column and where it goes: ``first``, after another, or (neither) last; a modified one stays where it is."""
+    """A column and where it goes: ``first``, after another, or (neither) last; a modified one stays where
+    it is.
+    """
 
     column: ColumnDef
     first: bool = False
@@ -84,7 +86,16 @@ class RenameTable:
     new: Name
 
 
-Alteration = SetOptions | ResetOptions | ChangeParts | DropColumns | DropWatermark | DropKey | RenameColumn | RenameTable
+Alteration = (
+    SetOptions
+    | ResetOptions
+    | ChangeParts
+    | DropColumns
+    | DropWatermark
+    | DropKey
+    | RenameColumn
+    | RenameTable
+)
 
 
 @dataclass(frozen=True)

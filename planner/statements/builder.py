@@ -79,7 +79,9 @@ def _text(token: Any) -> str:
 
 
 def _not_yet(what: str, instead: str, span: Span) -> PenstockError:
-    return PenstockError("SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000")
+    return PenstockError(
+        "SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000"
+    )
 
 
 _CLOSING_HINT = re.compile(r"\s*/\*\+.*?\*/", re.DOTALL)  # belongs to the query it ends, though no token does
@@ -90,14 +92,20 @@ def _excluded(rest: Any) -> frozenset[str]:
     """The parts a LIKE clause leaves out: ``(INCLUDING ALL EXCLUDING OPTIONS)``."""
     words = rest.value.strip().removeprefix("(").removesuffix(")").upper().split()
     pairs = list(zip(words[::2], words[1::2], strict=False))
-    if len(words) % 2 or any(how not in ("INCLUDING", "EXCLUDING", "OVERWRITING") or what not in _COPIED for how, what in pairs):
+    if len(words) % 2 or any(
+        how not in ("INCLUDING", "EXCLUDING", "OVERWRITING") or what not in _COPIED for how, what in pairs
+    ):
         hint = f"write (EXCLUDING part), parts being {', '.join(_COPIED)}"
-        raise PenstockError("SQL-1001", "this is no list of what LIKE copies", span=_span(rest), hint=hint, sqlstate="42601")
+        raise PenstockError(
+            "SQL-1001", "this is no list of what LIKE copies", span=_span(rest), hint=hint, sqlstate="42601"
+        )
     return frozenset(what for how, what in pairs if how == "EXCLUDING")
 
 
 class StatementBuilder(PlaceBuilder, AlterationBuilder):
-    """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the statement's own."""
+    """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the
+    statement's own.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(visit_tokens=False)
@@ -105,7 +113,11 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         self.span = Span(0, len(text.rstrip()))
 
     def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
-        return Tree(data, children) if str(data).endswith(("_type", "parameters", "field", "zone", "day_time", "year_month")) else _Flag(str(data))
+        return (
+            Tree(data, children)
+            if str(data).endswith(("_type", "parameters", "field", "zone", "day_time", "year_month"))
+            else _Flag(str(data))
+        )
 
     def statement(self, children: list[Any]) -> Any:
         return children[0]
@@ -121,7 +133,13 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         for token in tokens:
             if "." in _text(token):
                 hint = "dots stand between catalog, database and table"
-                raise PenstockError("SQL-1353", "a name cannot have a dot in it", span=_span(token), hint=hint, sqlstate="42602")
+                raise PenstockError(
+                    "SQL-1353",
+                    "a name cannot have a dot in it",
+                    span=_span(token),
+                    hint=hint,
+                    sqlstate="42602",
+                )
         span = Span(tokens[0].start_pos, tokens[-1].end_pos)
         return Name(".".join(map(_text, tokens)), span, self.sql[tokens[0].start_pos] in '`"')
 
@@ -141,7 +159,9 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         key, value = children
         written = _text(key)
         folded = written.lower()
-        return OptionEntry(written if folded.startswith(SETTING_PREFIX) else folded, _text(value), _span(key), _span(value))
+        return OptionEntry(
+            written if folded.startswith(SETTING_PREFIX) else folded, _text(value), _span(key), _span(value)
+        )
 
     def with_options(self, children: list[Any]) -> _Options:
         return _Options(children)
@@ -166,7 +186,9 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         token = next((child for child in children[2:] if isinstance(child, Token)), None)
         key, span = (name.text, name.span) if token is None else (_text(token), _span(token))
         kind = type_of(children[1])
-        return nodes.MetadataColumnDef(name, kind, key, _has(children, "virtual"), not _has(children, "not_null"), span)
+        return nodes.MetadataColumnDef(
+            name, kind, key, _has(children, "virtual"), not _has(children, "not_null"), span
+        )
 
     def watermark(self, children: list[Any]) -> nodes.WatermarkDef:
         return nodes.WatermarkDef(children[0], self._expression(children[1]))
@@ -176,7 +198,13 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         if not _has(children, "not_enforced"):
             span = Span(names[0].span.start, names[-1].span.end)
             hint = "write PRIMARY KEY (..) NOT ENFORCED: the key is a promise about the data"
-            raise PenstockError("SQL-1305", "a primary key is never enforced on a stream", span=span, hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1305",
+                "a primary key is never enforced on a stream",
+                span=span,
+                hint=hint,
+                sqlstate="0A000",
+            )
         return _PrimaryKey(names)
 
     # tables and views
@@ -187,9 +215,13 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         watermarks = _all(children, nodes.WatermarkDef)
         keys = _all(children, _PrimaryKey)
         if len(watermarks) > 1:
-            raise PenstockError("SQL-1304", "a table has one watermark, here is a second", span=watermarks[1].column.span)
+            raise PenstockError(
+                "SQL-1304", "a table has one watermark, here is a second", span=watermarks[1].column.span
+            )
         if len(keys) > 1:
-            raise PenstockError("SQL-1304", "a table has one primary key, here is a second", span=keys[1][0].span)
+            raise PenstockError(
+                "SQL-1304", "a table has one primary key, here is a second", span=keys[1][0].span
+            )
         comment = _one(children, _Comment)
         return nodes.CreateTable(
             name,
@@ -208,11 +240,15 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         source = _all(children, Name)[1]
         rest = next((child for child in children if isinstance(child, Token)), None)
         excluding = frozenset() if rest is None else _excluded(rest)
-        return nodes.CreateTableLike(self.create_table([c for c in children if c is not source]), source, excluding, span=self.span)
+        return nodes.CreateTableLike(
+            self.create_table([c for c in children if c is not source]), source, excluding, span=self.span
+        )
 
     def create_table_as(self, children: list[Any]) -> nodes.CreateTableAs:
         query = _one(children, nodes.Query)
-        return nodes.CreateTableAs(self.create_table([c for c in children if c is not query]), query, span=self.span)
+        return nodes.CreateTableAs(
+            self.create_table([c for c in children if c is not query]), query, span=self.span
+        )
 
     def create_view(self, children: list[Any]) -> nodes.CreateView:
         return nodes.CreateView(
@@ -235,7 +271,9 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         names, comment = tuple(_one(children, _Names, ())), _one(children, _Comment)
         name, query = _one(children, Name), _one(children, nodes.Query)
         text = None if comment is None else str(comment)
-        return nodes.CreateMaterializedView(name, query, names, if_not_exists=_has(children, "if_not_exists"), comment=text, span=self.span)
+        return nodes.CreateMaterializedView(
+            name, query, names, if_not_exists=_has(children, "if_not_exists"), comment=text, span=self.span
+        )
 
     def drop_materialized(self, children: list[Any]) -> nodes.DropMaterializedView:
         return nodes.DropMaterializedView(_one(children, Name), _has(children, "if_exists"), span=self.span)
@@ -246,7 +284,13 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         token = children[0]
         if token.value.upper() != "PYTHON":
             hint = "write LANGUAGE PYTHON"
-            raise PenstockError("SQL-1336", f"functions are written in Python, not in {token.value}", span=_span(token), hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1336",
+                f"functions are written in Python, not in {token.value}",
+                span=_span(token),
+                hint=hint,
+                sqlstate="0A000",
+            )
         return _Flag("language")
 
     def create_function(self, children: list[Any]) -> nodes.CreateFunction:
@@ -281,7 +325,12 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         return nodes.Subscribe(asked, span=self.span)
 
     def verify(self, children: list[Any]) -> nodes.Verify:
-        return nodes.Verify(_one(children, nodes.Query), _one(children, _On, None), _one(children, _UpTo, None), span=self.span)
+        return nodes.Verify(
+            _one(children, nodes.Query),
+            _one(children, _On, None),
+            _one(children, _UpTo, None),
+            span=self.span,
+        )
 
     def verify_on(self, children: list[Any]) -> _On:
         return _On(children[0].value.lower(), _span(children[0]))
@@ -293,11 +342,18 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         target, query = _one(children, Name), _one(children, nodes.Query)
         if _has(children, "overwrite"):
             raise _not_yet("INSERT OVERWRITE", "write INSERT INTO; delete the old files before", target.span)
-        return nodes.Insert(target, query, tuple(_one(children, _Names, ())), span=Span(target.span.start, query.span.end))
+        return nodes.Insert(
+            target, query, tuple(_one(children, _Names, ())), span=Span(target.span.start, query.span.end)
+        )
 
     def statement_set(self, children: list[Any]) -> nodes.StatementSet:
         if not children:
-            raise PenstockError("SQL-1004", "the statement set holds no INSERT", span=self.span, hint="write INSERT INTO .. ; before END")
+            raise PenstockError(
+                "SQL-1004",
+                "the statement set holds no INSERT",
+                span=self.span,
+                hint="write INSERT INTO .. ; before END",
+            )
         return nodes.StatementSet(tuple(children), span=self.span)
 
     def stage(self, children: list[Any]) -> nodes.ExplainStage:
@@ -320,7 +376,11 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         )
 
     def _setting(self, token: Any) -> str:
-        return _text(token) if token.type == "STRING" or token.value.startswith(("'", "`", '"')) else token.value.strip()
+        return (
+            _text(token)
+            if token.type == "STRING" or token.value.startswith(("'", "`", '"'))
+            else token.value.strip()
+        )
 
     def reset_option(self, children: list[Any]) -> nodes.Reset:
         if not children:
@@ -341,7 +401,11 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         kind, place = _one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS), _one(children, nodes.ShownPlace)
         if place is not None and kind not in nodes.IN_PLACES:
             raise PenstockError(
-                "SQL-1001", f"SHOW {kind.upper()} takes no IN", span=place.name.span, hint=f"write SHOW {kind.upper()}", sqlstate="42601"
+                "SQL-1001",
+                f"SHOW {kind.upper()} takes no IN",
+                span=place.name.span,
+                hint=f"write SHOW {kind.upper()}",
+                sqlstate="42601",
             )
         return nodes.Show(kind, _one(children, Name), like, place, span=self.span)
 
@@ -375,7 +439,9 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
 
     def stop_job(self, children: list[Any]) -> nodes.StopJob:
         savepoint = _one(children, nodes.Savepoint)
-        return nodes.StopJob(_text(children[0]), _span(children[0]), savepoint, _has(children, "drain"), span=self.span)
+        return nodes.StopJob(
+            _text(children[0]), _span(children[0]), savepoint, _has(children, "drain"), span=self.span
+        )
 
     def cancel_job(self, children: list[Any]) -> nodes.CancelJob:
         return nodes.CancelJob(_text(children[0]), _span(children[0]), span=self.span)
@@ -383,7 +449,9 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
     def alter_job(self, children: list[Any]) -> nodes.AlterJob:
         job, number = children
         if not number.value.isdigit() or int(number.value) < 1:
-            raise PenstockError("SQL-1001", "a parallelism is a whole number above 0", span=_span(number), sqlstate="42601")
+            raise PenstockError(
+                "SQL-1001", "a parallelism is a whole number above 0", span=_span(number), sqlstate="42601"
+            )
         return nodes.AlterJob(_text(job), int(number.value), _span(job), _span(number), span=self.span)
 
     def help(self, children: list[Any]) -> nodes.Help:

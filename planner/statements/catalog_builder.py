@@ -12,13 +12,23 @@ from penstock.planner.statements.nodes import Name, OptionEntry
 
 
 class PlaceBuilder(Transformer):
-    """The rules of catalogs and databases; names and options are built already, words stand as flags with a name."""
+    """The rules of catalogs and databases; names and options are built already, words stand as flags with
+    a name.
+    """
 
     span: Span
 
     def create_catalog(self, children: list[Any]) -> nodes.CreateCatalog:
-        options = [option for child in children if isinstance(child, tuple) for option in child if isinstance(option, OptionEntry)]
-        return nodes.CreateCatalog(_name(children), tuple(options), _has(children, "if_not_exists"), span=self.span)
+        options = [
+            option
+            for child in children
+            if isinstance(child, tuple)
+            for option in child
+            if isinstance(option, OptionEntry)
+        ]
+        return nodes.CreateCatalog(
+            _name(children), tuple(options), _has(children, "if_not_exists"), span=self.span
+        )
 
     def drop_catalog(self, children: list[Any]) -> nodes.DropCatalog:
         return nodes.DropCatalog(_name(children), _has(children, "if_exists"), span=self.span)
@@ -27,7 +37,9 @@ class PlaceBuilder(Transformer):
         return nodes.CreateDatabase(_name(children), _has(children, "if_not_exists"), span=self.span)
 
     def drop_database(self, children: list[Any]) -> nodes.DropDatabase:
-        return nodes.DropDatabase(_name(children), _has(children, "if_exists"), _has(children, "cascade"), span=self.span)
+        return nodes.DropDatabase(
+            _name(children), _has(children, "if_exists"), _has(children, "cascade"), span=self.span
+        )
 
     def use_catalog(self, children: list[Any]) -> nodes.Use:
         return nodes.Use(_name(children), True, span=self.span)

@@ -36,7 +36,9 @@ def _grammar() -> Lark:
 
 
 def parse_tree(text: str, start: str = "statement") -> Tree:
-    """Return lark's tree of a statement or type; raise SQL-1001 or SQL-1008 with a span and what was expected."""
+    """Return lark's tree of a statement or type; raise SQL-1001 or SQL-1008 with a span and what was
+    expected.
+    """
     try:
         return _grammar().parse(text, start=start)
     except UnexpectedToken as error:
@@ -57,16 +59,35 @@ def _refusal(error: UnexpectedToken, text: str) -> PenstockError:
         if meant is not None:
             token, span = before, Span(before.start_pos or 0, before.end_pos or 0)
     if meant is not None:
-        return PenstockError("SQL-1001", f'unexpected "{token.value}"', span=span, hint=f'did you mean "{meant}"?', sqlstate="42601")
+        return PenstockError(
+            "SQL-1001",
+            f'unexpected "{token.value}"',
+            span=span,
+            hint=f'did you mean "{meant}"?',
+            sqlstate="42601",
+        )
     if before is None:
-        hint = "statements begin with SELECT, INSERT, CREATE, DROP, EXPLAIN, SET, SHOW, DESCRIBE and others: HELP lists them"
-        return PenstockError("SQL-1010", f'no statement begins with "{_short(token.value)}"', span=span, hint=hint, sqlstate="42601")
+        hint = (
+            "statements begin with SELECT, INSERT, CREATE, DROP, EXPLAIN, SET, SHOW, DESCRIBE and "
+            "others: HELP lists them"
+        )
+        return PenstockError(
+            "SQL-1010",
+            f'no statement begins with "{_short(token.value)}"',
+            span=span,
+            hint=hint,
+            sqlstate="42601",
+        )
     if token.type == "RESERVED" and "NAME" in expected:
         hint = f"quote it to use it as a name: `{token.value}`"
-        return PenstockError("SQL-1008", f"{token.value.upper()} is a reserved word", span=span, hint=hint, sqlstate="42601")
+        return PenstockError(
+            "SQL-1008", f"{token.value.upper()} is a reserved word", span=span, hint=hint, sqlstate="42601"
+        )
     shown = _short(token.value)
     shown = shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
-    return PenstockError("SQL-1001", f"unexpected {shown}: {_wanted(expected)} was expected", span=span, sqlstate="42601")
+    return PenstockError(
+        "SQL-1001", f"unexpected {shown}: {_wanted(expected)} was expected", span=span, sqlstate="42601"
+    )
 
 
 def _short(text: str) -> str:
@@ -84,7 +105,12 @@ def _meant(token: StatementToken, accepted: object) -> str | None:
 
 def _ended(text: str, expected: list[str]) -> PenstockError:
     end = len(text.rstrip())
-    return PenstockError("SQL-1001", f"the statement ends where {_wanted(expected)} was expected", span=Span(end, end + 1), sqlstate="42601")
+    return PenstockError(
+        "SQL-1001",
+        f"the statement ends where {_wanted(expected)} was expected",
+        span=Span(end, end + 1),
+        sqlstate="42601",
+    )
 
 
 def _wanted(expected: list[str]) -> str:

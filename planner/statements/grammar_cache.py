@@ -1,4 +1,6 @@
-"""The tables lark makes of a grammar, kept beside Python's byte code: making them anew takes a quarter of a second, a quarter of a start."""
+"""The tables lark makes of a grammar, kept beside Python's byte code: making them anew takes a quarter of
+a second, a quarter of a start.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,14 @@ from lark.lexer import Lexer, TerminalDef
 
 
 def tables_of(grammar: Path, lexer: type[Lexer], start: list[str]) -> Lark:
-    """Return the parser of a grammar with a lexer of ours: from kept tables when they were made of this text by this lark, else made and kept."""
+    """Return the parser of a grammar with a lexer of ours: from kept tables when they were made of this
+    text by this lark, else made and kept.
+    """
     text = grammar.read_text(encoding="utf-8")
     digest = hashlib.sha256("\0".join((lark.__version__, *start, text)).encode()).hexdigest()
     kept = Path(cache_from_source(str(grammar.with_suffix(".py")))).with_suffix(".tables")
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # not there, or not what was written: made anew
+    # not there, or not what was written: made anew
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         return _read(kept.read_bytes(), digest, lexer)
     made = Lark(text, parser="lalr", lexer=lexer, start=start, maybe_placeholders=False)
     with suppress(OSError):  # no directory can be written to: made in every process then

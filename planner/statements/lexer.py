@@ -1,4 +1,6 @@
-"""Tokens for statements.lark: sqlglot's tokens, told apart by what the grammar accepts where they stand, and whole regions of text."""
+"""Tokens for statements.lark: sqlglot's tokens, told apart by what the grammar accepts where they stand,
+and whole regions of text.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ _SYMBOLS = {
 _DEPTH = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES")
-REGIONS = {"EXPRESSION": "an expression", "QUERY": "a query", "SETTING": "a setting", "VALUE": "a value", "REST": "the rest of the statement"}
+REGIONS = {
+    "EXPRESSION": "an expression",
+    "QUERY": "a query",
+    "SETTING": "a setting",
+    "VALUE": "a value",
+    "REST": "the rest of the statement",
+}
 
 
 class StatementLexer(Lexer):
@@ -49,7 +57,9 @@ class StatementLexer(Lexer):
             accepted = accepted_terminals(parser_state)
             kind, end = _classify(tokens, index, accepted)
             first, last = tokens[index], tokens[end - 1]
-            token = StatementToken(kind, text[first.start : last.end + 1], start_pos=first.start, end_pos=last.end + 1)
+            token = StatementToken(
+                kind, text[first.start : last.end + 1], start_pos=first.start, end_pos=last.end + 1
+            )
             token.accepted = accepted
             token.source = first
             token.previous = previous
@@ -60,10 +70,14 @@ class StatementLexer(Lexer):
 
 
 def accepted_terminals(parser_state: Any) -> frozenset[str]:
-    """Return the terminals the parser can really shift now: lark's table merges look-aheads of places that share a state."""
+    """Return the terminals the parser can really shift now: lark's table merges look-aheads of places that
+    share a state.
+    """
     table, end = parser_state.parse_conf.parse_table.states, parser_state.parse_conf.end_state
     stack = list(parser_state.state_stack)
-    return frozenset(name for name in table[stack[-1]] if name.isupper() and _can_shift(table, list(stack), name, end))
+    return frozenset(
+        name for name in table[stack[-1]] if name.isupper() and _can_shift(table, list(stack), name, end)
+    )
 
 
 def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
@@ -82,7 +96,9 @@ def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
 
 
 class StatementToken(LarkToken):
-    """A lark token that knows the sqlglot token it begins with, what was accepted in its place and the token before it."""
+    """A lark token that knows the sqlglot token it begins with, what was accepted in its place and the
+    token before it.
+    """
 
     accepted: frozenset[str]
     source: Token
@@ -128,7 +144,9 @@ def _is_keyword_here(word: str, tokens: list[Token], index: int) -> bool:
 
 
 def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) -> bool:
-    """Whether a query begins at a token; ``TABLE t`` is one where TABLE is no word of the statement itself."""
+    """Whether a query begins at a token; ``TABLE t`` is one where TABLE is no word of the statement
+    itself.
+    """
     while index < len(tokens) and tokens[index].token_type is TokenType.L_PAREN:
         index += 1
     if index >= len(tokens) or tokens[index].token_type is not TokenType.VAR:
@@ -158,8 +176,14 @@ def _region(tokens: list[Token], index: int, stops: tuple[TokenType, ...]) -> in
 
 
 def _touching(tokens: list[Token], index: int) -> int:
-    """Return the index behind the tokens that follow each other without a blank, such as ``execution.runtime-mode``."""
+    """Return the index behind the tokens that follow each other without a blank, such as
+    ``execution.runtime-mode``.
+    """
     end = index + 1
-    while end < len(tokens) and tokens[end].start == tokens[end - 1].end + 1 and tokens[end].token_type is not TokenType.EQ:
+    while (
+        end < len(tokens)
+        and tokens[end].start == tokens[end - 1].end + 1
+        and tokens[end].token_type is not TokenType.EQ
+    ):
         end += 1
     return end

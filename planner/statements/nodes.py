@@ -1,4 +1,6 @@
-"""Statements as the parser gives them: a closed set of frozen nodes. Names are not resolved yet; every part knows its place in the text."""
+"""Statements as the parser gives them: a closed set of frozen nodes. Names are not resolved yet; every
+part knows its place in the text.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Name:
 
 @dataclass(frozen=True)
 class SqlExpression:
-    """A scalar expression inside a statement: its text, and the sqlglot tree the binder reads. The tree's positions are those of the statement."""
+    """A scalar expression inside a statement: its text, and the sqlglot tree the binder reads. The tree's
+    positions are those of the statement.
+    """
 
     text: str
     tree: exp.Expr = field(compare=False, repr=False)
@@ -87,7 +91,9 @@ class WatermarkDef:
 
 @dataclass(frozen=True)
 class Statement:
-    """Base of all statements; ``span`` is the whole statement without its semicolon, relative to the statement's own text."""
+    """Base of all statements; ``span`` is the whole statement without its semicolon, relative to the
+    statement's own text.
+    """
 
     span: Span = field(default=NOWHERE, compare=False, kw_only=True)
 
@@ -117,7 +123,9 @@ class CreateTable(Statement):
 
 @dataclass(frozen=True)
 class CreateTableLike(Statement):
-    """CREATE TABLE .. LIKE: what ``table`` adds to or changes of the table it copies; ``excluding`` names what is not copied, in upper case."""
+    """CREATE TABLE .. LIKE: what ``table`` adds to or changes of the table it copies; ``excluding`` names
+    what is not copied, in upper case.
+    """
 
     table: CreateTable
     source: Name
@@ -126,7 +134,9 @@ class CreateTableLike(Statement):
 
 @dataclass(frozen=True)
 class CreateTableAs(Statement):
-    """CREATE TABLE .. AS: a table whose columns are those of a query, and a job that fills it; ``table`` has no columns."""
+    """CREATE TABLE .. AS: a table whose columns are those of a query, and a job that fills it; ``table``
+    has no columns.
+    """
 
     table: CreateTable
     query: Query
@@ -297,8 +307,8 @@ class ShownPlace:
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW kind; ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over names, ``place`` is the current one
-    where it is not said.
+    """SHOW kind; ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over
+    names, ``place`` is the current one where it is not said.
     """
 
     kind: ShowKind
@@ -358,7 +368,9 @@ class Savepoint:
 
 @dataclass(frozen=True)
 class StopJob(Statement):
-    """STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]: a checkpoint, then stop; a drained job lets its windows close first."""
+    """STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]: a checkpoint, then stop; a drained job lets
+    its windows close first.
+    """
 
     job_id: str
     job_span: Span = field(default=NOWHERE, compare=False)

@@ -32,7 +32,9 @@ _NOT_YET: dict[tuple[str, ...], str] = {
 
 @dataclass(frozen=True)
 class ParsedStatement:
-    """A statement of a script: its text without the semicolon, where it starts, its ordinal from 1, its node."""
+    """A statement of a script: its text without the semicolon, where it starts, its ordinal from 1, its
+    node.
+    """
 
     text: str
     offset: int
@@ -41,7 +43,9 @@ class ParsedStatement:
 
 
 def _pieces(text: str) -> list[tuple[int, int, bool]]:
-    """Return (start, end, ended by a semicolon) of every statement; END closes a statement set, whose semicolons do not count."""
+    """Return (start, end, ended by a semicolon) of every statement; END closes a statement set, whose
+    semicolons do not count.
+    """
     pieces: list[tuple[int, int, bool]] = []
     words: list[str] = []
     start, end, in_set, before = -1, 0, False, ""
@@ -55,7 +59,11 @@ def _pieces(text: str) -> list[tuple[int, int, bool]]:
         start, end = (begin if start < 0 else start), stop
         if kind == "word" and len(words) < 6:
             words.append(piece)
-            in_set = in_set or words[-3:] == ["BEGIN", "STATEMENT", "SET"] or words[-4:] == ["EXECUTE", "STATEMENT", "SET", "BEGIN"]
+            in_set = (
+                in_set
+                or words[-3:] == ["BEGIN", "STATEMENT", "SET"]
+                or words[-4:] == ["EXECUTE", "STATEMENT", "SET", "BEGIN"]
+            )
         if in_set and piece == "END" and before in ("semicolon", "BEGIN"):
             in_set = False
         before = piece
@@ -65,18 +73,24 @@ def _pieces(text: str) -> list[tuple[int, int, bool]]:
 
 
 def split_script(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) of every statement of a script, semicolons, comments around and empty statements left out."""
+    """Return the (start, end) of every statement of a script, semicolons, comments around and empty
+    statements left out.
+    """
     return [(start, end) for start, end, _ in _pieces(text)]
 
 
 def is_complete(text: str) -> bool:
-    """Return whether a text ends with the semicolon of its last statement (one in a string, a comment or a statement set does not count)."""
+    """Return whether a text ends with the semicolon of its last statement (one in a string, a comment or a
+    statement set does not count).
+    """
     pieces = _pieces(text)
     return bool(pieces) and pieces[-1][2]
 
 
 def parse_statement(text: str) -> Statement:
-    """Return the node of one statement without its semicolon; raise SQL-10xx or SQL-16xx with a span into ``text``."""
+    """Return the node of one statement without its semicolon; raise SQL-10xx or SQL-16xx with a span into
+    ``text``.
+    """
     check_text(text)
     allow_depth()
     _refuse_early(text)
@@ -109,8 +123,12 @@ def _hinted(node: Statement) -> Iterator[exp.Expr]:
                 yield from _hinted(inner)
 
 
-def parse_script(text: str, file: str | None = None, *, errors: list[PenstockError] | None = None) -> list[ParsedStatement]:
-    """Return the statements of a script; raise the first error with its source attached, or gather up to 20 in ``errors`` and go on."""
+def parse_script(
+    text: str, file: str | None = None, *, errors: list[PenstockError] | None = None
+) -> list[ParsedStatement]:
+    """Return the statements of a script; raise the first error with its source attached, or gather up to
+    20 in ``errors`` and go on.
+    """
     KNOWN.learn(text)
     found = []
     for ordinal, (start, end) in enumerate(split_script(text), 1):
@@ -133,7 +151,9 @@ def parse_view_query(text: str) -> Query:
 
 def _is_query(text: str) -> bool:
     kind, start, end = next(scan(text), ("", 0, 0))
-    return text[start:end] == "(" or (kind == "word" and text[start:end].upper() in ("SELECT", "WITH", "VALUES", "TABLE"))
+    return text[start:end] == "(" or (
+        kind == "word" and text[start:end].upper() in ("SELECT", "WITH", "VALUES", "TABLE")
+    )
 
 
 def _refuse_early(text: str) -> None:
@@ -147,6 +167,12 @@ def _refuse_early(text: str) -> None:
         if instead is not None:
             first = len(text) - len(text.lstrip())
             what = " ".join(words)
-            raise PenstockError("SQL-1601", f"{what} is not supported yet", span=Span(first, end), hint=instead, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1601",
+                f"{what} is not supported yet",
+                span=Span(first, end),
+                hint=instead,
+                sqlstate="0A000",
+            )
     if not words and not text.strip():
         raise PenstockError("SQL-1004", "the statement is empty", span=Span(0, 1), sqlstate="42601")

@@ -1,4 +1,6 @@
-"""Column expressions of the Table API: Python operators that build the same syntax trees the SQL grammar does."""
+"""Column expressions of the Table API: Python operators that build the same syntax trees the SQL grammar
+does.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from penstock.planner.parser.type_parser import parse_type
 
 
 class ColumnExpression:
-    """An expression over the columns of a table, with an optional name. Combine with ``& | ~`` (never ``and or not``)."""
+    """An expression over the columns of a table, with an optional name. Combine with ``& | ~`` (never
+    ``and or not``).
+    """
 
     __hash__ = None  # type: ignore[assignment]  # == builds an expression, so these cannot be dictionary keys
 
@@ -19,7 +23,10 @@ class ColumnExpression:
         self.tree = tree
 
     def __bool__(self) -> bool:
-        raise TypeError("a column expression has no truth value: combine conditions with & | ~ and put each in parentheses")
+        raise TypeError(
+            "a column expression has no truth value: combine conditions with & | ~ and put each in "
+            "parentheses"
+        )
 
     def __repr__(self) -> str:
         return f"ColumnExpression({type(self.tree).__name__})"
@@ -95,7 +102,9 @@ class ColumnExpression:
 
     def isin(self, *values: Any) -> ColumnExpression:
         """Return whether the value equals one of the others."""
-        return ColumnExpression(exp.In(this=self.tree.copy(), expressions=[tree_of(value) for value in values]))
+        return ColumnExpression(
+            exp.In(this=self.tree.copy(), expressions=[tree_of(value) for value in values])
+        )
 
     def between(self, low: Any, high: Any) -> ColumnExpression:
         """Return whether the value is from ``low`` to ``high``, both included."""
@@ -115,7 +124,9 @@ class ColumnExpression:
 
     def alias(self, name: str) -> ColumnExpression:
         """Return the expression under a column name."""
-        return ColumnExpression(exp.Alias(this=self.tree.copy(), alias=exp.Identifier(this=name, quoted=True)))
+        return ColumnExpression(
+            exp.Alias(this=self.tree.copy(), alias=exp.Identifier(this=name, quoted=True))
+        )
 
     def asc(self, *, nulls_first: bool = True) -> ColumnExpression:
         """Return the expression as an ascending sort key."""
@@ -169,7 +180,9 @@ def _binary(kind: type[exp.Expr], left: Any, right: Any) -> ColumnExpression:
 
 def col(name: str) -> ColumnExpression:
     """Return a column by name, ``"a"`` or ``"t.a"``."""
-    return ColumnExpression(Reference(expressions=[exp.Identifier(this=part, quoted=True) for part in name.split(".")]))
+    return ColumnExpression(
+        Reference(expressions=[exp.Identifier(this=part, quoted=True) for part in name.split(".")])
+    )
 
 
 def lit(value: Any) -> ColumnExpression:
@@ -178,7 +191,9 @@ def lit(value: Any) -> ColumnExpression:
 
 
 def call(function: str, *args: Any) -> ColumnExpression:
-    """Return a call of any SQL function by name; strings among ``args`` are constants, columns are written ``col("a")``."""
+    """Return a call of any SQL function by name; strings among ``args`` are constants, columns are written
+    ``col("a")``.
+    """
     return ColumnExpression(FunctionCall(this=function, expressions=[tree_of(arg) for arg in args]))
 
 

@@ -1,4 +1,6 @@
-"""The Table API: a fluent way to the same plans. Every step is bound at once, so errors come where they are written."""
+"""The Table API: a fluent way to the same plans. Every step is bound at once, so errors come where they
+are written.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ class Window:
 
 
 def tumble(time: str, size: Length, *, offset: Length | None = None) -> Window:
-    """Return windows of one size that follow each other; ``size`` is a timedelta or text such as ``"10 minutes"``."""
+    """Return windows of one size that follow each other; ``size`` is a timedelta or text such as ``"10
+    minutes"``.
+    """
     return Window("TUMBLE", time, _given(SIZE=size, OFFSET=offset))
 
 
@@ -84,7 +88,9 @@ def cumulate(time: str, step: Length, size: Length, *, offset: Length | None = N
 
 
 def session(time: str, gap: Length, *, partition_by: Sequence[str] = ()) -> Window:
-    """Return windows that end after ``gap`` without rows, per value of ``partition_by`` (by default the columns of ``group_by``)."""
+    """Return windows that end after ``gap`` without rows, per value of ``partition_by`` (by default the
+    columns of ``group_by``).
+    """
     return Window("SESSION", time, _given(GAP=gap), tuple(partition_by))
 
 
@@ -95,7 +101,9 @@ def _given(**lengths: Length | None) -> tuple[tuple[str, Length], ...]:
 class Table:
     """A bound relational expression; every method returns a new one."""
 
-    def __init__(self, binder: Binder, relation: Relation, name: str | None = None, run: Runner | None = None) -> None:
+    def __init__(
+        self, binder: Binder, relation: Relation, name: str | None = None, run: Runner | None = None
+    ) -> None:
         self._binder = binder
         self._relation = relation
         self._name = name
@@ -131,9 +139,13 @@ class Table:
     where = filter
 
     def select(self, *items: Item) -> Table:
-        """Return one column per item: a column name, SQL text such as ``"a + 1 AS b"``, or a column expression."""
+        """Return one column per item: a column name, SQL text such as ``"a + 1 AS b"``, or a column
+        expression.
+        """
         if not items:
-            raise PenstockError("SQL-1015", "select takes at least one column", hint=f"there is {', '.join(self.columns)}")
+            raise PenstockError(
+                "SQL-1015", "select takes at least one column", hint=f"there is {', '.join(self.columns)}"
+            )
         return self._selected(items, None)
 
     def with_columns(self, *items: Item) -> Table:
@@ -166,10 +178,14 @@ class Table:
     # several tables
 
     def join(self, other: Table, on: Item, how: str = "inner") -> Table:
-        """Return the join with another table; ``on`` names their columns as ``left.a`` and ``right.a``, or by table name where those differ."""
+        """Return the join with another table; ``on`` names their columns as ``left.a`` and ``right.a``, or
+        by table name where those differ.
+        """
         kinds = {"inner": "INNER", "left": "LEFT", "right": "RIGHT", "full": "FULL"}
         if how.lower() not in kinds:
-            raise PenstockError("SQL-1601", f"a join is inner, left, right or full, not {how}", sqlstate="42601")
+            raise PenstockError(
+                "SQL-1601", f"a join is inner, left, right or full, not {how}", sqlstate="42601"
+            )
         names = (self._name or _LEFT, other._name or _RIGHT)
         if names[0].lower() == names[1].lower() or not (self._name and other._name):
             names = (_LEFT, _RIGHT)
@@ -177,8 +193,14 @@ class Table:
         with pieces:
             condition = pieces.expressions()[0]
             joined = exp.Join(this=_named(names[1]), kind=kinds[how.lower()], on=condition)
-            tree = exp.Select(expressions=[AllColumns()], from_=exp.From(this=_named(names[0])), joins=[joined])
-            context = self._binder.context().with_table(names[0], self._relation).with_table(names[1], other._relation)
+            tree = exp.Select(
+                expressions=[AllColumns()], from_=exp.From(this=_named(names[0])), joins=[joined]
+            )
+            context = (
+                self._binder.context()
+                .with_table(names[0], self._relation)
+                .with_table(names[1], other._relation)
+            )
             return self._next(bind_query(tree, context))
 
     def union(self, other: Table) -> Table:
@@ -190,7 +212,9 @@ class Table:
     # order
 
     def order_by(self, *keys: Item, limit: int | None = None, offset: int = 0) -> Table:
-        """Return the rows in order, the first ``limit`` of them; keys are SQL text such as ``"a DESC"`` or column expressions."""
+        """Return the rows in order, the first ``limit`` of them; keys are SQL text such as ``"a DESC"`` or
+        column expressions.
+        """
         pieces = _Pieces(keys)
         with pieces:
             tree = exp.Select(expressions=[AllColumns()], order=exp.Order(expressions=pieces.sort_items()))
@@ -221,7 +245,9 @@ class Table:
 
     def _runner(self) -> Runner:
         if self._run is None:
-            raise PenstockError("CLI-6030", "this table belongs to no connection", hint="open it with connection.table(name)")
+            raise PenstockError(
+                "CLI-6030", "this table belongs to no connection", hint="open it with connection.table(name)"
+            )
         return self._run
 
     # how it is done
@@ -245,7 +271,9 @@ class Table:
         name = self._name or _LEFT
         with pieces:
             tree.set("from_", exp.From(this=_named(name)))
-            return self._next(bind_query(tree, self._binder.context().with_table(name, self._relation), nested=False))
+            return self._next(
+                bind_query(tree, self._binder.context().with_table(name, self._relation), nested=False)
+            )
 
 
 class GroupedTable:
@@ -268,17 +296,26 @@ class WindowedTable(Table):
     """A table under a windowing function."""
 
     def __init__(self, table: Table, window: Window) -> None:
-        super().__init__(table._binder, _windowed(table, window, window.partition_by), table._name, table._run)
+        super().__init__(
+            table._binder, _windowed(table, window, window.partition_by), table._name, table._run
+        )
         self._base = table
         self._window = window
 
     def group_by(self, *keys: Item) -> GroupedTable:
-        """Return the rows in groups by window and keys; ``window_start`` and ``window_end`` need not be named."""
+        """Return the rows in groups by window and keys; ``window_start`` and ``window_end`` need not be
+        named.
+        """
         named = [key.lower() for key in keys if isinstance(key, str)]
         bounds = [bound for bound in ("window_start", "window_end") if bound not in named]
         table: Table = self
         if self._window.function == "SESSION" and not self._window.partition_by:
-            columns = [name for key in keys if (name := _column_name(key)) and name.lower() not in ("window_start", "window_end", "window_time")]
+            columns = [
+                name
+                for key in keys
+                if (name := _column_name(key))
+                and name.lower() not in ("window_start", "window_end", "window_time")
+            ]
             table = self._next(_windowed(self._base, self._window, columns))
         return GroupedTable(table, (*bounds, *keys))
 
@@ -322,7 +359,11 @@ class _Pieces:
                 trees.append(parse(self._text, start, start + len(item)))
             else:
                 message = f"a column is a name, SQL text or a column expression, not {type(item).__name__}"
-                hint = "call it: col('n').sum(), col('n').desc()" if callable(item) else "wrap a constant in lit(..)"
+                hint = (
+                    "call it: col('n').sum(), col('n').desc()"
+                    if callable(item)
+                    else "wrap a constant in lit(..)"
+                )
                 raise PenstockError("SQL-1014", message, hint=hint)
         return trees
 
@@ -337,7 +378,10 @@ class _Pieces:
     def sort_items(self) -> list[exp.Expr]:
         """Return the trees of ORDER BY items."""
         ordered = (exp.Ordered,)
-        return [t if isinstance(t, ordered) else exp.Ordered(this=t, desc=False, nulls_first=True) for t in self._parsed(parse_sort_item)]
+        return [
+            t if isinstance(t, ordered) else exp.Ordered(this=t, desc=False, nulls_first=True)
+            for t in self._parsed(parse_sort_item)
+        ]
 
 
 def _named(name: str) -> exp.Table:
@@ -371,7 +415,9 @@ def _windowed(table: Table, window: Window, partition_by: Sequence[str]) -> Rela
     partition = [exp.Identifier(this=column, quoted=True) for column in partition_by]
     arguments: list[exp.Expr] = [TableArgument(this=_named(name), partition=partition)]
     arguments.append(Descriptor(expressions=[exp.Identifier(this=window.time, quoted=True)]))
-    arguments += [NamedArgument(this=argument, expression=_length(length)) for argument, length in window.lengths]
+    arguments += [
+        NamedArgument(this=argument, expression=_length(length)) for argument, length in window.lengths
+    ]
     function = WindowFunction(this=window.function, expressions=arguments)
     return bind_source(function, table._binder.context().with_table(name, table._relation)).relation
 

@@ -1,4 +1,6 @@
-"""``penstock checkpoint ls | show | verify | diff | export``: what a state directory holds, read without running a job."""
+"""``penstock checkpoint ls | show | verify | diff | export``: what a state directory holds, read without
+running a job.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def run_checkpoint(arguments: argparse.Namespace, parser: Parser) -> int:
         def show(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
             values = list(zip(*rows, strict=True)) or [()] * len(columns)
             arrays = [pa.array(column, None if column else pa.string()) for column in values]
-            printer.table(pa.table(arrays, names=list(columns)), ["BIGINT" if pa.types.is_integer(array.type) else "STRING" for array in arrays])
+            printer.table(
+                pa.table(arrays, names=list(columns)),
+                ["BIGINT" if pa.types.is_integer(array.type) else "STRING" for array in arrays],
+            )
 
         errors = _COMMANDS[arguments.action](arguments, show, messages.note)
     except PenstockError as refusal:
@@ -64,8 +69,14 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
     job, reader = _reader(arguments)
     manifest = reader.manifest(arguments.checkpoint)
     parallelism = {operator.operator_id: operator.parallelism for operator in manifest.operators}
-    note(f"job {job}, checkpoint {manifest.checkpoint_id} ({manifest.kind}), taken {_moment(manifest)}, epoch {manifest.epoch}")
-    note(f"{manifest.max_parallelism} key groups, {len(manifest.operators)} operators, {len(manifest.ended)} of {len(manifest.tasks)} tasks ended")
+    note(
+        f"job {job}, checkpoint {manifest.checkpoint_id} ({manifest.kind}), taken "
+        f"{_moment(manifest)}, epoch {manifest.epoch}"
+    )
+    note(
+        f"{manifest.max_parallelism} key groups, {len(manifest.operators)} operators, "
+        f"{len(manifest.ended)} of {len(manifest.tasks)} tasks ended"
+    )
     rows = [
         (
             line.operator,
@@ -82,7 +93,10 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
     ]
     show(("operator", "id", "parallelism", "state", "kind", "rows", "bytes", "new bytes", "layers"), rows)
     names = {operator.operator_id: operator.name for operator in manifest.operators}
-    items = [(names.get(operator, operator), state, json.dumps(item, sort_keys=True)) for operator, state, item in reader.items(manifest)]
+    items = [
+        (names.get(operator, operator), state, json.dumps(item, sort_keys=True))
+        for operator, state, item in reader.items(manifest)
+    ]
     if items:
         show(("operator", "state", "item"), items)
     return []
@@ -96,7 +110,13 @@ def _verify(arguments: argparse.Namespace, show: Print, note: Callable[[str], No
         for line in reader.lines():
             if arguments.checkpoint not in (None, line.checkpoint_id):
                 continue
-            found = [line.error] if line.error is not None else reader.damage(line.manifest) if line.manifest is not None else []
+            found = (
+                [line.error]
+                if line.error is not None
+                else reader.damage(line.manifest)
+                if line.manifest is not None
+                else []
+            )
             size = 0 if line.manifest is None else line.manifest.size_bytes
             rows.append((job, line.checkpoint_id, "damaged" if found else "intact", size))
             errors += [error for error in found if error is not None]
@@ -107,7 +127,9 @@ def _verify(arguments: argparse.Namespace, show: Print, note: Callable[[str], No
 def _diff(arguments: argparse.Namespace, show: Print, note: Callable[[str], None]) -> list[PenstockError]:
     _, reader = _reader(arguments)
     before, after = (reader.manifest(number) for number in (arguments.first, arguments.second))
-    old, new = ({(s.operator_id, s.state): s for s in reader.states(manifest)} for manifest in (before, after))
+    old, new = (
+        {(s.operator_id, s.state): s for s in reader.states(manifest)} for manifest in (before, after)
+    )
     rows = []
     for key in [*new, *(key for key in old if key not in new)]:
         one, other = old.get(key), new.get(key)
@@ -126,7 +148,9 @@ def _change(one: StateLine | None, other: StateLine | None) -> str:
     return "same size" if (one.rows, one.size_bytes) == (other.rows, other.size_bytes) else "changed"
 
 
-def _counts(one: StateLine | None, other: StateLine | None) -> tuple[int | None, int | None, int | None, int | None]:
+def _counts(
+    one: StateLine | None, other: StateLine | None
+) -> tuple[int | None, int | None, int | None, int | None]:
     rows = tuple(None if line is None else line.rows for line in (one, other))
     sizes = tuple(None if line is None else line.size_bytes for line in (one, other))
     return rows[0], rows[1], sizes[0], sizes[1]
@@ -149,7 +173,10 @@ def _export(arguments: argparse.Namespace, show: Print, note: Callable[[str], No
                 path = target / f"{line.operator_id}.{line.state}.parquet"
                 pq.write_table(table, path)
                 rows.append((line.operator, line.state, table.num_rows, str(path)))
-        items = [{"operator": operator, "state": state, "item": item} for operator, state, item in reader.items(manifest)]
+        items = [
+            {"operator": operator, "state": state, "item": item}
+            for operator, state, item in reader.items(manifest)
+        ]
         path = target / "list_states.jsonl"
         path.write_text("".join(json.dumps(item, sort_keys=True) + "\n" for item in items), encoding="utf-8")
         rows.append(("all operators", "list states", len(items), str(path)))
@@ -168,9 +195,16 @@ def _moment(manifest: Manifest) -> str:
 
 
 def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointReader]]:
-    """Return the jobs whose checkpoints lie in a state directory, or in a job's own; STA-3033 when there are none."""
+    """Return the jobs whose checkpoints lie in a state directory, or in a job's own; STA-3033 when there
+    are none.
+    """
     if not directory.is_dir():
-        raise PenstockError("STA-3033", f"there is no directory {directory}", hint="give the directory of --state", sqlstate="42704")
+        raise PenstockError(
+            "STA-3033",
+            f"there is no directory {directory}",
+            hint="give the directory of --state",
+            sqlstate="42704",
+        )
     places = [directory, *sorted(path for path in directory.iterdir() if path.is_dir())]
     found = [(place.resolve().name, CheckpointReader(LocalStorage(place))) for place in places]
     found = [(name, reader) for name, reader in found if reader.is_job]
@@ -179,9 +213,16 @@ def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointRead
         found = [(name, reader) for name, reader in found if name == job]
         if not found:
             hint = did_you_mean(job, names) or f"jobs are {', '.join(names) or 'none'}"
-            raise PenstockError("STA-3033", f"there is no job {job} in {directory}", hint=hint, sqlstate="42704")
+            raise PenstockError(
+                "STA-3033", f"there is no job {job} in {directory}", hint=hint, sqlstate="42704"
+            )
     if not found:
-        raise PenstockError("STA-3033", f"there are no checkpoints in {directory}", hint="give the directory of --state", sqlstate="42704")
+        raise PenstockError(
+            "STA-3033",
+            f"there are no checkpoints in {directory}",
+            hint="give the directory of --state",
+            sqlstate="42704",
+        )
     return found
 
 
@@ -190,5 +231,10 @@ def _reader(arguments: argparse.Namespace) -> tuple[str, CheckpointReader]:
     found = _readers(Path(arguments.directory), arguments.job)
     if len(found) > 1:
         names = ", ".join(name for name, _ in found)
-        raise PenstockError("STA-3033", f"{arguments.directory} holds several jobs", hint=f"add --job with one of {names}", sqlstate="42704")
+        raise PenstockError(
+            "STA-3033",
+            f"{arguments.directory} holds several jobs",
+            hint=f"add --job with one of {names}",
+            sqlstate="42704",
+        )
     return found[0]

@@ -14,7 +14,13 @@ from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.bounded.spark.class_data_archive import cache_directory
-from penstock.engine.bounded.spark.installation import Finding, State, numbers, package_version, spark_findings
+from penstock.engine.bounded.spark.installation import (
+    Finding,
+    State,
+    numbers,
+    package_version,
+    spark_findings,
+)
 from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import configured, messages_for, refusal_code
 
@@ -34,7 +40,13 @@ def run_doctor(arguments: argparse.Namespace, parser: Parser) -> int:
     findings = [*_own(), *_room(state), *_bounded(backend), *(_compiled() if arguments.compile else ())]
     ok = all(finding.state is not State.MISSING for finding in findings)
     if arguments.json:
-        sys.stdout.write(json.dumps({"ok": ok, "backend": backend, "findings": [asdict(finding) for finding in findings]}, indent=2) + "\n")
+        sys.stdout.write(
+            json.dumps(
+                {"ok": ok, "backend": backend, "findings": [asdict(finding) for finding in findings]},
+                indent=2,
+            )
+            + "\n"
+        )
     else:
         sys.stdout.writelines(line + "\n" for finding in findings for line in _lines(finding))
     return EXIT_OK if ok else EXIT_QUERY
@@ -50,13 +62,20 @@ def _own() -> Iterator[Finding]:
     here = sys.version_info[:3]
     said = f"{'.'.join(map(str, here))}: {sys.executable}"
     fits = here >= _OLDEST_PYTHON
-    yield Finding("python", State.OK if fits else State.MISSING, said, None if fits else "install Python 3.11 or later")
+    yield Finding(
+        "python", State.OK if fits else State.MISSING, said, None if fits else "install Python 3.11 or later"
+    )
     for name, oldest in _PACKAGES:
         found, wanted = package_version(name), ".".join(map(str, oldest))
         if found is None:
             yield Finding(name, State.MISSING, "not installed", f"pip install '{name}>={wanted}'")
         elif numbers(found) < oldest:
-            yield Finding(name, State.MISSING, f"{found}, penstock needs {wanted} or later", f"pip install '{name}>={wanted}'")
+            yield Finding(
+                name,
+                State.MISSING,
+                f"{found}, penstock needs {wanted} or later",
+                f"pip install '{name}>={wanted}'",
+            )
         else:
             yield Finding(name, State.OK, found)
 
@@ -67,17 +86,29 @@ def _compiled() -> Iterator[Finding]:
 
     started = time.monotonic()
     kernels, missing = compile_every_kernel()
-    said = f"{kernels}, {missing} of them compiled now in {time.monotonic() - started:.0f} s" if missing else f"{kernels}, all compiled before"
+    said = (
+        f"{kernels}, {missing} of them compiled now in {time.monotonic() - started:.0f} s"
+        if missing
+        else f"{kernels}, all compiled before"
+    )
     yield Finding("kernels", State.OK, said)
 
 
 def _room(state: str | None) -> Iterator[Finding]:
     """The directories penstock writes to."""
-    yield _written("temporary files", Path(tempfile.gettempdir()), "set TMPDIR to a directory that can be written")
+    yield _written(
+        "temporary files", Path(tempfile.gettempdir()), "set TMPDIR to a directory that can be written"
+    )
     cache = _written("cache", cache_directory(), "set XDG_CACHE_HOME to a directory that can be written")
-    yield cache if cache.state is State.OK else Finding(cache.what, State.NOTE, f"{cache.found}: Spark starts slower without", cache.mend)
+    yield (
+        cache
+        if cache.state is State.OK
+        else Finding(cache.what, State.NOTE, f"{cache.found}: Spark starts slower without", cache.mend)
+    )
     if state is None:
-        yield Finding("state", State.NOTE, "no directory is named: jobs keep their checkpoints in memory", None)
+        yield Finding(
+            "state", State.NOTE, "no directory is named: jobs keep their checkpoints in memory", None
+        )
     elif "://" in state:
         yield Finding("state", State.NOTE, f"{state} (not asked)")
     else:

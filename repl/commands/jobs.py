@@ -1,4 +1,6 @@
-"""``penstock jobs`` and ``penstock recover``: the jobs of a state directory, and running on those whose process died."""
+"""``penstock jobs`` and ``penstock recover``: the jobs of a state directory, and running on those whose
+process died.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,16 @@ def list_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     types = [pa.int64() if name == "epoch" else pa.string() for name in COLUMNS]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    printer.table(pa.table(arrays, names=list(COLUMNS)), ["BIGINT" if name == "epoch" else "STRING" for name in COLUMNS])
+    printer.table(
+        pa.table(arrays, names=list(COLUMNS)), ["BIGINT" if name == "epoch" else "STRING" for name in COLUMNS]
+    )
     return EXIT_OK
 
 
 def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
-    """Run on every job whose process died, from its newest checkpoint; return the exit code of the worst end."""
+    """Run on every job whose process died, from its newest checkpoint; return the exit code of the worst
+    end.
+    """
     messages = messages_for(arguments)
     try:
         config = configured(arguments, parser)
@@ -64,13 +70,20 @@ def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
 
 
 def _run_on_all(
-    jobs: list[RecordedJob], config: Config, arguments: argparse.Namespace, running: list[Job], messages: Messages, sessions: ExitStack
+    jobs: list[RecordedJob],
+    config: Config,
+    arguments: argparse.Namespace,
+    running: list[Job],
+    messages: Messages,
+    sessions: ExitStack,
 ) -> int:
     """Start all jobs there are and add them to ``running``; return the exit code of one that could not be."""
     code = EXIT_OK
     for job in jobs:
         try:
-            session = open_session(Config(settings=dict(config.settings)), arguments, state_dir=Path(arguments.state))
+            session = open_session(
+                Config(settings=dict(config.settings)), arguments, state_dir=Path(arguments.state)
+            )
             sessions.callback(session.close)
             session.take_over, session.tell = arguments.take_over, messages.note
             result = run_on(session, job)
@@ -79,25 +92,42 @@ def _run_on_all(
             code = EXIT_JOB
             continue
         named = "" if job.job_id.startswith(f"{job.record.name}-") else f" ({job.record.name})"
-        messages.note(f"job {job.job_id}{named}: taken over from epoch {job.record.epoch}, {job.status.lower()}")
+        messages.note(
+            f"job {job.job_id}{named}: taken over from epoch {job.record.epoch}, {job.status.lower()}"
+        )
         if result.job is not None:
             running.append(result.job)
     return code
 
 
 def _wanted(jobs: list[RecordedJob], arguments: argparse.Namespace) -> list[RecordedJob]:
-    """Return the jobs to run on: those left unfinished, or the one of an id, or those of a name, however they ended."""
+    """Return the jobs to run on: those left unfinished, or the one of an id, or those of a name, however
+    they ended.
+    """
     if arguments.job is None:
-        return [job for job in jobs if job.status == "DIED" or (arguments.take_over and job.status == "RUNNING")]
-    named = [job for job in jobs if job.job_id == arguments.job] or [job for job in jobs if job.record.name == arguments.job]
+        return [
+            job for job in jobs if job.status == "DIED" or (arguments.take_over and job.status == "RUNNING")
+        ]
+    named = [job for job in jobs if job.job_id == arguments.job] or [
+        job for job in jobs if job.record.name == arguments.job
+    ]
     if not named:
-        hint = did_you_mean(arguments.job, [job.job_id for job in jobs], others=True) or "penstock jobs --state DIR lists them"
-        raise PenstockError("CLI-6030", f"there is no job '{arguments.job}' in {arguments.state}", hint=hint, sqlstate="42704")
+        hint = (
+            did_you_mean(arguments.job, [job.job_id for job in jobs], others=True)
+            or "penstock jobs --state DIR lists them"
+        )
+        raise PenstockError(
+            "CLI-6030", f"there is no job '{arguments.job}' in {arguments.state}", hint=hint, sqlstate="42704"
+        )
     return named
 
 
 def _row(job: RecordedJob) -> tuple[str, str, str, int, str, str]:
     record = job.record
     started = f"{datetime.fromtimestamp(record.started_at_ms / 1e3, UTC):%Y-%m-%d %H:%M:%S}"
-    statement = "(not kept: the statements hold secrets)" if record.withheld else " ".join(record.statement.split())[:80]
+    statement = (
+        "(not kept: the statements hold secrets)"
+        if record.withheld
+        else " ".join(record.statement.split())[:80]
+    )
     return (job.job_id, record.name, job.status, record.epoch, started, statement)

@@ -1,4 +1,6 @@
-"""``penstock run``: scripts whose jobs are waited for, with progress on stderr, graceful stops, and state that outlives the process."""
+"""``penstock run``: scripts whose jobs are waited for, with progress on stderr, graceful stops, and state
+that outlives the process.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
             defaults["execution.checkpointing.interval"] = "1 s"
         if arguments.allow_changed_query:
             defaults["execution.state-recovery.ignore-unclaimed-state"] = "true"
-        session = open_session(Config(settings={**defaults, **config.settings}), arguments, state_dir=state_dir)
+        session = open_session(
+            Config(settings={**defaults, **config.settings}), arguments, state_dir=state_dir
+        )
     except PenstockError as error:
         messages.error(error)
         return refusal_code(error)
@@ -69,7 +73,9 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
             return check_files(session, arguments.files, variables, messages)
     waiter = waiter_for(session, messages, verbose=arguments.verbose)
     with waiter.watching_signals(), closing(session):
-        runner = ScriptRunner(session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout)
+        runner = ScriptRunner(
+            session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout
+        )
         session.drop_foreign_state = arguments.force
         session.take_over = arguments.take_over
         runner.after = waiter.tell_of_query
@@ -87,8 +93,12 @@ def _run_each(runner: ScriptRunner, waiter: JobWaiter, arguments: argparse.Names
 
 
 def waiter_for(session: Session, messages: Messages, *, verbose: bool = False) -> JobWaiter:
-    """Return what waits for the jobs of a session from now on, and have all that is said of them go one way."""
-    waiter = JobWaiter(messages, session.filling_jobs, session.heard, verbose=verbose, terminal=sys.stderr.isatty())
+    """Return what waits for the jobs of a session from now on, and have all that is said of them go one
+    way.
+    """
+    waiter = JobWaiter(
+        messages, session.filling_jobs, session.heard, verbose=verbose, terminal=sys.stderr.isatty()
+    )
     session.wait_for = waiter.wait
     session.tell = messages.note
     return waiter
@@ -114,14 +124,22 @@ def check_files(session: Session, files: list[str], variables: dict[str, str], m
 
 
 class JobWaiter:
-    """Follows the jobs of scripts: tells their state changes and their ends. The first signal stops them with a checkpoint, the second cancels them,
-    the third kills.
+    """Follows the jobs of scripts: tells their state changes and their ends. The first signal stops them with
+    a checkpoint, the second cancels them, the third kills.
 
-    ``jobs``: those there are by now. A job that fails does not end the others: ``wait_for_all`` says so by its code. ``heard`` takes the ids of
-    jobs whose end was told.
+    ``jobs``: those there are by now. A job that fails does not end the others: ``wait_for_all`` says so by
+    its code. ``heard`` takes the ids of jobs whose end was told.
     """
 
-    def __init__(self, messages: Messages, jobs: Callable[[], list[Job]], heard: set[str], *, verbose: bool = False, terminal: bool = False) -> None:
+    def __init__(
+        self,
+        messages: Messages,
+        jobs: Callable[[], list[Job]],
+        heard: set[str],
+        *,
+        verbose: bool = False,
+        terminal: bool = False,
+    ) -> None:
         self._messages = messages
         self._jobs = jobs
         self._heard = heard
@@ -136,7 +154,9 @@ class JobWaiter:
     @contextmanager
     def watching_signals(self) -> Iterator[None]:
         """Take Ctrl-C and SIGTERM for a while."""
-        before = {number: signal.signal(number, self.interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, self.interrupted) for number in (signal.SIGINT, signal.SIGTERM)
+        }
         try:
             yield
         finally:
@@ -146,8 +166,8 @@ class JobWaiter:
     def interrupted(self, signum: int, frame: FrameType | None) -> None:
         """Take a signal: while a job is waited for it is counted, else it is a KeyboardInterrupt.
 
-        One that comes in the middle of an import is sent again a moment later: raising there can leave Python's import lock taken for ever, and
-        the threads of jobs import too.
+        One that comes in the middle of an import is sent again a moment later: raising there can leave
+        Python's import lock taken for ever, and the threads of jobs import too.
         """
         if not self._waiting and in_import(frame):
             again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signum))
@@ -165,7 +185,8 @@ class JobWaiter:
     def wait(self, job: Job) -> str:
         """Wait for the end of a job and sum it up, telling of all others meanwhile.
 
-        Raises JobFailed when it fails, RUN-2903 when somebody stopped it, KeyboardInterrupt when a signal did.
+        Raises JobFailed when it fails, RUN-2903 when somebody stopped it, KeyboardInterrupt when a signal
+        did.
         """
         followed = self._follow(job)
         followed.own = True
@@ -187,7 +208,9 @@ class JobWaiter:
         return told
 
     def wait_for_all(self) -> int:
-        """Wait until all jobs have ended, and return the exit code: that of a failed one, of an interrupt, or 0."""
+        """Wait until all jobs have ended, and return the exit code: that of a failed one, of an interrupt,
+        or 0.
+        """
         while running := [job for job in self._jobs() if not job.wait(0)]:
             self._watch_until(running[0])
         self._tell_of_ends()
@@ -239,7 +262,9 @@ class JobWaiter:
 
 
 class FollowedJob:
-    """A job and what was told of it. ``own``: a statement waits for it, which tells its end itself. ``failed``: its end was a failure."""
+    """A job and what was told of it. ``own``: a statement waits for it, which tells its end itself.
+    ``failed``: its end was a failure.
+    """
 
     def __init__(self, job: Job, messages: Messages, *, verbose: bool) -> None:
         self.job = job
@@ -255,7 +280,10 @@ class FollowedJob:
 
     def tell_of_start(self) -> None:
         """Tell what whoever starts it should know."""
-        for told in (*self.job.told_at_start, *(self.job.state_diff.changes if self.job.state_diff is not None else ())):
+        for told in (
+            *self.job.told_at_start,
+            *(self.job.state_diff.changes if self.job.state_diff is not None else ()),
+        ):
             self._messages.note(f"job {self.job.job_id}: {told}")
 
     def tell_news(self) -> None:
@@ -310,7 +338,9 @@ def in_import(frame: FrameType | None) -> bool:
 
 
 def summary(job: Job, elapsed_s: float) -> str:
-    """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked, windows, late rows, checkpoints."""
+    """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked,
+    windows, late rows, checkpoints.
+    """
     from penstock.client.statements.jobs import rows_out
 
     metrics = job.metrics()

@@ -1,4 +1,6 @@
-"""``penstock -c``, ``-f`` and statements from a pipe: no prompt, stop at the first error, end when all jobs have."""
+"""``penstock -c``, ``-f`` and statements from a pipe: no prompt, stop at the first error, end when all
+jobs have.
+"""
 
 from __future__ import annotations
 

@@ -14,14 +14,22 @@ def run_spark(arguments: argparse.Namespace) -> int:
     """Say what is kept alive for this user, or end it; nothing is started."""
     if arguments.action == "stop":
         count = stop_kept()
-        sys.stdout.write(f"ended {count} Spark{'' if count == 1 else 's'} kept alive\n" if count else "no Spark is kept alive\n")
+        sys.stdout.write(
+            f"ended {count} Spark{'' if count == 1 else 's'} kept alive\n"
+            if count
+            else "no Spark is kept alive\n"
+        )
         return EXIT_OK
     states = [{name: value for name, value in state.items() if name != "token"} for state in kept_states()]
     if arguments.json:
         sys.stdout.write(json.dumps(states, indent=2) + "\n")
         return EXIT_OK
     for state in states:
-        used = f"used by {state['leases']}" if state["leases"] else f"unused for {state['idle_s']} s of {state['keep_alive_s']} s"
+        used = (
+            f"used by {state['leases']}"
+            if state["leases"]
+            else f"unused for {state['idle_s']} s of {state['keep_alive_s']} s"
+        )
         sys.stdout.write(f"{state['url']}  Java's process {state['java_pid']}, {used}\n")
     if not states:
         sys.stdout.write("no Spark is kept alive\n")

@@ -1,4 +1,6 @@
-"""The command line's words: flags, help, and what an unknown one probably meant. Imports nothing but the standard library."""
+"""The command line's words: flags, help, and what an unknown one probably meant. Imports nothing but the
+standard library.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
 COMMANDS = ("run", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
-EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    130,
+)
 
 _SHELL_EXAMPLES = """\
 examples:
@@ -70,7 +81,9 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors name the nearest flag."""
 
     def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
-        """Parse the command line; an unknown flag is the first thing said, before anything that is missing."""
+        """Parse the command line; an unknown flag is the first thing said, before anything that is
+        missing.
+        """
         takes_value = self.valued_flags()
         known = {flag for action in self._actions for flag in action.option_strings}
         before = ""
@@ -91,9 +104,15 @@ class Parser(argparse.ArgumentParser):
         """Say of a first word that is no URL what command it may have been meant for."""
         from penstock.catalog.name_suggestions import nearest
 
-        meant = nearest(words[0], COMMANDS) if len(words) > 1 and not words[0].startswith("-") and "://" not in words[0] else None
+        meant = (
+            nearest(words[0], COMMANDS)
+            if len(words) > 1 and not words[0].startswith("-") and "://" not in words[0]
+            else None
+        )
         if meant is not None:
-            sys.stderr.write(f'error[CLI-6100]: there is no command {words[0]}\nhint: did you mean "{meant}"?\n')
+            sys.stderr.write(
+                f'error[CLI-6100]: there is no command {words[0]}\nhint: did you mean "{meant}"?\n'
+            )
             sys.exit(EXIT_USAGE)
 
     def error(self, message: str) -> NoReturn:
@@ -107,12 +126,18 @@ class Parser(argparse.ArgumentParser):
         elif "invalid choice: " in message:
             word = message.split("invalid choice: ")[1].split(" ")[0].strip("'")
             flag = message.removeprefix("argument ").split(":")[0]
-            choices = next(action.choices for action in self._actions if flag in (*action.option_strings, action.metavar) and action.choices)
+            choices = next(
+                action.choices
+                for action in self._actions
+                if flag in (*action.option_strings, action.metavar) and action.choices
+            )
             what = f"{flag} cannot be {word}" if flag.startswith("-") else f"there is no {self.prog} {word}"
             message, hint = what, did_you_mean(word, list(choices), others=True)
         elif message.startswith("argument "):
             message = message.removeprefix("argument ")
-        sys.stderr.write(f"error[CLI-6100]: {message}\nhint: {hint or f'{self.prog} --help shows what there is'}\n")
+        sys.stderr.write(
+            f"error[CLI-6100]: {message}\nhint: {hint or f'{self.prog} --help shows what there is'}\n"
+        )
         sys.exit(EXIT_USAGE)
 
 
@@ -120,16 +145,29 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, doctor, spark.",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, "
+        "recover, doctor, spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("url", nargs="?", metavar="URL", help="a server; without it the engine runs in this process")
-    parser.add_argument("-c", dest="commands", action="append", metavar="SQL", help="run a statement and leave (repeatable)")
-    parser.add_argument("-f", dest="files", action="append", metavar="FILE", help="run a script and leave; - is stdin (repeatable)")
+    parser.add_argument(
+        "url", nargs="?", metavar="URL", help="a server; without it the engine runs in this process"
+    )
+    parser.add_argument(
+        "-c", dest="commands", action="append", metavar="SQL", help="run a statement and leave (repeatable)"
+    )
+    parser.add_argument(
+        "-f",
+        dest="files",
+        action="append",
+        metavar="FILE",
+        help="run a script and leave; - is stdin (repeatable)",
+    )
     parser.add_argument("-i", dest="init", action="append", metavar="FILE", help="run a script first")
-    parser.add_argument("--interactive", action="store_true", help="open the shell even when stdin is no terminal")
+    parser.add_argument(
+        "--interactive", action="store_true", help="open the shell even when stdin is no terminal"
+    )
     parser.add_argument("--version", action="store_true", help="print the version")
     _add_output(parser)
     _add_session(parser)
@@ -146,14 +184,24 @@ def run_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="SQL scripts; - is stdin")
-    parser.add_argument("--var", action="append", default=[], metavar="N=V", help="value of ${N} in quotes (repeatable)")
+    parser.add_argument(
+        "--var", action="append", default=[], metavar="N=V", help="value of ${N} in quotes (repeatable)"
+    )
     parser.add_argument("--state", metavar="DIR", help="keep checkpoints here and go on from the last one")
     parser.add_argument("--force", action="store_true", help="drop a state that is of another query")
-    parser.add_argument("--allow-changed-query", action="store_true", help="keep of a state of another query what is the same, and say what")
-    parser.add_argument("--take-over", action="store_true", help="fence off another process that has the job's state")
+    parser.add_argument(
+        "--allow-changed-query",
+        action="store_true",
+        help="keep of a state of another query what is the same, and say what",
+    )
+    parser.add_argument(
+        "--take-over", action="store_true", help="fence off another process that has the job's state"
+    )
     parser.add_argument("--check", action="store_true", help="parse and bind only; print every error")
     parser.add_argument("--explain", action="store_true", help="print plans instead of running them")
-    parser.add_argument("--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus")
+    parser.add_argument(
+        "--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)
     _add_session(parser)
@@ -162,7 +210,11 @@ def run_parser() -> Parser:
 
 def jobs_parser() -> Parser:
     """Return the parser of ``penstock jobs``."""
-    parser = Parser(prog="penstock jobs", description="List the jobs of a state directory and how each ended.", allow_abbrev=False)
+    parser = Parser(
+        prog="penstock jobs",
+        description="List the jobs of a state directory and how each ended.",
+        allow_abbrev=False,
+    )
     parser.add_argument("--state", metavar="DIR", required=True, help="what penstock run was given")
     _add_output(parser)
     _add_session(parser)
@@ -179,8 +231,12 @@ def recover_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--state", metavar="DIR", required=True, help="what penstock run was given")
-    parser.add_argument("--job", metavar="ID", help="only the job of this id, or those of this name, however they ended")
-    parser.add_argument("--take-over", action="store_true", help="also jobs whose process lives: it is fenced off")
+    parser.add_argument(
+        "--job", metavar="ID", help="only the job of this id, or those of this name, however they ended"
+    )
+    parser.add_argument(
+        "--take-over", action="store_true", help="also jobs whose process lives: it is fenced off"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)
     _add_session(parser)
@@ -191,14 +247,19 @@ def doctor_parser() -> Parser:
     """Return the parser of ``penstock doctor``."""
     parser = Parser(
         prog="penstock doctor",
-        description="Say what Python, packages, Java and Spark there are, what can be written, and how to mend what is missing.",
+        description="Say what Python, packages, Java and Spark there are, what can be written, and how to mend "
+        "what is missing.",
         epilog=_DOCTOR_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--state", metavar="DIR", help="where jobs are to keep their checkpoints")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
-    parser.add_argument("--compile", action="store_true", help="compile all kernels for this machine now (half a minute, once)")
+    parser.add_argument(
+        "--compile",
+        action="store_true",
+        help="compile all kernels for this machine now (half a minute, once)",
+    )
     _add_session(parser)
     parser.set_defaults(format=None, json_errors=False)
     return parser
@@ -208,7 +269,8 @@ def spark_parser() -> Parser:
     """Return the parser of ``penstock spark``."""
     parser = Parser(
         prog="penstock spark",
-        description="Say which Sparks are kept alive for this user (setting spark.keep-alive), or end them. Starts nothing.",
+        description="Say which Sparks are kept alive for this user (setting spark.keep-alive), or end them. "
+        "Starts nothing.",
         epilog=_SPARK_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -227,9 +289,18 @@ def checkpoint_parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("action", choices=("ls", "show", "verify", "diff", "export"), metavar="ls|show|verify|diff|export")
+    parser.add_argument(
+        "action", choices=("ls", "show", "verify", "diff", "export"), metavar="ls|show|verify|diff|export"
+    )
     parser.add_argument("directory", metavar="DIR", help="a directory of --state, or of one job in it")
-    parser.add_argument("numbers", nargs="*", default=[], type=_count, metavar="N", help="checkpoints: one for show, verify and export, two for diff")
+    parser.add_argument(
+        "numbers",
+        nargs="*",
+        default=[],
+        type=_count,
+        metavar="N",
+        help="checkpoints: one for show, verify and export, two for diff",
+    )
     parser.add_argument("--job", metavar="JOB", help="the job, where the directory holds several")
     parser.add_argument("--to", metavar="DIR", help="where export writes")
     _add_output(parser)
@@ -238,11 +309,15 @@ def checkpoint_parser() -> Parser:
 
 
 def checkpoint_arguments(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
-    """Parse the words of ``penstock checkpoint``: ``checkpoint`` is the one meant, ``first`` and ``second`` are the two of diff."""
+    """Parse the words of ``penstock checkpoint``: ``checkpoint`` is the one meant, ``first`` and
+    ``second`` are the two of diff.
+    """
     arguments = parser.parse_words(words)
     wanted = 2 if arguments.action == "diff" else 1
     if len(arguments.numbers) > wanted or (arguments.action == "diff" and len(arguments.numbers) < 2):
-        parser.error(f"{arguments.action} takes {'two checkpoints' if wanted == 2 else 'at most one checkpoint'}")
+        parser.error(
+            f"{arguments.action} takes {'two checkpoints' if wanted == 2 else 'at most one checkpoint'}"
+        )
     if (arguments.to is None) is (arguments.action == "export"):
         parser.error("export takes --to DIR" if arguments.to is None else "--to goes with export")
     arguments.checkpoint = arguments.numbers[0] if len(arguments.numbers) == 1 else None
@@ -251,7 +326,9 @@ def checkpoint_arguments(parser: Parser, words: Sequence[str]) -> argparse.Names
 
 
 def command_first(words: Sequence[str]) -> list[str]:
-    """Return the words with the command in front of the options that stand before it; as they are where there is no command behind options."""
+    """Return the words with the command in front of the options that stand before it; as they are where
+    there is no command behind options.
+    """
     if not words or not words[0].startswith("-"):
         return list(words)
     for place, word in enumerate(words):
@@ -286,13 +363,22 @@ def _add_output(parser: Parser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--format", choices=FORMATS, metavar="F", help="|".join(FORMATS))
     for name in ("csv", "json", "jsonl"):
-        group.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=argparse.SUPPRESS)
+        group.add_argument(
+            f"--{name}", dest="format", action="store_const", const=name, help=argparse.SUPPRESS
+        )
     parser.add_argument("--json-errors", action="store_true", help="errors as one JSON object a line")
     parser.add_argument("--timeout", type=_seconds, metavar="S", help="give up after S seconds (exit code 4)")
 
 
 def _add_session(parser: Parser) -> None:
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="K=V", help="set a setting (repeatable)")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="set a setting (repeatable)",
+    )
     parser.add_argument("--catalog", metavar="DIR", help="keep permanent tables and views here")
     parser.add_argument("-p", "--parallelism", type=_count, metavar="N", help="subtasks of each operator")
 
@@ -316,7 +402,10 @@ def _count(text: str) -> int:
 def _port(text: str) -> int:
     host, _, number = text.rpartition(":")
     if host not in ("", "127.0.0.1", "localhost"):
-        raise argparse.ArgumentTypeError(f"metrics are served on 127.0.0.1 only, not on {host}: they have no password; put a proxy before them")
+        raise argparse.ArgumentTypeError(
+            f"metrics are served on 127.0.0.1 only, not on {host}: they have no password; put a "
+            "proxy before them"
+        )
     if not number.isdecimal() or not 0 < int(number) < 65_536:
         raise argparse.ArgumentTypeError(f"{text} is not a port from 1 to 65535")
     return int(number)

@@ -1,4 +1,6 @@
-"""What the user likes: flags over environment over ./penstock.toml over ~/.config/penstock/config.toml, and where each value came from."""
+"""What the user likes: flags over environment over ./penstock.toml over ~/.config/penstock/config.toml,
+and where each value came from.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from penstock.repl.launch.arguments import FORMATS
 
 @dataclass(frozen=True)
 class Config:
-    """The shell's own preferences, and settings to SET at the start. ``origin`` says where a key's value came from."""
+    """The shell's own preferences, and settings to SET at the start. ``origin`` says where a key's value
+    came from.
+    """
 
     url: str | None = None
     format: str = "table"
@@ -26,7 +30,9 @@ class Config:
     vertical: str = "auto"
     keys: str = "emacs"
     multi_line: bool = True
-    history: Path = field(default_factory=lambda: _home("XDG_STATE_HOME", ".local/state") / "penstock" / "history")
+    history: Path = field(
+        default_factory=lambda: _home("XDG_STATE_HOME", ".local/state") / "penstock" / "history"
+    )
     settings: dict[str, str] = field(default_factory=dict)
     origin: dict[str, str] = field(default_factory=dict)
 
@@ -47,7 +53,9 @@ _ENVIRONMENT = {"url": "PENSTOCK_URL", "format": "PENSTOCK_FORMAT", "history": "
 
 
 def load_config(environ: Mapping[str, str] = os.environ, directory: Path | None = None) -> Config:
-    """Return the configuration of this user in this directory. CLI-6120 for a file that cannot be read, CLI-6121 for a key that means nothing."""
+    """Return the configuration of this user in this directory. CLI-6120 for a file that cannot be read,
+    CLI-6121 for a key that means nothing.
+    """
     config = Config()
     user = (
         Path(environ["PENSTOCK_CONFIG"])
@@ -82,10 +90,17 @@ def _with_file(config: Config, path: Path) -> Config:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PenstockError("CLI-6120", f"cannot read {path}", detail=str(error), kind=Kind.EXTERNAL, sqlstate="F0000") from error
+        raise PenstockError(
+            "CLI-6120", f"cannot read {path}", detail=str(error), kind=Kind.EXTERNAL, sqlstate="F0000"
+        ) from error
     settings = values.pop("settings", {})
     if not isinstance(settings, dict):
-        raise PenstockError("CLI-6121", f"{path}: settings is a table", hint="write [settings] and one key = value a line", sqlstate="F0000")
+        raise PenstockError(
+            "CLI-6121",
+            f"{path}: settings is a table",
+            hint="write [settings] and one key = value a line",
+            sqlstate="F0000",
+        )
     for key, value in values.items():
         config = _with_value(config, key, value, str(path))
     texts = {key: _text(value) for key, value in _flat(settings).items()}
@@ -97,13 +112,23 @@ def _with_value(config: Config, key: str, value: Any, origin: str) -> Config:
     kind: type | None = _KINDS.get(key)
     if kind is None:
         raise PenstockError(
-            "CLI-6121", f"{origin}: there is no key {key}", hint=did_you_mean(key, [*_KINDS, "settings"], others=True), sqlstate="F0000"
+            "CLI-6121",
+            f"{origin}: there is no key {key}",
+            hint=did_you_mean(key, [*_KINDS, "settings"], others=True),
+            sqlstate="F0000",
         )
     if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
-        raise PenstockError("CLI-6121", f"{origin}: {key} takes a {kind.__name__}, not {value!r}", sqlstate="F0000")
+        raise PenstockError(
+            "CLI-6121", f"{origin}: {key} takes a {kind.__name__}, not {value!r}", sqlstate="F0000"
+        )
     choices = _CHOICES.get(key)
     if choices and value not in choices:
-        raise PenstockError("CLI-6121", f"{origin}: {key} cannot be {value!r}", hint=did_you_mean(str(value), choices, others=True), sqlstate="F0000")
+        raise PenstockError(
+            "CLI-6121",
+            f"{origin}: {key} cannot be {value!r}",
+            hint=did_you_mean(str(value), choices, others=True),
+            sqlstate="F0000",
+        )
     changes: dict[str, Any] = {key: Path(str(value)) if key == "history" else value}
     return replace(config, **changes, origin=config.origin | {key: origin})
 

@@ -1,4 +1,6 @@
-"""Keeps pandas out of a process that has no use for it: pyarrow imports it, where it is installed, at the first value it converts."""
+"""Keeps pandas out of a process that has no use for it: pyarrow imports it, where it is installed, at the
+first value it converts.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ class _Absent:
 
 
 def settle() -> None:
-    """Let pyarrow look for pandas once and find none; whoever imports pandas after that, as PySpark does, gets it.
+    """Let pyarrow look for pandas once and find none; whoever imports pandas after that, as PySpark does,
+    gets it.
 
-    Only for a process of our own: pyarrow no longer knows the missing values of pandas (``NA``, ``NaT``) in Python objects it is given afterwards.
+    Only for a process of our own: pyarrow no longer knows the missing values of pandas (``NA``, ``NaT``) in
+    Python objects it is given afterwards.
     """
     if "pandas" in sys.modules:
         return
     absent = _Absent()
-    sys.meta_path.insert(0, absent)  # not sys.modules["pandas"] = None: compiled modules import that None as if it were the module
+    # not sys.modules["pandas"] = None: compiled modules import that None as if it were the module
+    sys.meta_path.insert(0, absent)
     try:
         pa.array([0])
     finally:

@@ -43,10 +43,18 @@ class JobFailed(Exception):
 
 
 class ScriptRunner:
-    """Runs texts in one session. ``show``: what to do with each statement; by default run it and print its result."""
+    """Runs texts in one session. ``show``: what to do with each statement; by default run it and print its
+    result.
+    """
 
     def __init__(
-        self, session: Session, printer: Printer, messages: Messages, *, variables: Mapping[str, str] | None = None, timeout_s: float | None = None
+        self,
+        session: Session,
+        printer: Printer,
+        messages: Messages,
+        *,
+        variables: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         self.session = session
         self.printer = printer
@@ -74,7 +82,9 @@ class ScriptRunner:
         return self.each_statement(text, file, self._run)
 
     def each_statement(self, text: str, file: str | None, run: Callable[[PlacedStatement], None]) -> int:
-        """Parse a text and hand each statement to ``run``, in order, until one fails; return the exit code."""
+        """Parse a text and hand each statement to ``run``, in order, until one fails; return the exit
+        code.
+        """
         try:
             self._start_clock()
             for statement in self.session.parse(substitute(text, self._variables, file), file):
@@ -109,7 +119,9 @@ class ScriptRunner:
             self._timer.start()
 
     def explain_file(self, name: str) -> int:
-        """Print the plans of a file's queries and inserts; its other statements take effect, for the plans need them."""
+        """Print the plans of a file's queries and inserts; its other statements take effect, for the plans
+        need them.
+        """
         try:
             return self.each_statement(read_script(name), None if name == "-" else name, self._explain)
         except PenstockError as error:
@@ -131,7 +143,8 @@ class ScriptRunner:
             self.after(result)
 
     def _expire(self) -> None:
-        from penstock.client.statements.explain_job import why_unfinished  # not before something takes too long
+        # not before something takes too long
+        from penstock.client.statements.explain_job import why_unfinished
 
         self._unfinished = [why_unfinished(job) for job in self.session.jobs() if not job.state.terminal]
         self._timed_out = True
@@ -142,15 +155,23 @@ class ScriptRunner:
 
     def _report_timeout(self) -> int:
         waits = bool(self._unfinished) and not any(gives for _, gives in self._unfinished)
-        hint = "EXPLAIN WHY NO OUTPUT FOR JOB shows what a running job waits for" if waits else "raise --timeout, or add a LIMIT"
+        hint = (
+            "EXPLAIN WHY NO OUTPUT FOR JOB shows what a running job waits for"
+            if waits
+            else "raise --timeout, or add a LIMIT"
+        )
         detail = "\n".join(why for why, _ in self._unfinished) or None
         message = f"gave up after {self._timeout_s:g} s"
-        self.messages.error(PenstockError("CLI-6130", message, detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="57014"))
+        self.messages.error(
+            PenstockError("CLI-6130", message, detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="57014")
+        )
         return EXIT_TIMEOUT
 
 
 def read_script(name: str) -> str:
-    """Return the text of a script file or of stdin; CLI-6131 when it cannot be read, CLI-6132 when it is not UTF-8."""
+    """Return the text of a script file or of stdin; CLI-6131 when it cannot be read, CLI-6132 when it is
+    not UTF-8.
+    """
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
@@ -158,11 +179,15 @@ def read_script(name: str) -> str:
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = did_you_mean_file(path.name, beside) or "paths are read from the current directory"
         reason = (error.strerror or str(error)).lower()
-        raise PenstockError(UNREADABLE, f"cannot read {name}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
+        raise PenstockError(
+            UNREADABLE, f"cannot read {name}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030"
+        ) from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         source = SourceText(data.decode("utf-8", "replace"), None if name == "-" else name)
         place = len(data[: error.start].decode("utf-8", "replace"))
         message = f"{name} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
-        raise PenstockError("CLI-6132", message, span=Span(place, place + 1), source=source, sqlstate="22021") from error
+        raise PenstockError(
+            "CLI-6132", message, span=Span(place, place + 1), source=source, sqlstate="22021"
+        ) from error

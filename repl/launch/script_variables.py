@@ -1,4 +1,6 @@
-"""``${name}`` in scripts: replaced inside quotes only, so a value can never become anything but part of a string or a name."""
+"""``${name}`` in scripts: replaced inside quotes only, so a value can never become anything but part of a
+string or a name.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def substitute(text: str, values: Mapping[str, str], file: str | None = None) -> str:
-    """Return a script with its variables replaced; CLI-6110 for one that has no value, CLI-6111 for a value of several lines."""
+    """Return a script with its variables replaced; CLI-6110 for one that has no value, CLI-6111 for a
+    value of several lines.
+    """
     if "${" not in text:
         return text
 

@@ -33,7 +33,9 @@ def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
         settings["parallelism.default"] = str(arguments.parallelism)
     if getattr(arguments, "metrics_port", None) is not None:
         settings["metrics.prometheus.port"] = str(arguments.metrics_port)
-    return with_flags(load_config(), url=getattr(arguments, "url", None), format=arguments.format, settings=settings)
+    return with_flags(
+        load_config(), url=getattr(arguments, "url", None), format=arguments.format, settings=settings
+    )
 
 
 def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messages:
@@ -46,7 +48,11 @@ def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messa
 
 def wants_color(stream: object) -> bool:
     """Return whether a stream is a terminal whose user has not said NO_COLOR."""
-    return bool(getattr(stream, "isatty", lambda: False)()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        bool(getattr(stream, "isatty", lambda: False)())
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
 
 
 def style_for(config: Config, *, terminal: bool) -> Style:
@@ -55,8 +61,19 @@ def style_for(config: Config, *, terminal: bool) -> Style:
     from penstock.repl.output.table_rendering import Look
 
     width = shutil.get_terminal_size().columns if terminal else None
-    look = Look(null=config.null, color=terminal and wants_color(sys.stdout), width=width, max_rows=config.max_rows if terminal else None)
-    return Style(format=config.format, look=look, vertical=config.vertical, timing=terminal and config.timing, terminal=terminal)
+    look = Look(
+        null=config.null,
+        color=terminal and wants_color(sys.stdout),
+        width=width,
+        max_rows=config.max_rows if terminal else None,
+    )
+    return Style(
+        format=config.format,
+        look=look,
+        vertical=config.vertical,
+        timing=terminal and config.timing,
+        terminal=terminal,
+    )
 
 
 def printer_for(config: Config, messages: Messages) -> Printer:
@@ -74,19 +91,29 @@ def printer_for(config: Config, messages: Messages) -> Printer:
 
 
 def open_session(config: Config, arguments: argparse.Namespace, *, state_dir: Path | None = None) -> Session:
-    """Return a session with the configured settings; raises PenstockError for a wrong setting or a catalog that cannot be read."""
+    """Return a session with the configured settings; raises PenstockError for a wrong setting or a catalog
+    that cannot be read.
+    """
     from penstock.client.session import Session
 
-    return Session(config.settings, state_dir=state_dir, catalog_dir=Path(arguments.catalog) if arguments.catalog else None)
+    return Session(
+        config.settings,
+        state_dir=state_dir,
+        catalog_dir=Path(arguments.catalog) if arguments.catalog else None,
+    )
 
 
 def refusal_code(error: PenstockError) -> int:
-    """Return the exit code of an error before the first statement: a setting on the command line that is none is wrong usage."""
+    """Return the exit code of an error before the first statement: a setting on the command line that is
+    none is wrong usage.
+    """
     return EXIT_USAGE if error.code.startswith("SQL-14") else EXIT_QUERY
 
 
 def refuse_url(config: Config, messages: Messages) -> int | None:
-    """Say that there is nothing to connect to yet, or that a word is no command; return the exit code, None without a URL."""
+    """Say that there is nothing to connect to yet, or that a word is no command; return the exit code,
+    None without a URL.
+    """
     from penstock.catalog.errors import PenstockError
     from penstock.catalog.name_suggestions import did_you_mean
 
@@ -94,8 +121,17 @@ def refuse_url(config: Config, messages: Messages) -> int | None:
         return None
     if "://" in config.url:
         hint = "without a URL the engine runs in this process"
-        messages.error(PenstockError("CLI-6020", f"cannot connect to {config.url}: this release has no server", hint=hint, sqlstate="08001"))
+        messages.error(
+            PenstockError(
+                "CLI-6020",
+                f"cannot connect to {config.url}: this release has no server",
+                hint=hint,
+                sqlstate="08001",
+            )
+        )
         return EXIT_CONNECTION
-    hint = did_you_mean(config.url, COMMANDS) or ("penstock run FILE runs a script" if Path(config.url).exists() else "penstock --help")
+    hint = did_you_mean(config.url, COMMANDS) or (
+        "penstock run FILE runs a script" if Path(config.url).exists() else "penstock --help"
+    )
     messages.error(PenstockError("CLI-6100", f"there is no command {config.url}", hint=hint))
     return EXIT_USAGE

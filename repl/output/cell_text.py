@@ -10,7 +10,9 @@ _US_PER_SECOND = 1_000_000
 
 
 def text_column(column: pa.Array, zone: str | None = None) -> pa.Array:
-    """Return the values as strings, NULL staying NULL. ``zone``: the session's time zone, in which instants are shown; None shows UTC with a Z."""
+    """Return the values as strings, NULL staying NULL. ``zone``: the session's time zone, in which
+    instants are shown; None shows UTC with a Z.
+    """
     kind = column.type
     if pa.types.is_string(kind):
         return column
@@ -26,12 +28,16 @@ def text_column(column: pa.Array, zone: str | None = None) -> pa.Array:
         return _binary_text(column)
     if pa.types.is_nested(kind):
         text = json_column(column)
-        return pc.if_else(pc.is_valid(column), text, pa.scalar(None, pa.string())) if column.null_count else text
+        return (
+            pc.if_else(pc.is_valid(column), text, pa.scalar(None, pa.string())) if column.null_count else text
+        )
     return pc.cast(column, pa.string())
 
 
 def json_column(column: pa.Array) -> pa.Array:
-    """Return the values as JSON texts, NULL as ``null``. Not-a-number and infinities become strings; so do dates, times and bytes."""
+    """Return the values as JSON texts, NULL as ``null``. Not-a-number and infinities become strings; so do
+    dates, times and bytes.
+    """
     kind = column.type
     if pa.types.is_list(kind):
         text = _json_list(column)
@@ -66,7 +72,9 @@ _JSON_ESCAPES = [(chr(code), _JSON_SHORT.get(chr(code), f"\\u{code:04x}")) for c
 
 
 def visible(text: pa.Array) -> pa.Array:
-    """Return strings that cannot move a terminal's cursor: line ends and tabs as two-letter escapes, other control characters as one sign."""
+    """Return strings that cannot move a terminal's cursor: line ends and tabs as two-letter escapes, other
+    control characters as one sign.
+    """
     if not pc.any(pc.match_substring_regex(text, r"[\x00-\x1f\x7f-\x9f]")).as_py():
         return text
     for character, escape in (("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
@@ -100,11 +108,15 @@ def _duration_text(column: pa.Array) -> pa.Array:
     day_us = 86_400 * _US_PER_SECOND
     days = pc.divide(whole, day_us)
     clock = pc.cast(pc.subtract(whole, pc.multiply(days, day_us)), pa.time64("us"))
-    return pc.binary_join_element_wise(sign, pc.cast(days, pa.string()), " ", _without_trailing_zeros(pc.cast(clock, pa.string())), "")
+    return pc.binary_join_element_wise(
+        sign, pc.cast(days, pa.string()), " ", _without_trailing_zeros(pc.cast(clock, pa.string())), ""
+    )
 
 
 def _binary_text(column: pa.Array) -> pa.Array:
-    """Return bytes in hexadecimal, ``0x`` first: the whole buffer is spelled in one go and cut at doubled offsets."""
+    """Return bytes in hexadecimal, ``0x`` first: the whole buffer is spelled in one go and cut at doubled
+    offsets.
+    """
     column = pc.cast(pa.concat_arrays([column]), pa.large_binary())
     _, offsets_buffer, data = column.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -116,7 +128,12 @@ def _binary_text(column: pa.Array) -> pa.Array:
 
 def _json_list(column: pa.Array) -> pa.Array:
     offsets = column.offsets
-    return _joined(column, json_column(column.values.slice(offsets[0].as_py(), offsets[-1].as_py() - offsets[0].as_py())), "[", "]")
+    return _joined(
+        column,
+        json_column(column.values.slice(offsets[0].as_py(), offsets[-1].as_py() - offsets[0].as_py())),
+        "[",
+        "]",
+    )
 
 
 def _json_map(column: pa.Array) -> pa.Array:

@@ -1,4 +1,6 @@
-"""What happens to a job while somebody waits for it or for its rows, told once on stderr: restarts and why, checkpoints that fail."""
+"""What happens to a job while somebody waits for it or for its rows, told once on stderr: restarts and
+why, checkpoints that fail.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The live table of a result that changes: redrawn in place, at most ten times a second, with a status line."""
+"""The live table of a result that changes: redrawn in place, at most ten times a second, with a status
+line.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,12 @@ class LiveTable:
         look = replace(self._style.look, width=width, max_rows=max(2, height - _CHROME_LINES))
         lines = table_lines(rows, kinds_of(self._result), look)
         heading, body = lines[:3], lines[3:]
-        marked = [f"{BOLD}{line}{RESET}" if look.color and self._body_before and line not in self._body_before else line for line in body]
+        marked = [
+            f"{BOLD}{line}{RESET}"
+            if look.color and self._body_before and line not in self._body_before
+            else line
+            for line in body
+        ]
         self._body_before = set(body)
         status = self._status(rows.num_rows, now)[: width - 1]
         self._erase()
@@ -79,7 +86,11 @@ class LiveTable:
     def _status(self, count: int, now: float) -> str:
         passed = max(now - self._drawn_at, 1e-3)
         rate = (self._changes - self._changes_before) / passed
-        parts = [f"{count:,} row{'' if count == 1 else 's'}", f"{rate:,.0f} changes/s", f"{now - self._started:.1f} s"]
+        parts = [
+            f"{count:,} row{'' if count == 1 else 's'}",
+            f"{rate:,.0f} changes/s",
+            f"{now - self._started:.1f} s",
+        ]
         if (watermark := _watermark_text(self._result)) is not None:
             parts.insert(2, watermark)
         if (trouble := _trouble(self._result)) is not None:

@@ -14,7 +14,9 @@ from penstock.catalog.errors import PenstockError
 class Messages:
     """What is said beside the data. ``quiet`` drops notes, never errors."""
 
-    def __init__(self, out: TextIO, *, as_json: bool = False, color: bool = False, quiet: bool = False) -> None:
+    def __init__(
+        self, out: TextIO, *, as_json: bool = False, color: bool = False, quiet: bool = False
+    ) -> None:
         self._out = out
         self._as_json = as_json
         self._color = color
@@ -48,13 +50,17 @@ class News(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note one line."""
-        with contextlib.suppress(ValueError, OSError):  # nobody reads stderr any more: no reason for the engine to fail
+        # nobody reads stderr any more: no reason for the engine to fail
+        with contextlib.suppress(ValueError, OSError):
             self._messages.note(record.getMessage())
 
     def listen(self) -> None:
         """Hear what is logged from now on, in the place of one that did before."""
         logger = logging.getLogger("penstock")
-        logger.handlers[:] = [*(handler for handler in logger.handlers if not isinstance(handler, News)), self]
+        logger.handlers[:] = [
+            *(handler for handler in logger.handlers if not isinstance(handler, News)),
+            self,
+        ]
         logger.setLevel(logging.INFO)
         logger.propagate = False
 

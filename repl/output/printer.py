@@ -24,7 +24,9 @@ TERMINAL_ROWS = 1_000
 
 @dataclass
 class Style:
-    """How results are printed. ``mode``: ``auto``, ``table`` (final rows) or ``changelog``; ``vertical``: ``on``, ``off`` or ``auto``."""
+    """How results are printed. ``mode``: ``auto``, ``table`` (final rows) or ``changelog``; ``vertical``:
+    ``on``, ``off`` or ``auto``.
+    """
 
     format: str = "table"
     look: Look = field(default_factory=Look)
@@ -37,7 +39,13 @@ class Style:
 class Printer:
     """Writes results to one stream and what is said about them to ``messages``."""
 
-    def __init__(self, out: TextIO, messages: Messages, style: Style, live: Callable[[Result, TextIO, Style], int] | None = None) -> None:
+    def __init__(
+        self,
+        out: TextIO,
+        messages: Messages,
+        style: Style,
+        live: Callable[[Result, TextIO, Style], int] | None = None,
+    ) -> None:
         self.settings: Settings | None = None
         self.out = out
         self.messages = messages
@@ -48,7 +56,9 @@ class Printer:
         """Print one result to its end. KeyboardInterrupt stops the result and is raised again."""
         started = time.perf_counter()
         try:
-            with news_told(result.job if result.has_rows and not self._draws(result) else None, self.messages):
+            with news_told(
+                result.job if result.has_rows and not self._draws(result) else None, self.messages
+            ):
                 rows = self._rows(result)
         except BaseException:
             result.cancel()
@@ -89,7 +99,8 @@ class Printer:
         return drawn and not result.shape.insert_only and not self._wants_changes(result)
 
     def _wants_changes(self, result: Result) -> bool:
-        """Whether each change is printed: asked for by ``\\mode`` or the setting ``result-mode``, else in formats that programs read.
+        """Whether each change is printed: asked for by ``\\mode`` or the setting ``result-mode``, else in
+        formats that programs read.
 
         Not where an order was asked of a result that ends: only final rows have one.
         """
@@ -104,7 +115,10 @@ class Printer:
         """Print rows that are all there."""
         style = self.style
         name, look = style.format, self._look()
-        if name == "table" and (style.vertical == "on" or (style.vertical == "auto" and style.terminal and not fits(rows, kinds, look))):
+        if name == "table" and (
+            style.vertical == "on"
+            or (style.vertical == "auto" and style.terminal and not fits(rows, kinds, look))
+        ):
             name = "vertical"
         if name in ("table", "vertical") or rows.num_rows == 0:
             rows = rows.combine_chunks()
@@ -117,7 +131,8 @@ class Printer:
     def _stream(self, result: Result, batches, schema: pa.Schema, kinds: list[str]) -> int:  # type: ignore[no-untyped-def]  # an iterator
         writer: Writer = writer_for(self.style.format, self.out, replace(self._look(), max_rows=None))
         batches = iter(batches)
-        first = list(itertools.islice(batches, int(result.shape.finite)))  # no header before an error that comes in place of rows
+        # no header before an error that comes in place of rows
+        first = list(itertools.islice(batches, int(result.shape.finite)))
         writer.begin(schema, kinds)
         count = 0
         for batch in itertools.chain(first, batches):

@@ -1,4 +1,6 @@
-"""One line that says how far a query is while somebody waits for its rows; drawn over itself, gone when they come."""
+"""One line that says how far a query is while somebody waits for its rows; drawn over itself, gone when
+they come.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,19 @@ _CLEAR = "\r\x1b[K"
 
 
 @contextmanager
-def progress_line(result: Result, out: TextIO, first_s: float = FIRST_S, every_s: float = EVERY_S) -> Iterator[None]:
-    """Show a result's progress on a terminal, after ``first_s`` seconds and then every ``every_s``; elsewhere show nothing."""
+def progress_line(
+    result: Result, out: TextIO, first_s: float = FIRST_S, every_s: float = EVERY_S
+) -> Iterator[None]:
+    """Show a result's progress on a terminal, after ``first_s`` seconds and then every ``every_s``;
+    elsewhere show nothing.
+    """
     if not out.isatty():
         yield
         return
     done = threading.Event()
-    drawing = threading.Thread(target=_draw, args=(result, out, done, first_s, every_s), name="penstock-progress", daemon=True)
+    drawing = threading.Thread(
+        target=_draw, args=(result, out, done, first_s, every_s), name="penstock-progress", daemon=True
+    )
     drawing.start()
     try:
         yield

@@ -1,4 +1,6 @@
-"""Writers: rows to a stream in each format. Data only; every batch is flushed, so endless results can be piped."""
+"""Writers: rows to a stream in each format. Data only; every batch is flushed, so endless results can be
+piped.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ class CsvWriter:
         _write_lines(self._out, header)
 
     def write(self, rows: pa.RecordBatch) -> None:
-        _write_lines(self._out, _row_array([self.field(text_column(column)) for column in rows.columns], self.separator))
+        _write_lines(
+            self._out,
+            _row_array([self.field(text_column(column)) for column in rows.columns], self.separator),
+        )
 
     def end(self) -> None:
         self._out.flush()
@@ -115,8 +120,13 @@ class MarkdownWriter:
         self._out = out
 
     def begin(self, schema: pa.Schema, kinds: list[str]) -> None:
-        numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type) for f in schema]
-        self._out.write("| " + " | ".join(_markdown(pa.array(schema.names, pa.string())).to_pylist()) + " |\n")
+        numeric = [
+            pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type)
+            for f in schema
+        ]
+        self._out.write(
+            "| " + " | ".join(_markdown(pa.array(schema.names, pa.string())).to_pylist()) + " |\n"
+        )
         self._out.write("|" + "|".join("---:" if right else "---" for right in numeric) + "|\n")
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -150,7 +160,9 @@ class ArrowWriter:
 
 
 class TableWriter:
-    """A table of rows as they come: the heading with the first batch, later batches under it in the same widths (grown, never shrunk)."""
+    """A table of rows as they come: the heading with the first batch, later batches under it in the same
+    widths (grown, never shrunk).
+    """
 
     def __init__(self, out: TextIO, look: Look) -> None:
         self._out = out
@@ -166,7 +178,11 @@ class TableWriter:
         table = pa.Table.from_batches([rows])
         fitted = fitted_widths(columns_of(table, self._kinds, self._look), self._look.width)
         heading = self._widths is None
-        self._widths = fitted if self._widths is None or self._look.width is not None else list(map(max, self._widths, fitted))
+        self._widths = (
+            fitted
+            if self._widths is None or self._look.width is not None
+            else list(map(max, self._widths, fitted))
+        )
         lines = table_lines(table, self._kinds, self._look, widths=self._widths, heading=heading)
         self._out.write("\n".join(lines) + "\n")
         self._out.flush()

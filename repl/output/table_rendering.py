@@ -16,7 +16,9 @@ _NARROWEST = 6
 
 @dataclass(frozen=True)
 class Look:
-    """How rows are shown. ``width``: terminal columns, None when nobody looks (nothing is cut); ``max_rows``: more are elided in the middle."""
+    """How rows are shown. ``width``: terminal columns, None when nobody looks (nothing is cut);
+    ``max_rows``: more are elided in the middle.
+    """
 
     null: str = "NULL"
     zone: str | None = None
@@ -29,7 +31,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Column:
-    """One column ready to be laid out: its heading, its cells as safe text (NULL as the null sign), which cells are NULL, and its alignment."""
+    """One column ready to be laid out: its heading, its cells as safe text (NULL as the null sign), which
+    cells are NULL, and its alignment.
+    """
 
     name: str
     kind: str
@@ -49,17 +53,29 @@ def columns_of(rows: pa.Table, kinds: list[str], look: Look) -> list[Column]:
     columns = []
     for position, kind in enumerate(kinds):
         field = rows.schema.field(position)
-        values = pa.concat_arrays(rows.column(position).chunks) if rows.column(position).num_chunks else pa.array([], field.type)
+        values = (
+            pa.concat_arrays(rows.column(position).chunks)
+            if rows.column(position).num_chunks
+            else pa.array([], field.type)
+        )
         text = visible(text_column(values, look.zone or "UTC"))
         name = visible(pa.array([field.name]))[0].as_py()
         cells = pc.fill_null(text, look.null)
-        right = pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
+        right = (
+            pa.types.is_integer(field.type)
+            or pa.types.is_floating(field.type)
+            or pa.types.is_decimal(field.type)
+        )
         columns.append(Column(name, kind if look.show_types else "", cells, pc.is_null(values), right))
     return columns
 
 
-def table_lines(rows: pa.Table, kinds: list[str], look: Look, *, widths: list[int] | None = None, heading: bool = True) -> list[str]:
-    """Return a table as lines. ``widths`` fixes column widths (as earlier lines of the same table had them)."""
+def table_lines(
+    rows: pa.Table, kinds: list[str], look: Look, *, widths: list[int] | None = None, heading: bool = True
+) -> list[str]:
+    """Return a table as lines. ``widths`` fixes column widths (as earlier lines of the same table had
+    them).
+    """
     shown, elided = _elide(rows, look.max_rows)
     columns = columns_of(shown, kinds, look)
     widths = widths or fitted_widths(columns, look.width)
@@ -74,10 +90,14 @@ def table_lines(rows: pa.Table, kinds: list[str], look: Look, *, widths: list[in
 
 def heading_lines(columns: list[Column], widths: list[int], look: Look) -> list[str]:
     """Return the column names, their types, and the rule under them."""
-    names = _GAP.join(_fit(column.name, width, column.right) for column, width in zip(columns, widths, strict=True))
+    names = _GAP.join(
+        _fit(column.name, width, column.right) for column, width in zip(columns, widths, strict=True)
+    )
     lines = [f"{BOLD} {names}{RESET}" if look.color else f" {names}".rstrip()]
     if look.show_types:
-        kinds = _GAP.join(_fit(column.kind, width, column.right) for column, width in zip(columns, widths, strict=True))
+        kinds = _GAP.join(
+            _fit(column.kind, width, column.right) for column, width in zip(columns, widths, strict=True)
+        )
         lines.append(f"{GREY} {kinds}{RESET}" if look.color else f" {kinds}".rstrip())
     lines.append("-" + "-+-".join("-" * width for width in widths) + "-")
     return lines
@@ -128,9 +148,15 @@ def vertical_lines(rows: pa.Table, kinds: list[str], look: Look, first: int = 1)
         return []
     name_width = max(_display_width(column.name) for column in columns)
     numbers = pc.cast(pa.array(range(first, first + shown.num_rows)), pa.string())
-    parts: list[object] = [padded(pc.binary_join_element_wise("-[ row ", numbers, " ]", ""), name_width + 20, False, "-")]
+    parts: list[object] = [
+        padded(pc.binary_join_element_wise("-[ row ", numbers, " ]", ""), name_width + 20, False, "-")
+    ]
     for column in columns:
-        cells = pc.if_else(column.nulls, pc.binary_join_element_wise(GREY, column.cells, RESET, ""), column.cells) if look.color else column.cells
+        cells = (
+            pc.if_else(column.nulls, pc.binary_join_element_wise(GREY, column.cells, RESET, ""), column.cells)
+            if look.color
+            else column.cells
+        )
         parts.append(pc.binary_join_element_wise(_fit(column.name, name_width, False) + _GAP, cells, ""))
     lines = pc.binary_join_element_wise(*parts, "\n").to_pylist()
     if elided:
@@ -141,7 +167,11 @@ def vertical_lines(rows: pa.Table, kinds: list[str], look: Look, first: int = 1)
 def padded(text: pa.Array, width: int, right: bool, fill: str = " ") -> pa.Array:
     """Return strings filled to ``width`` terminal columns."""
     if _is_ascii(text):
-        return pc.utf8_lpad(text, width=width, padding=fill) if right else pc.utf8_rpad(text, width=width, padding=fill)
+        return (
+            pc.utf8_lpad(text, width=width, padding=fill)
+            if right
+            else pc.utf8_rpad(text, width=width, padding=fill)
+        )
     return _by_distinct_value(text, lambda value: _pad(value, width, right, fill))
 
 
@@ -154,7 +184,9 @@ def cut(text: pa.Array, width: int) -> pa.Array:
 
 def _by_distinct_value(text: pa.Array, rewrite) -> pa.Array:  # type: ignore[no-untyped-def]  # str -> str
     encoded = text.dictionary_encode()
-    return pa.array([rewrite(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+    return pa.array([rewrite(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(
+        encoded.indices
+    )
 
 
 def _is_ascii(text: pa.Array) -> bool:

@@ -27,7 +27,9 @@ _ROWS_MODES = ("auto", "table", "changelog")
 
 
 def run_command(shell: Shell, text: str) -> bool:
-    """Run one command; return False when it leaves the shell. CLI-6140 with the nearest name for an unknown one."""
+    """Run one command; return False when it leaves the shell. CLI-6140 with the nearest name for an
+    unknown one.
+    """
     name, _, rest = text.rstrip("; \n").partition(" ")
     name, argument = ALIASES.get(name, name), rest.strip()
     if name == r"\q":
@@ -35,7 +37,11 @@ def run_command(shell: Shell, text: str) -> bool:
     action = _ACTIONS.get(name)
     if action is None:
         known = [command for command, _, _ in COMMANDS]
-        raise PenstockError("CLI-6140", f"there is no command {name}", hint=did_you_mean(name, known) or r"\? lists the commands")
+        raise PenstockError(
+            "CLI-6140",
+            f"there is no command {name}",
+            hint=did_you_mean(name, known) or r"\? lists the commands",
+        )
     action(shell, argument)
     return True
 
@@ -47,7 +53,9 @@ def _help(shell: Shell, argument: str) -> None:
 
 
 def _sql(statement: str) -> Callable[[Shell, str], None]:
-    """Return an action that runs a statement; the argument takes the place of ``{}``, or the part after ``|`` is left out without one."""
+    """Return an action that runs a statement; the argument takes the place of ``{}``, or the part after
+    ``|`` is left out without one.
+    """
 
     def action(shell: Shell, argument: str) -> None:
         always, _, with_argument = statement.partition("|")
@@ -102,7 +110,11 @@ def _syntax(shell: Shell, argument: str) -> None:
 def _switch(argument: str, now: bool, command: str) -> bool:
     values = {"": not now, "on": True, "off": False}
     if argument not in values:
-        raise PenstockError("CLI-6141", f"{command} takes on or off, not {argument}", hint=did_you_mean(argument, ("on", "off")))
+        raise PenstockError(
+            "CLI-6141",
+            f"{command} takes on or off, not {argument}",
+            hint=did_you_mean(argument, ("on", "off")),
+        )
     return values[argument]
 
 
@@ -137,7 +149,11 @@ def _mode(shell: Shell, argument: str) -> None:
         style.format = argument
     elif argument:
         known = (*_ROWS_MODES, *FORMATS)
-        raise PenstockError("CLI-6141", rf"\mode cannot be {argument}", hint=did_you_mean(argument, known) or f"there is {', '.join(known)}")
+        raise PenstockError(
+            "CLI-6141",
+            rf"\mode cannot be {argument}",
+            hint=did_you_mean(argument, known) or f"there is {', '.join(known)}",
+        )
     shell.say(f"mode {style.mode}, format {style.format}")
 
 
@@ -150,7 +166,9 @@ def _pset(shell: Shell, argument: str) -> None:
         style.look = replace(style.look, max_rows=int(value) or None)
     elif key:
         raise PenstockError(
-            "CLI-6141", rf"\pset cannot set {argument}", hint=did_you_mean(key, ("null", "max_rows")) or r"\pset null TEXT, \pset max_rows N"
+            "CLI-6141",
+            rf"\pset cannot set {argument}",
+            hint=did_you_mean(key, ("null", "max_rows")) or r"\pset null TEXT, \pset max_rows N",
         )
     shell.say(f"null {style.look.null!r}, max_rows {style.look.max_rows or 'none'}")
 
@@ -179,7 +197,9 @@ def _output(shell: Shell, argument: str) -> None:
     try:
         shell.room.send_output_to(argument or None)
     except OSError as error:
-        raise PenstockError("CLI-6131", f"cannot write {argument}: {error.strerror}", kind=Kind.EXTERNAL, sqlstate="58030") from error
+        raise PenstockError(
+            "CLI-6131", f"cannot write {argument}: {error.strerror}", kind=Kind.EXTERNAL, sqlstate="58030"
+        ) from error
     shell.say(f"rows go to {argument}" if argument else "rows go to the screen")
 
 
@@ -195,7 +215,11 @@ def _edit(shell: Shell, argument: str) -> None:
         except (OSError, subprocess.CalledProcessError) as error:
             hint = "set $EDITOR to the editor you like"
             raise PenstockError(
-                "CLI-6142", f"{editor[0]} did not edit {path.name}: {error}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030"
+                "CLI-6142",
+                f"{editor[0]} did not edit {path.name}: {error}",
+                hint=hint,
+                kind=Kind.EXTERNAL,
+                sqlstate="58030",
             ) from error
 
 
@@ -213,7 +237,9 @@ def _watch(shell: Shell, argument: str) -> None:
             result = room.session.run(parsed)
             if not result.shape.finite:
                 result.cancel()
-                raise PenstockError("CLI-6144", "this query never ends: it watches itself", hint="run it without \\watch")
+                raise PenstockError(
+                    "CLI-6144", "this query never ends: it watches itself", hint="run it without \\watch"
+                )
             room.printer.show(result)
         time.sleep(max(0.1, seconds))
 
@@ -227,7 +253,12 @@ def _error_details(shell: Shell, argument: str) -> None:
 
 def _connect(shell: Shell, argument: str) -> None:
     hint = "penstock without a URL runs the engine in this process"
-    raise PenstockError("CLI-6020", f"cannot connect to {argument or 'nothing'}: this release has no server", hint=hint, sqlstate="08001")
+    raise PenstockError(
+        "CLI-6020",
+        f"cannot connect to {argument or 'nothing'}: this release has no server",
+        hint=hint,
+        sqlstate="08001",
+    )
 
 
 _ACTIONS: dict[str, Callable[[Shell, str], None]] = {

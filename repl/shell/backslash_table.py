@@ -1,4 +1,6 @@
-"""The shell's own commands: names, arguments, one sentence each. What they do is in ``penstock.repl.shell.backslash_commands``."""
+"""The shell's own commands: names, arguments, one sentence each. What they do is in
+``penstock.repl.shell.backslash_commands``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (r"\x", "[on|off|auto]", "one field a line"),
     (r"\t", "[on|off]", "rows only, no heading"),
     (r"\timing", "[on|off]", "say how long a statement took"),
-    (r"\mode", "[auto|table|changelog|FORMAT]", "how results are shown: final rows, changes, or a format such as csv"),
+    (
+        r"\mode",
+        "[auto|table|changelog|FORMAT]",
+        "how results are shown: final rows, changes, or a format such as csv",
+    ),
     (r"\pset", "null TEXT | max_rows N", "how NULL is shown, how many rows at most"),
     (r"\set", "[KEY VALUE]", "settings, and where each value came from"),
     (r"\i", "FILE", "run a script"),

@@ -1,4 +1,6 @@
-"""Completion: tables after FROM, columns and functions elsewhere, settings in SET, options in WITH, commands after a backslash."""
+"""Completion: tables after FROM, columns and functions elsewhere, settings in SET, options in WITH,
+commands after a backslash.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _IN_QUOTE = re.compile(r"'([^']*)$")
 
 
 class SqlCompleter(Completer):
-    """Completes from the session's catalog; before the session is loaded only from keywords. ``commands`` are (name, help) of the shell."""
+    """Completes from the session's catalog; before the session is loaded only from keywords. ``commands``
+    are (name, help) of the shell.
+    """
 
     def __init__(self, session: Callable[[], Session | None], commands: Iterable[tuple[str, str]]) -> None:
         self._session = session
@@ -60,7 +64,11 @@ class SqlCompleter(Completer):
         if "WITH" in words:
             named = re.search(r"'connector'\s*=\s*'(\w+)'", before)
             if re.search(r"'connector'\s*=\s*'[^']*$", before):
-                return [(connector.name, connector.help) for connector in CONNECTORS.values() if not connector.internal]
+                return [
+                    (connector.name, connector.help)
+                    for connector in CONNECTORS.values()
+                    if not connector.internal
+                ]
             if named and named[1] in CONNECTORS:
                 return [(option.key, option.help) for option in CONNECTORS[named[1]].options]
             return [("connector", "where the table lives")]
@@ -72,7 +80,9 @@ class SqlCompleter(Completer):
             return [(name, "table") for name in self._tables()]
         names = self._columns(text)
         if not before.endswith("."):
-            names += [(word, "") for word in sorted(KEYWORDS)] + [(name, "function") for name in self._functions()]
+            names += [(word, "") for word in sorted(KEYWORDS)] + [
+                (name, "function") for name in self._functions()
+            ]
             names += [(name, "table") for name in self._tables()]
         return names
 
@@ -103,7 +113,9 @@ class SqlCompleter(Completer):
 
 
 def _matching(names: Iterable[tuple[str, str]], typed: str) -> Iterator[Completion]:
-    """Yield the names that begin with what was typed, first those in its own case; words follow the case of typing."""
+    """Yield the names that begin with what was typed, first those in its own case; words follow the case
+    of typing.
+    """
     folded = typed.lower()
     seen = set()
     for name, help in names:

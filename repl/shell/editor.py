@@ -1,4 +1,6 @@
-"""The line editor: many lines, Enter that knows when a statement is complete, history, completion, colours, the bottom bar."""
+"""The line editor: many lines, Enter that knows when a statement is complete, history, completion,
+colours, the bottom bar.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class _HistoryFile(FileHistory):
 
 
 class Editor:
-    """Reads one statement or command at a time. ``explain_mode`` (F5): the shell prefixes queries with EXPLAIN."""
+    """Reads one statement or command at a time. ``explain_mode`` (F5): the shell prefixes queries with
+    EXPLAIN.
+    """
 
     def __init__(
         self,
@@ -157,10 +161,13 @@ class Editor:
 
 
 def finished(text: str) -> bool:
-    """Return whether Enter runs a text: a command, nothing, a bare quit or help, or statements whose last one has its semicolon."""
+    """Return whether Enter runs a text: a command, nothing, a bare quit or help, or statements whose last
+    one has its semicolon.
+    """
     stripped = text.strip()
     if not stripped or stripped.startswith("\\") or stripped.lower() in ("quit", "exit", "help"):
         return True
-    from penstock.planner.statements.script import is_complete  # loads the grammar, which the first prompt does not wait for
+    # loads the grammar, which the first prompt does not wait for
+    from penstock.planner.statements.script import is_complete
 
     return is_complete(text)

@@ -1,4 +1,6 @@
-"""Colours of SQL as it is typed, from the very scan the grammar begins with, so words never disagree with the parser."""
+"""Colours of SQL as it is typed, from the very scan the grammar begins with, so words never disagree with
+the parser.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,9 @@ from typing import TextIO
 
 
 class PlainReader:
-    """Reads lines until they make a whole statement or command; the prompt goes to the error stream, since stdout is data."""
+    """Reads lines until they make a whole statement or command; the prompt goes to the error stream, since
+    stdout is data.
+    """
 
     def __init__(self, source: TextIO, prompt_to: TextIO) -> None:
         self._source = source
@@ -23,7 +25,12 @@ class PlainReader:
             lines.append(line)
             text = "".join(lines)
             stripped = text.strip()
-            if not stripped or stripped.startswith("\\") or stripped.lower() in ("quit", "exit", "help") or is_complete(text):
+            if (
+                not stripped
+                or stripped.startswith("\\")
+                or stripped.lower() in ("quit", "exit", "help")
+                or is_complete(text)
+            ):
                 return text
         if "".join(lines).strip():
             return "".join(lines)

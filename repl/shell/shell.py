@@ -20,7 +20,9 @@ BANNER = "penstock: continuous SQL. \\? for commands, \\h for SQL, \\q or Ctrl-D
 
 
 class Shell:
-    """What the commands of the shell work on. The room (session, printer) is furnished in the background while the user reads the prompt."""
+    """What the commands of the shell work on. The room (session, printer) is furnished in the background
+    while the user reads the prompt.
+    """
 
     def __init__(self, config: Config, arguments: argparse.Namespace, read: Callable[[str], str]) -> None:
         self.config = config
@@ -54,7 +56,9 @@ class Shell:
 
     @property
     def room(self) -> Room:
-        """The session and the printer; waits until they are loaded. Raises PenstockError when the configuration is wrong."""
+        """The session and the printer; waits until they are loaded. Raises PenstockError when the
+        configuration is wrong.
+        """
         self.start_loading()
         self._loader.join()
         if self._failure is not None:
@@ -109,7 +113,9 @@ class Shell:
         return True
 
     def run_statements(self, text: str, file: str | None = None) -> None:
-        """Run the statements of a text and print their results, stopping at the first error, which is raised."""
+        """Run the statements of a text and print their results, stopping at the first error, which is
+        raised.
+        """
         room = self.room
         if file is None:
             self.last_statement = text.strip()

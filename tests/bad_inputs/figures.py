@@ -47,7 +47,10 @@ class Figures:
 
 def bad_inputs() -> list[tuple[str, GoldenCase]]:
     """Every golden case that ends in an error, with its file."""
-    files = [*sorted((HERE / "scripts").iterdir()), *sorted((HERE.parent / "planner" / "scripts").glob("bad_*.sql"))]
+    files = [
+        *sorted((HERE / "scripts").iterdir()),
+        *sorted((HERE.parent / "planner" / "scripts").glob("bad_*.sql")),
+    ]
     cases = [(path.name, case) for path in files for case in read_cases(path)]
     return [(name, case) for name, case in cases if _CODE.search(case.expected)]
 
@@ -59,7 +62,9 @@ def underlined(case: GoldenCase) -> tuple[str, str] | None:
 
 
 def culprit(case: GoldenCase) -> str | None:
-    """What a case's caret has to be under: as a comment of the case says, else the name in the message if the input has it."""
+    """What a case's caret has to be under: as a comment of the case says, else the name in the message if
+    the input has it.
+    """
     if said := _SAID.search(case.comment):
         return said[1]
     message = _CODE.search(case.expected)
@@ -68,7 +73,9 @@ def culprit(case: GoldenCase) -> str | None:
 
 
 def covers(case: GoldenCase) -> bool:
-    """Whether the caret is under the culprit: its whole text, or a part of it where the message shows more."""
+    """Whether the caret is under the culprit: its whole text, or a part of it where the message shows
+    more.
+    """
     meant, shown = (culprit(case) or "").lower(), underlined(case)
     return shown is not None and (meant in shown[0].lower() or shown[0].strip("'\"`").lower() in meant)
 
@@ -89,8 +96,14 @@ def cuts_a_word(case: GoldenCase) -> bool:
 def figures() -> Figures:
     cases = bad_inputs()
     named = [case for _, case in cases if culprit(case)]
-    from_text = [(n, c) for n, c in cases if n not in _NO_TEXT and re.search(r"(SQL|RUN)-\d", c.expected) and "no place" not in c.comment]
-    messages = [(case, match[2] or "") for _, case in cases for match in [_CODE.search(case.expected)] if match]
+    from_text = [
+        (n, c)
+        for n, c in cases
+        if n not in _NO_TEXT and re.search(r"(SQL|RUN)-\d", c.expected) and "no place" not in c.comment
+    ]
+    messages = [
+        (case, match[2] or "") for _, case in cases for match in [_CODE.search(case.expected)] if match
+    ]
     return Figures(
         len(cases),
         len(messages),
@@ -110,7 +123,9 @@ def main() -> int:
     from tests.planner.test_typos import TEMPLATES, typos
 
     print(figures())
-    print(f"{sum(len(typos(word)) for words in TEMPLATES.values() for word in words)} words with one letter wrong: tests/planner/test_typos.py")
+    print(
+        f"{sum(len(typos(word)) for words in TEMPLATES.values() for word in words)} words with one letter wrong: tests/planner/test_typos.py"
+    )
     return 0
 
 

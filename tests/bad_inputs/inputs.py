@@ -1,4 +1,6 @@
-"""The files the corpus stumbles over, and the two ways it runs: statements in a session, words on the command line."""
+"""The files the corpus stumbles over, and the two ways it runs: statements in a session, words on the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +63,15 @@ def make_files(here: Path) -> None:
     (here / "utf8.csv").write_bytes(b"id,price,name\n1,2.5,a\n2,3.5,\xff\xfe\n")
     (here / "utf8.json").write_bytes(b'{"id": 1, "name": "\xff"}\n')
     (here / "utf8.sql").write_bytes(b"SELECT '\xff' AS a;\n")
-    packed = gzip.compress(b"id,price,name\n" + b"".join(b"%d,%d.5,%d\n" % (i, i * 7919 % 1000, i * i) for i in range(20_000)), mtime=0)
+    packed = gzip.compress(
+        b"id,price,name\n" + b"".join(b"%d,%d.5,%d\n" % (i, i * 7919 % 1000, i * i) for i in range(20_000)),
+        mtime=0,
+    )
     (here / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
     (here / "plain.csv.gz").write_bytes(b"id,price,name\n1,2.5,a\n")
-    (here / "long.csv.gz").write_bytes(gzip.compress(b"id,price,name\n1,2.5," + b"a" * (65 << 20) + b"\n", 1, mtime=0))
+    (here / "long.csv.gz").write_bytes(
+        gzip.compress(b"id,price,name\n1,2.5," + b"a" * (65 << 20) + b"\n", 1, mtime=0)
+    )
     (here / "text.parquet").write_bytes(b"id,price,name\n1,2.5,a\n")
     pq.write_table(pa.table({"ident": [1], "price": [2.5]}), here / "other.parquet")
     pq.write_table(pa.table({"id": ["x"], "price": [2.5], "name": ["a"]}), here / "types.parquet")
@@ -81,24 +88,42 @@ def make_files(here: Path) -> None:
 
 
 def run_script(text: str, **settings: str) -> str:
-    """Run the statements of a case in a session of its own; the answer is its error, or what the last one gave."""
-    chosen = {"restart-strategy.type": "none", "bounded.backend": "duckdb", "table.dml-sync": "true", **settings}
-    with penstock.connect(settings={key.replace("__", ".").replace("_", "-"): value for key, value in chosen.items()}) as connection:
+    """Run the statements of a case in a session of its own; the answer is its error, or what the last one
+    gave.
+    """
+    chosen = {
+        "restart-strategy.type": "none",
+        "bounded.backend": "duckdb",
+        "table.dml-sync": "true",
+        **settings,
+    }
+    with penstock.connect(
+        settings={key.replace("__", ".").replace("_", "-"): value for key, value in chosen.items()}
+    ) as connection:
         told = ""
         for statement in connection.session.parse(text):
             try:
                 result = connection.session.run(statement)
-                told = "\n".join(map(str, result.final_rows(30).to_pylist())) if result.has_rows else result.note or ""
+                told = (
+                    "\n".join(map(str, result.final_rows(30).to_pylist()))
+                    if result.has_rows
+                    else result.note or ""
+                )
             except PenstockError as error:
                 return steady(statement.place(error).render())
         return "accepted: " + steady(told)
 
 
 def run_words(text: str) -> str:
-    """Run a command line in this process (what follows ``<<<`` is its input); the answer is its exit code and what it wrote."""
+    """Run a command line in this process (what follows ``<<<`` is its input); the answer is its exit code
+    and what it wrote.
+    """
     command, _, stdin = text.partition(" <<< ")
     words = shlex.split(command)[1:]
-    out, err, source = (io.TextIOWrapper(io.BytesIO(given), encoding="utf-8", write_through=True) for given in (b"", b"", stdin.strip().encode()))
+    out, err, source = (
+        io.TextIOWrapper(io.BytesIO(given), encoding="utf-8", write_through=True)
+        for given in (b"", b"", stdin.strip().encode())
+    )
     with pytest.MonkeyPatch.context() as patch:
         for name, stream in (("stdout", out), ("stderr", err), ("stdin", source)):
             patch.setattr(sys, name, stream)

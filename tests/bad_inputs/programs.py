@@ -12,7 +12,9 @@ import pyarrow as pa
 import penstock
 from penstock import col, lit
 
-CLICKS = pa.table({"user": ["a", "b"], "n": [1, 2], "at": [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 2)]})
+CLICKS = pa.table(
+    {"user": ["a", "b"], "n": [1, 2], "at": [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 2)]}
+)
 ENDLESS = "CREATE TEMPORARY TABLE e (a INT) WITH ('connector' = 'datagen')"
 
 
@@ -74,7 +76,9 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "fetchall of an endless result": lambda c: _endless(c).fetchall(),
     "fetch_arrow_table of an endless result": lambda c: _endless(c).fetch_arrow_table(),
     "rollback": lambda c: c.rollback(),
-    "a date Python has no object for": lambda c: c.execute("SELECT DATE '9999-12-31' + INTERVAL '1' DAY AS d").fetchall(),
+    "a date Python has no object for": lambda c: c.execute(
+        "SELECT DATE '9999-12-31' + INTERVAL '1' DAY AS d"
+    ).fetchall(),
     "register a number": lambda c: c.register("t", 5),
     "register nothing": lambda c: c.register("t", []),
     "register under no name": lambda c: c.register("", CLICKS),
@@ -87,16 +91,36 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "a delay that is none": lambda c: c.register("t", CLICKS, time_column="at", delay="soon"),
     "an iterable read twice": _reread,
     "an iterable that raises": lambda c: _after(c, _breaking, "SELECT k FROM late"),
-    "an iterable that raises under an aggregate": lambda c: _after(c, _breaking, "SELECT k, COUNT(*) AS n FROM late GROUP BY k"),
+    "an iterable that raises under an aggregate": lambda c: _after(
+        c, _breaking, "SELECT k, COUNT(*) AS n FROM late GROUP BY k"
+    ),
     "an iterable whose rows change shape": lambda c: _after(c, _uneven, "SELECT * FROM late"),
-    "a division by zero while fetching": lambda c: (c.register("t", CLICKS, stream=True), c.execute("SELECT 1 DIV (n - 2) AS x FROM t").fetchall()),
+    "a division by zero while fetching": lambda c: (
+        c.register("t", CLICKS, stream=True),
+        c.execute("SELECT 1 DIV (n - 2) AS x FROM t").fetchall(),
+    ),
     "open an unknown table": lambda c: (c.register("clicks", CLICKS), c.table("click")),
-    "filter by an unknown column": lambda c: (c.register("clicks", CLICKS), c.table("clicks").filter(col("users") == 1)),
-    "filter by what is no condition": lambda c: (c.register("clicks", CLICKS), c.table("clicks").filter(col("n") + 1)),
-    "compare unlike types": lambda c: (c.register("clicks", CLICKS), c.table("clicks").filter(col("n") == lit(datetime.date(2024, 1, 1)))),
+    "filter by an unknown column": lambda c: (
+        c.register("clicks", CLICKS),
+        c.table("clicks").filter(col("users") == 1),
+    ),
+    "filter by what is no condition": lambda c: (
+        c.register("clicks", CLICKS),
+        c.table("clicks").filter(col("n") + 1),
+    ),
+    "compare unlike types": lambda c: (
+        c.register("clicks", CLICKS),
+        c.table("clicks").filter(col("n") == lit(datetime.date(2024, 1, 1))),
+    ),
     "select nothing": lambda c: (c.register("clicks", CLICKS), c.table("clicks").select()),
-    "an aggregate of an ungrouped column": lambda c: (c.register("clicks", CLICKS), c.table("clicks").group_by("user").select(col("n"))),
-    "insert into an unknown table": lambda c: (c.register("clicks", CLICKS), c.table("clicks").insert_into("nowhere")),
+    "an aggregate of an ungrouped column": lambda c: (
+        c.register("clicks", CLICKS),
+        c.table("clicks").group_by("user").select(col("n")),
+    ),
+    "insert into an unknown table": lambda c: (
+        c.register("clicks", CLICKS),
+        c.table("clicks").insert_into("nowhere"),
+    ),
     "insert the wrong columns": lambda c: (
         c.register("clicks", CLICKS),
         c.execute("CREATE TEMPORARY TABLE bh (user STRING) WITH ('connector' = 'blackhole')"),
@@ -109,7 +133,9 @@ CASES: dict[str, Callable[[Any], Any]] = {
 
 def run_program(name: str) -> str:
     """Run one case; the answer is the exception's class and text."""
-    with penstock.connect(settings={"restart-strategy.type": "none", "bounded.backend": "duckdb"}) as connection:
+    with penstock.connect(
+        settings={"restart-strategy.type": "none", "bounded.backend": "duckdb"}
+    ) as connection:
         try:
             outcome = CASES[name](connection)
         except penstock.Error as error:

@@ -1,4 +1,6 @@
-"""Bad inputs of every kind but pure SQL text (those are in tests/planner): each answers with a code, a place, plain words and a way out."""
+"""Bad inputs of every kind but pure SQL text (those are in tests/planner): each answers with a code, a
+place, plain words and a way out.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,16 @@ def test_every_answer_keeps_the_bar() -> None:
     for name, case in cases:
         where = f"{name}:{case.line}"
         codes = re.findall(r"^(?:\S+ )?error\[([A-Z]{3}-\d{4})\]: (.{1,120})$", case.expected, re.MULTILINE)
-        codes += [(code, text) for code, text in re.findall(r'"code": "([A-Z]{3}-\d{4})".*"message": "(.{1,120}?)"', case.expected)]
+        codes += [
+            (code, text)
+            for code, text in re.findall(
+                r'"code": "([A-Z]{3}-\d{4})".*"message": "(.{1,120}?)"', case.expected
+            )
+        ]
         assert codes, where
-        assert not re.search(r"Traceback|(?<!pass )\bNone\b|object at 0x|<class|sqlglot|lark|Token\(|File \"", case.expected), where
+        assert not re.search(
+            r"Traceback|(?<!pass )\bNone\b|object at 0x|<class|sqlglot|lark|Token\(|File \"", case.expected
+        ), where
         assert len(case.expected.splitlines()) <= 16, where
         if name not in UNPLACED and codes[0][0].startswith(PLACED) and "no place" not in case.comment:
             assert re.search(r"^ +\| +\^+$|^ +\| \^+$|\"span\": \[", case.expected, re.MULTILINE), where
@@ -61,7 +70,9 @@ def test_hints_are_there_where_one_is_possible() -> None:
 
 
 def test_figures() -> None:
-    """All coded; what stems from a statement's text placed, under its culprit where it names one; none shows the inside, is too wide or long."""
+    """All coded; what stems from a statement's text placed, under its culprit where it names one; none
+    shows the inside, is too wide or long.
+    """
     found = figures()
     assert found.inputs >= 780
     assert found.coded == found.inputs and found.placed == found.from_text

@@ -36,7 +36,8 @@ DEEP: dict[str, Callable[[int], str]] = {
     "arrays": _nested("ARRAY[", "1", "]"),
 }
 DEPTHS = (49, 1_000, 100_000)
-BROAD = {(1_000, "names of WITH"), (1_000, "unions"), (1_000, "conjunctions")}  # long, not deep: within the limits
+# long, not deep: within the limits
+BROAD = {(1_000, "names of WITH"), (1_000, "unions"), (1_000, "conjunctions")}
 
 TEXTS: dict[str, str] = {
     **{f"{depth} {name}": make(depth) for name, make in DEEP.items() for depth in DEPTHS[1:] if (depth, name) not in BROAD},

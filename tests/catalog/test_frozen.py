@@ -58,7 +58,14 @@ def family(way: Way) -> tuple[type[Any], ...]:
 def test_values_by_position_by_name_and_by_default(way: Way) -> None:
     base, derived, _identity, nothing = family(way)
     made = derived("a", (1, 2), span=7)
-    assert (made.name, made.parts, made.span, made.seen, made.limit, made.length) == ("a", (1, 2), 7, [], 3, 1)
+    assert (made.name, made.parts, made.span, made.seen, made.limit, made.length) == (
+        "a",
+        (1, 2),
+        7,
+        [],
+        3,
+        1,
+    )
     assert derived(parts=(1,), name="a") == derived("a", (1,), {}, [4])
     assert derived("a").seen is not derived("a").seen
     assert replace(made, name="bb") == derived("bb", (1, 2)) and replace(made, name="bb").length == 2
@@ -72,7 +79,10 @@ def test_what_equals_and_what_does_not(way: Way) -> None:
     base, derived, identity, nothing = family(way)
     assert base("a", span=1) == base("a", span=2) and {base("a", span=1), base("a", span=2)} == {base("a")}
     assert base("a") != base("b") and base("a") != derived("a") and base("a") != "a"
-    assert derived("a", options={"b": 1}) != derived("a") and len({derived("a", options={"b": 1}), derived("a")}) == 2
+    assert (
+        derived("a", options={"b": 1}) != derived("a")
+        and len({derived("a", options={"b": 1}), derived("a")}) == 2
+    )
     assert {derived("a", (1,)): 5}[derived("a", (1,))] == 5 and len({nothing(), nothing()}) == 1
     assert identity(1) != identity(1) and len({identity(1), identity(1)}) == 2
     undefined = float("nan")
@@ -82,7 +92,9 @@ def test_what_equals_and_what_does_not(way: Way) -> None:
 @WAYS
 def test_how_it_is_shown(way: Way) -> None:
     base, derived, _identity, nothing = family(way)
-    assert repr(base("a")).endswith("Base(name='a', span=0)") and repr(derived("a")).endswith("Derived(name='a', span=0, parts=())")
+    assert repr(base("a")).endswith("Base(name='a', span=0)") and repr(derived("a")).endswith(
+        "Derived(name='a', span=0, parts=())"
+    )
     assert repr(nothing()).endswith("Nothing()")
 
 
@@ -90,7 +102,11 @@ def test_how_it_is_shown(way: Way) -> None:
 def test_nothing_can_be_set(way: Way) -> None:
     base, *_ = family(way)
     made = base("a")
-    for change in (lambda: setattr(made, "name", "b"), lambda: setattr(made, "other", 1), lambda: delattr(made, "name")):
+    for change in (
+        lambda: setattr(made, "name", "b"),
+        lambda: setattr(made, "other", 1),
+        lambda: delattr(made, "name"),
+    ):
         with pytest.raises(FrozenInstanceError):
             change()
 

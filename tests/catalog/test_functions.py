@@ -94,7 +94,12 @@ def test_common_type_of_many_does_not_depend_on_order() -> None:
         ("add", (DATE, INT), (DATE, INT), DATE),
         ("add", (DATE, YEAR_MONTH_INTERVAL), (DATE, YEAR_MONTH_INTERVAL), DATE),
         ("add", (DATE, literal(timedelta(days=2), DAY_TIME_INTERVAL)), (DATE, DAY_TIME_INTERVAL), DATE),
-        ("add", (DATE, literal(timedelta(hours=2), DAY_TIME_INTERVAL)), (TIMESTAMP, DAY_TIME_INTERVAL), TIMESTAMP),
+        (
+            "add",
+            (DATE, literal(timedelta(hours=2), DAY_TIME_INTERVAL)),
+            (TIMESTAMP, DAY_TIME_INTERVAL),
+            TIMESTAMP,
+        ),
         ("add", (DAY_TIME_INTERVAL, TIMESTAMP_LTZ), (DAY_TIME_INTERVAL, TIMESTAMP_LTZ), TIMESTAMP_LTZ),
         ("multiply", (INT, DAY_TIME_INTERVAL), (BIGINT, DAY_TIME_INTERVAL), DAY_TIME_INTERVAL),
         ("equal", (STRING, INT), (BIGINT, BIGINT), BOOLEAN),
@@ -184,4 +189,6 @@ def test_every_scalar_function_has_a_kernel_or_is_bound_away() -> None:
 
 def test_the_page_of_functions_is_current() -> None:
     written = Path(__file__).resolve().parents[2] / "docs" / "FUNCTIONS.md"
-    assert written.read_text(encoding="utf-8") == page(), "run: python -m penstock.catalog.functions.reference_page > docs/FUNCTIONS.md"
+    assert written.read_text(encoding="utf-8") == page(), (
+        "run: python -m penstock.catalog.functions.reference_page > docs/FUNCTIONS.md"
+    )

@@ -80,4 +80,9 @@ def test_durations_and_sizes() -> None:
     assert [parse_duration_ms(text) for text in ("1 d", "2h", "3 minutes", "4 seconds", "x", "1 fortnight")] == [
         86_400_000, 7_200_000, 180_000, 4_000, None, None,
     ]  # fmt: skip
-    assert [parse_memory_bytes(text) for text in ("64 mb", "1g", "512", "1 zb")] == [64 << 20, 1 << 30, 512, None]
+    assert [parse_memory_bytes(text) for text in ("64 mb", "1g", "512", "1 zb")] == [
+        64 << 20,
+        1 << 30,
+        512,
+        None,
+    ]

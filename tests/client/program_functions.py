@@ -62,7 +62,10 @@ def failing(numbers: pa.Array) -> int:
 
 @penstock.udaf(["DOUBLE", "BIGINT"], "STRING", mode="row")
 def rows_seen(first: pa.Array, second: pa.Array) -> str:
-    return "|".join(f"{a:g} {b}" if a is not None else f"{a} {b}" for a, b in zip(first.to_pylist(), second.to_pylist(), strict=True))
+    return "|".join(
+        f"{a:g} {b}" if a is not None else f"{a} {b}"
+        for a, b in zip(first.to_pylist(), second.to_pylist(), strict=True)
+    )
 
 
 @penstock.udaf(["BIGINT"], "BIGINT")

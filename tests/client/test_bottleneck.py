@@ -18,13 +18,22 @@ def task(name: str, busy: float, idle: float, backpressured: float) -> TaskFigur
 @pytest.mark.parametrize(
     ("tasks", "said"),
     [
-        ([task("source t", 40, 10, 950), task("join", 980, 20, 0)], "slowest: task 0 of join, busy 98% of the time; source t waits for room"),
-        ([task("source t", 900, 100, 0), task("sink s", 10, 990, 0)], "slowest: task 0 of source t, busy 90% of the time"),
+        (
+            [task("source t", 40, 10, 950), task("join", 980, 20, 0)],
+            "slowest: task 0 of join, busy 98% of the time; source t waits for room",
+        ),
+        (
+            [task("source t", 900, 100, 0), task("sink s", 10, 990, 0)],
+            "slowest: task 0 of source t, busy 90% of the time",
+        ),
         (
             [task("source t", 40, 10, 950), task("sink s", 70, 0, 930)],
             "slowest: sink s, which takes no more rows 93% of the time: the sink is the bottleneck",
         ),
-        ([task("source t", 40, 960, 0)], "slowest: nothing is, no task is busy more than 4% of the time: the sources set the pace"),
+        (
+            [task("source t", 40, 960, 0)],
+            "slowest: nothing is, no task is busy more than 4% of the time: the sources set the pace",
+        ),
         ([], "slowest: no task runs"),
     ],
 )

@@ -1,4 +1,6 @@
-"""A job stopped in mid-run goes on with changed SQL: what means the same keeps its state, what would answer wrongly is refused naming operators."""
+"""A job stopped in mid-run goes on with changed SQL: what means the same keeps its state, what would
+answer wrongly is refused naming operators.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Kept:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def opened(self, *, rate: int = 1_000_000, seed: int = 5, more: str = "", counts_more: str = "", **settings: str) -> Connection:
+    def opened(
+        self, *, rate: int = 1_000_000, seed: int = 5, more: str = "", counts_more: str = "", **settings: str
+    ) -> Connection:
         made = penstock.connect(
             settings={
                 "execution.checkpointing.dir": str(self.root / "state"),
@@ -50,14 +54,20 @@ class Kept:
             }
         )
         tables = SOURCE % ("s", rate, seed) + SOURCE % ("s2", rate, 7) + ROWS_OF % (more, self.root)
-        made.executescript(tables + COUNTS_OF % ("counts", counts_more, self.root, "counts") + COUNTS_OF % ("others", "", self.root, "others"))
+        made.executescript(
+            tables
+            + COUNTS_OF % ("counts", counts_more, self.root, "counts")
+            + COUNTS_OF % ("others", "", self.root, "others")
+        )
         return made
 
     def stop_in_mid_run(self, statement: str) -> None:
         with gated(ROWS // 2), self.opened(rate=20_000) as made:
             job = made.execute(statement).job
             assert job is not None
-            await_that(lambda: job.metrics().rows_in >= ROWS // 8 or job.state.terminal, "an eighth of the rows")
+            await_that(
+                lambda: job.metrics().rows_in >= ROWS // 8 or job.state.terminal, "an eighth of the rows"
+            )
             made.execute(f"STOP JOB '{job.job_id}'")
             assert job.wait(PATIENCE_S) and job.error is None
 
@@ -81,7 +91,11 @@ class Kept:
         return errors[0], errors[1]
 
     def column(self, name: str, column: str) -> list[int | None]:
-        return ds.dataset(self.root / name, format="parquet", exclude_invalid_files=False).to_table([column])[column].to_pylist()
+        return (
+            ds.dataset(self.root / name, format="parquet", exclude_invalid_files=False)
+            .to_table([column])[column]
+            .to_pylist()
+        )
 
     def total(self, name: str, column: str) -> int:
         return pc.sum(ds.dataset(self.root / name, format="parquet").to_table([column])[column]).as_py() or 0
@@ -107,10 +121,16 @@ def kept(stopped: Path, tmp_path: Path) -> Kept:
 
 def test_a_job_that_begins_anew_beside_one_of_its_table_says_so(kept: Kept) -> None:
     with kept.opened(pipeline_name="") as made:
-        into_same, into_other = (made.execute(text).job for text in (PLAIN, COUNT % ("others", "k, COUNT(*), SUM(id)", "s", 10, "k")))
+        into_same, into_other = (
+            made.execute(text).job
+            for text in (PLAIN, COUNT % ("others", "k, COUNT(*), SUM(id)", "s", 10, "k"))
+        )
         assert into_same is not None and into_other is not None
         (told,) = into_same.told_at_start
-        assert told.startswith("begins anew; job job-1 has written to rows_of and has not finished") and "'pipeline.name' = 'job'" in told
+        assert (
+            told.startswith("begins anew; job job-1 has written to rows_of and has not finished")
+            and "'pipeline.name' = 'job'" in told
+        )
         assert into_other.told_at_start == ()
         for job in (into_same, into_other):
             job.cancel()
@@ -131,7 +151,10 @@ def test_a_statement_said_again_after_a_stop_begins_anew_and_says_so(kept: Kept)
         made.execute(f"STOP JOB '{first.job_id}'")
         assert first.wait(PATIENCE_S) and first.error is None
         again = made.execute(PLAIN).job
-        assert again is not None and "goes on from its state as the 1. of that name in another session" in again.told_at_start[0]
+        assert (
+            again is not None
+            and "goes on from its state as the 1. of that name in another session" in again.told_at_start[0]
+        )
 
 
 def test_unchanged_it_goes_on_exactly(kept: Kept) -> None:
@@ -162,12 +185,20 @@ def test_columns_added_at_the_end_keep_all_state(kept: Kept) -> None:
     assert sum("goes on from where it is" in change for change in changes) == 2  # the sinks
     assert sorted(kept.column("rows", "id")) == list(range(1, ROWS + 1))
     assert (kept.total("counts", "n"), kept.total("counts", "ids")) == (ROWS, ROWS * (ROWS + 1) // 2)
-    newest = ds.dataset(max((kept.root / "rows").glob("*.parquet"), key=lambda path: path.stat().st_mtime)).to_table()
+    newest = ds.dataset(
+        max((kept.root / "rows").glob("*.parquet"), key=lambda path: path.stat().st_mtime)
+    ).to_table()
     assert newest["twice"].to_pylist() == [k * 2 for k in newest["k"].to_pylist()]
 
 
 def test_a_key_cast_to_a_wider_type_is_migrated(kept: Kept) -> None:
-    wider = COUNT % ("counts", "CAST(CAST(k AS BIGINT) AS INT), COUNT(*), SUM(id)", "s", 10, "CAST(k AS BIGINT)")
+    wider = COUNT % (
+        "counts",
+        "CAST(CAST(k AS BIGINT) AS INT), COUNT(*), SUM(id)",
+        "s",
+        10,
+        "CAST(k AS BIGINT)",
+    )
     changes = kept.go_on(kept.opened(parallelism_default="2"), BOTH.format(PLAIN, wider))
     assert any(change.startswith("migrated: ") and " INT is BIGINT" in change for change in changes)
     assert (kept.total("counts", "n"), kept.total("counts", "ids")) == (ROWS, ROWS * (ROWS + 1) // 2)
@@ -175,7 +206,9 @@ def test_a_key_cast_to_a_wider_type_is_migrated(kept: Kept) -> None:
 
 def test_a_filter_added_holds_from_now_on(kept: Kept) -> None:
     before = sorted(kept.column("rows", "id"))
-    kept.go_on(kept.opened(), BOTH.format("INSERT INTO rows_of SELECT id, k FROM s WHERE MOD(id, 2) = 0;", COUNTED))
+    kept.go_on(
+        kept.opened(), BOTH.format("INSERT INTO rows_of SELECT id, k FROM s WHERE MOD(id, 2) = 0;", COUNTED)
+    )
     after = kept.column("rows", "id")
     assert sorted(after) == sorted({*before, *range(2, ROWS + 1, 2)})
 
@@ -183,7 +216,10 @@ def test_a_filter_added_holds_from_now_on(kept: Kept) -> None:
 def test_an_operator_removed_is_dropped_the_others_go_on(kept: Kept) -> None:
     rows = sorted(kept.column("rows", "id"))
     changes = kept.go_on(kept.opened(), COUNTED)
-    assert any(change.startswith("dropped: ") and "rows_of" in change and "not repeated" in change for change in changes)
+    assert any(
+        change.startswith("dropped: ") and "rows_of" in change and "not repeated" in change
+        for change in changes
+    )
     assert (kept.total("counts", "n"), kept.total("counts", "ids")) == (ROWS, ROWS * (ROWS + 1) // 2)
     assert sorted(kept.column("rows", "id")) == rows
 
@@ -202,7 +238,11 @@ REFUSED = {
     "window changed": (COUNT % ("counts", "k, COUNT(*), SUM(id)", "s", 20, "k"), {}),
     "source swapped": (COUNTED, {"seed": 6}),
     "table swapped": (COUNT % ("counts", "k, COUNT(*), SUM(id)", "s2", 10, "k"), {}),
-    "type narrowed": (COUNT % ("counts", "CAST(CAST(k AS SMALLINT) AS INT), COUNT(*), SUM(id)", "s", 10, "CAST(k AS SMALLINT)"), {}),
+    "type narrowed": (
+        COUNT
+        % ("counts", "CAST(CAST(k AS SMALLINT) AS INT), COUNT(*), SUM(id)", "s", 10, "CAST(k AS SMALLINT)"),
+        {},
+    ),
 }
 
 
@@ -212,7 +252,9 @@ def test_what_would_answer_wrongly_is_refused(stopped: Path, what: str) -> None:
     kept = Kept(stopped)
     without, with_flag = kept.refused(BOTH.format(PLAIN, statement), **changed)
     assert (without.code, with_flag.code) == ("STA-3007", "STA-3043")
-    assert "has no state in it, and " in (with_flag.detail or "") and "has rows of the former query" in (with_flag.detail or "")
+    assert "has no state in it, and " in (with_flag.detail or "") and "has rows of the former query" in (
+        with_flag.detail or ""
+    )
     assert "dropped: " in (without.detail or "") and "BIGINT" in (with_flag.detail or "")
     assert "--allow-changed-query" not in (without.hint or "")
 

@@ -11,7 +11,9 @@ from penstock.engine.changelog.fold import Fold
 
 
 def batch(rows, weights=None):
-    columns = pa.RecordBatch.from_pydict({"k": pa.array([r[0] for r in rows], pa.string()), "n": pa.array([r[1] for r in rows], pa.int64())})
+    columns = pa.RecordBatch.from_pydict(
+        {"k": pa.array([r[0] for r in rows], pa.string()), "n": pa.array([r[1] for r in rows], pa.int64())}
+    )
     return Batch(columns, None if weights is None else np.array(weights, np.int64))
 
 
@@ -36,7 +38,14 @@ def test_fold_takes_a_retraction_before_its_row():
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([1, 2, None]), st.sampled_from([-2, -1, 1, 2])), max_size=30))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", None]), st.sampled_from([1, 2, None]), st.sampled_from([-2, -1, 1, 2])
+        ),
+        max_size=30,
+    )
+)
 def test_fold_is_the_sum_of_weights(changes):
     fold = Fold(batch([]).rows.schema)
     for row in changes:
@@ -52,8 +61,12 @@ def test_fold_is_the_sum_of_weights(changes):
 
 def test_nested_values_are_compared_whole():
     values = pa.array([[1, 2], [1, None], None, [], [1, 2], [1]])
-    structs = pa.array([{"x": 1}, {"x": None}, None, {"x": 1}, {"x": 1}, {"x": 2}], pa.struct([("x", pa.int64())]))
-    maps = pa.array([[("k", 1)], [("k", 2)], None, [], [("k", 1)], [("k", 1), ("l", 2)]], pa.map_(pa.string(), pa.int64()))
+    structs = pa.array(
+        [{"x": 1}, {"x": None}, None, {"x": 1}, {"x": 1}, {"x": 2}], pa.struct([("x", pa.int64())])
+    )
+    maps = pa.array(
+        [[("k", 1)], [("k", 2)], None, [], [("k", 1)], [("k", 1), ("l", 2)]], pa.map_(pa.string(), pa.int64())
+    )
     for column, distinct in ((values, 5), (structs, 4), (maps, 5)):
         number, _ = group_numbers(pa.table({"c": column}))
         assert len(set(number.tolist())) == distinct
@@ -65,7 +78,14 @@ def test_nested_values_are_compared_whole():
 
 def test_ops_pair_updates_of_one_key():
     rows = op_rows(batch([("a", 1), ("b", 1), ("c", 5), ("a", 2), ("d", 9)], [-1, -1, 1, 1, 2]), (0,))
-    assert listed(rows) == [("-U", "a", 1), ("+U", "a", 2), ("-D", "b", 1), ("+I", "c", 5), ("+I", "d", 9), ("+I", "d", 9)]
+    assert listed(rows) == [
+        ("-U", "a", 1),
+        ("+U", "a", 2),
+        ("-D", "b", 1),
+        ("+I", "c", 5),
+        ("+I", "d", 9),
+        ("+I", "d", 9),
+    ]
 
 
 def test_ops_put_the_old_row_first_even_when_it_comes_second():

@@ -1,4 +1,6 @@
-"""A script that is checked: the effect of its statements on names is followed, nothing is run or kept, each cause is told once."""
+"""A script that is checked: the effect of its statements on names is followed, nothing is run or kept,
+each cause is told once.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def test_the_page_on_catalogs_has_no_errors(session: Session, tmp_path: Path) ->
     page = (ROOT / "docs" / "CATALOGS.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     assert told(session, script) == []
-    assert list(tmp_path.iterdir()) == [], "nothing is written: neither the session's catalog nor the script's"
+    assert list(tmp_path.iterdir()) == [], (
+        "nothing is written: neither the session's catalog nor the script's"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,14 +60,19 @@ def test_what_would_run_has_no_errors(session: Session, script: str, tmp_path: P
 def test_a_script_after_another(session: Session) -> None:
     """The second sees what the first has made, and is not blamed for what it could not make."""
     missing: set[str] = set()
-    first = check_script(session, f"CREATE TABLE a (n INT) {N};\nCREATE TABLE b (n NOTHING) {N};", missing=missing)
+    first = check_script(
+        session, f"CREATE TABLE a (n INT) {N};\nCREATE TABLE b (n NOTHING) {N};", missing=missing
+    )
     assert [error.line for error in first] == [2]
     assert check_script(session, "SELECT n FROM a;\nSELECT n FROM b;", missing=missing) == []
 
 
 def test_what_a_script_drops_is_not_there(session: Session) -> None:
     script = f"CREATE TABLE t (a INT) {N};\nDROP TABLE t;\nSELECT a FROM t;\nCREATE DATABASE d;\nDROP DATABASE d;\nUSE d;"
-    assert told(session, script) == ['3: table "t" does not exist', '6: database "d" does not exist in default_catalog']
+    assert told(session, script) == [
+        '3: table "t" does not exist',
+        '6: database "d" does not exist in default_catalog',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +87,9 @@ def test_what_a_script_drops_is_not_there(session: Session) -> None:
         ("CREATE TABLE t LIKE nothing", 'table "nothing" does not exist'),
     ],
 )
-def test_what_could_not_be_made_is_told_and_its_uses_are_not(session: Session, made: str, cause: str | None) -> None:
+def test_what_could_not_be_made_is_told_and_its_uses_are_not(
+    session: Session, made: str, cause: str | None
+) -> None:
     uses = "SELECT a FROM t;\nCREATE VIEW v AS SELECT a FROM t;\nSELECT a FROM v;\nINSERT INTO t SELECT 1;\nSELECT nope FROM (VALUES (1)) AS x (a);"
     found = told(session, f"{made};\n{uses}")
     assert [line.partition(":")[0] for line in found] == ["1", "6"], found
@@ -92,9 +103,16 @@ def lines(session: Session, *statements: str) -> list[str]:
 def test_places_that_could_not_be_made_or_entered(session: Session) -> None:
     made = f"CREATE TABLE t (a INT) {N}"
     assert lines(
-        session, "CREATE CATALOG lake WITH ('type' = 'water')", "CREATE DATABASE lake.raw", "USE lake.raw", made, "SELECT a FROM lake.raw.t"
+        session,
+        "CREATE CATALOG lake WITH ('type' = 'water')",
+        "CREATE DATABASE lake.raw",
+        "USE lake.raw",
+        made,
+        "SELECT a FROM lake.raw.t",
     ) == ["1"]
-    assert lines(session, "USE nowhere", "SELECT * FROM there", "USE default_database", "SELECT * FROM there") == ["1", "4"]
+    assert lines(
+        session, "USE nowhere", "SELECT * FROM there", "USE default_database", "SELECT * FROM there"
+    ) == ["1", "4"]
 
 
 def test_a_name_that_is_not_there_is_told_once(session: Session) -> None:

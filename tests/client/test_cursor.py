@@ -21,7 +21,8 @@ SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT, False)))
 
 def batch(rows, weights=None):
     arrow = pa.RecordBatch.from_arrays(
-        [pa.array([r[0] for r in rows], pa.string()), pa.array([r[1] for r in rows], pa.int64())], schema=SCHEMA.to_arrow()
+        [pa.array([r[0] for r in rows], pa.string()), pa.array([r[1] for r in rows], pa.int64())],
+        schema=SCHEMA.to_arrow(),
     )
     return Batch(arrow, None if weights is None else np.array(weights, np.int64))
 
@@ -65,7 +66,14 @@ def test_the_ten_exceptions_stand_in_their_order():
     assert issubclass(penstock.Error, Exception)
     for name in ("InterfaceError", "DatabaseError"):
         assert issubclass(getattr(penstock, name), penstock.Error)
-    for name in ("DataError", "OperationalError", "IntegrityError", "InternalError", "ProgrammingError", "NotSupportedError"):
+    for name in (
+        "DataError",
+        "OperationalError",
+        "IntegrityError",
+        "InternalError",
+        "ProgrammingError",
+        "NotSupportedError",
+    ):
         assert issubclass(getattr(penstock, name), penstock.DatabaseError)
 
 
@@ -87,17 +95,34 @@ def test_errors_find_their_class(code, kind, sqlstate, expected):
 
 
 def test_an_error_keeps_all_it_knows():
-    error = PenstockError("SQL-1042", "no column", hint="try b", span=Span(7, 8), source=SourceText("SELECT a"), sqlstate="42703")
+    error = PenstockError(
+        "SQL-1042",
+        "no column",
+        hint="try b",
+        span=Span(7, 8),
+        source=SourceText("SELECT a"),
+        sqlstate="42703",
+    )
     with pytest.raises(penstock.ProgrammingError) as caught:
         Cursor(FakeSession(error)).execute("SELECT a")
     raised = caught.value
-    assert (raised.code, raised.line, raised.column, raised.hint, raised.kind, raised.sqlstate) == ("SQL-1042", 1, 8, "try b", "user", "42703")
+    assert (raised.code, raised.line, raised.column, raised.hint, raised.kind, raised.sqlstate) == (
+        "SQL-1042",
+        1,
+        8,
+        "try b",
+        "user",
+        "42703",
+    )
     assert "^" in str(raised)
 
 
 def test_description_and_rowcount():
     cursor, _ = cursor_over(batch([("a", 1)]))
-    assert [(d[0], d[1], d[6]) for d in cursor.description] == [("k", pa.string(), True), ("n", pa.int64(), False)]
+    assert [(d[0], d[1], d[6]) for d in cursor.description] == [
+        ("k", pa.string(), True),
+        ("n", pa.int64(), False),
+    ]
     assert all(len(d) == 7 for d in cursor.description)
     assert cursor.rowcount == -1
     assert cursor.fetchall() == [("a", 1)]
@@ -147,10 +172,20 @@ def test_a_changing_result_that_ends_gives_final_rows():
 
 
 def test_changes_have_ops():
-    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), insert_only=False, upsert_key=(0,), update_key=(0,))
+    cursor, _ = cursor_over(
+        batch([("a", 1)]),
+        batch([("a", 1), ("a", 2)], [-1, 1]),
+        insert_only=False,
+        upsert_key=(0,),
+        update_key=(0,),
+    )
     table = pa.Table.from_batches(list(cursor.changes()))
     assert table.column_names == ["op", "k", "n"]
-    assert list(zip(*table.to_pydict().values(), strict=True)) == [("+I", "a", 1), ("-U", "a", 1), ("+U", "a", 2)]
+    assert list(zip(*table.to_pydict().values(), strict=True)) == [
+        ("+I", "a", 1),
+        ("-U", "a", 1),
+        ("+U", "a", 2),
+    ]
 
 
 def test_an_endless_result_is_not_fetched_all():
@@ -172,10 +207,24 @@ def test_fetchmany_with_a_timeout_leaves_the_result_open():
 
 
 def test_an_endless_changing_result_gives_new_versions_and_snapshots():
-    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,), update_key=(0,))
+    cursor, _ = cursor_over(
+        batch([("a", 1)]),
+        batch([("a", 1), ("a", 2)], [-1, 1]),
+        end=False,
+        insert_only=False,
+        upsert_key=(0,),
+        update_key=(0,),
+    )
     assert cursor.fetchone() == ("a", 1)
     assert cursor.fetchone() == ("a", 2)
-    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,), update_key=(0,))
+    cursor, _ = cursor_over(
+        batch([("a", 1)]),
+        batch([("a", 1), ("a", 2)], [-1, 1]),
+        end=False,
+        insert_only=False,
+        upsert_key=(0,),
+        update_key=(0,),
+    )
     assert cursor.fetchall(timeout=0.05) == [("a", 2)]
 
 

@@ -1,4 +1,6 @@
-"""Catalogs and databases: names of one to three parts mean one thing, wherever they are looked for from, also after a restart."""
+"""Catalogs and databases: names of one to three parts mean one thing, wherever they are looked for from,
+also after a restart.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,14 @@ def told(made: Connection, statement: str) -> str:
 
 def test_names_are_looked_for_from_where_one_is() -> None:
     with opened() as made:
-        made.executescript(f"CREATE DATABASE sales; CREATE CATALOG other WITH ('type' = 'memory'); {table('t', 1)} {table('sales.t', 2)}")
+        made.executescript(
+            f"CREATE DATABASE sales; CREATE CATALOG other WITH ('type' = 'memory'); {table('t', 1)} {table('sales.t', 2)}"
+        )
         made.executescript(table("other.default_database.t", 3))
-        assert [count(made, name) for name in ("t", "sales.t", "default_catalog.sales.t", "other.default_database.t")] == [1, 2, 2, 3]
+        assert [
+            count(made, name)
+            for name in ("t", "sales.t", "default_catalog.sales.t", "other.default_database.t")
+        ] == [1, 2, 2, 3]
         made.execute("USE sales")
         assert [count(made, name) for name in ("t", "default_database.t", "SALES.T")] == [2, 1, 2]
         made.execute("USE CATALOG other")
@@ -66,9 +73,13 @@ def test_a_view_reads_where_it_was_created() -> None:
 def test_a_stored_catalog_keeps_its_places(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with opened(tmp_path / "kept") as made:
-        made.executescript(f"CREATE DATABASE sales; USE sales; {table('t', 2)} CREATE VIEW v AS SELECT a FROM t;")
+        made.executescript(
+            f"CREATE DATABASE sales; USE sales; {table('t', 2)} CREATE VIEW v AS SELECT a FROM t;"
+        )
         made.execute("CREATE VIEW default_database.w AS SELECT a FROM t")
-        made.executescript(f"CREATE CATALOG lake WITH ('type' = 'file', 'path' = '{lake}'); CREATE DATABASE lake.raw; {table('lake.raw.x', 4)}")
+        made.executescript(
+            f"CREATE CATALOG lake WITH ('type' = 'file', 'path' = '{lake}'); CREATE DATABASE lake.raw; {table('lake.raw.x', 4)}"
+        )
     with opened(tmp_path / "kept") as made:
         assert [count(made, name) for name in ("sales.v", "w", "lake.raw.x")] == [2, 2, 4]
     with opened() as made:
@@ -81,10 +92,16 @@ def test_a_stored_catalog_keeps_its_places(tmp_path: Path) -> None:
 def test_a_catalog_that_cannot_be_opened_is_not_there(tmp_path: Path) -> None:
     """A damaged file leaves the session as it was: what is created after that is still kept."""
     (tmp_path / "lake").mkdir()
-    statements = ["CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')", "CREATE TABLE broken (a INT) WITH ('connector' = 'nothing')"]
+    statements = [
+        "CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')",
+        "CREATE TABLE broken (a INT) WITH ('connector' = 'nothing')",
+    ]
     (tmp_path / "lake" / "catalog.json").write_text(json.dumps({"format": 1, "statements": statements}))
     with opened(tmp_path / "kept") as made:
-        assert told(made, f"CREATE CATALOG lake WITH ('type' = 'file', 'path' = '{tmp_path / 'lake'}')") == "SQL-1357"
+        assert (
+            told(made, f"CREATE CATALOG lake WITH ('type' = 'file', 'path' = '{tmp_path / 'lake'}')")
+            == "SQL-1357"
+        )
         assert listed(made, "SHOW CATALOGS") == ["default_catalog"]
         made.execute("CREATE DATABASE sales")
         made.execute(table("sales.t", 2))
@@ -122,8 +139,13 @@ def test_names_of_another_place() -> None:
         made.execute("CREATE TABLE scratch.raw.t (a INT) WITH ('connector' = 'blackhole')")
         made.execute("CREATE VIEW scratch.raw.v AS SELECT 1 AS x")
         for word in ("IN", "FROM"):
-            assert made.execute(f"SHOW DATABASES {word} scratch").fetchall() == [("default_database", None), ("raw", None)]
-            assert made.execute(f"SHOW TABLES {word} scratch.raw LIKE 't%'").fetchall() == [("t", "blackhole", "bounded", "no")]
+            assert made.execute(f"SHOW DATABASES {word} scratch").fetchall() == [
+                ("default_database", None),
+                ("raw", None),
+            ]
+            assert made.execute(f"SHOW TABLES {word} scratch.raw LIKE 't%'").fetchall() == [
+                ("t", "blackhole", "bounded", "no")
+            ]
             assert made.execute(f"SHOW VIEWS {word} scratch.raw").fetchall() == [("v", "SELECT 1 AS x")]
         assert made.execute("SHOW TABLES").fetchall() == []
         assert made.execute("SHOW DATABASES IN default_catalog").fetchall() == [("default_database", "yes")]

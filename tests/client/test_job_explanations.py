@@ -46,11 +46,18 @@ def test_a_window_that_has_not_closed(session: Session) -> None:
     await_that(lambda: any(operator.state_entries for operator in job.metrics().operators), "a row in state")
     said = lines(session, f"EXPLAIN WHY NO OUTPUT FOR JOB '{job.job_id}'")
     assert " is running: " in said[0] and ", 0 out, 0 late" in said[0]
-    assert said[1].startswith("watermark ts: 1 open split") and said[2].endswith("<- holds the watermark back")
+    assert said[1].startswith("watermark ts: 1 open split") and said[2].endswith(
+        "<- holds the watermark back"
+    )
     assert "its next window closes at 2020-01-02 00:00:00" in said[3] and "short of it" in said[3]
-    assert said[-1].startswith("so: tumble aggregate by k holds its rows until time has passed them, and split ")
+    assert said[-1].startswith(
+        "so: tumble aggregate by k holds its rows until time has passed them, and split "
+    )
     plan = lines(session, f"EXPLAIN ANALYZE JOB '{job.job_id}'")
-    assert any("tumble aggregate by k" in line and "state " in line and "watermark 2019-12-31" in line for line in plan)
+    assert any(
+        "tumble aggregate by k" in line and "state " in line and "watermark 2019-12-31" in line
+        for line in plan
+    )
     assert plan[0] == f"job {job.job_id} is running" and plan[-2].startswith("task 0 of source ticks -> ")
     assert plan[-1].startswith("slowest: ")
     job.cancel()
@@ -78,7 +85,9 @@ def test_late_rows_show(session: Session) -> None:
     assert any("late 3" in line for line in lines(session, f"EXPLAIN ANALYZE JOB '{job.job_id}'"))
 
 
-@pytest.mark.parametrize("statement", ["EXPLAIN ANALYZE JOB 'nowhere'", "EXPLAIN WHY NO OUTPUT FOR JOB 'nowhere'"])
+@pytest.mark.parametrize(
+    "statement", ["EXPLAIN ANALYZE JOB 'nowhere'", "EXPLAIN WHY NO OUTPUT FOR JOB 'nowhere'"]
+)
 def test_a_job_there_is_not(session: Session, statement: str) -> None:
     with pytest.raises(PenstockError) as refused:
         session.execute(statement)

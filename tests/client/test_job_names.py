@@ -1,4 +1,6 @@
-"""Names of jobs and the directories of their states: one for each name, those of earlier versions are found, another job's state is never taken."""
+"""Names of jobs and the directories of their states: one for each name, those of earlier versions are
+found, another job's state is never taken.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,12 @@ ODD = (
 
 
 def opened(root: Path, name: str, **settings: str) -> Connection:
-    made = penstock.connect(settings={"execution.checkpointing.dir": str(root / "state"), "pipeline.name": name, **settings})
-    made.executescript(f"CREATE TABLE t (k INT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{root}/out');")
+    made = penstock.connect(
+        settings={"execution.checkpointing.dir": str(root / "state"), "pipeline.name": name, **settings}
+    )
+    made.executescript(
+        f"CREATE TABLE t (k INT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{root}/out');"
+    )
     return made
 
 
@@ -59,7 +65,11 @@ def inserted(root: Path, name: str, value: int = 1, **settings: str) -> str:
 
 
 def rows(root: Path) -> list[int]:
-    return sorted(json.loads(line)["k"] for path in (root / "out").glob("part-*") for line in path.read_text(encoding="utf-8").splitlines())
+    return sorted(
+        json.loads(line)["k"]
+        for path in (root / "out").glob("part-*")
+        for line in path.read_text(encoding="utf-8").splitlines()
+    )
 
 
 def test_every_name_has_a_directory_of_its_own(tmp_path: Path) -> None:
@@ -70,7 +80,14 @@ def test_every_name_has_a_directory_of_its_own(tmp_path: Path) -> None:
     assert rows(tmp_path) == [1] * len(ids), "all of them had finished"
 
 
-@given(st.lists(st.text(max_size=100) | st.sampled_from(ODD) | st.text("aA.-_/ é", max_size=6), min_size=2, max_size=9, unique=True))
+@given(
+    st.lists(
+        st.text(max_size=100) | st.sampled_from(ODD) | st.text("aA.-_/ é", max_size=6),
+        min_size=2,
+        max_size=9,
+        unique=True,
+    )
+)
 def test_no_two_names_share_a_directory(names: list[str]) -> None:
     found = [directory_name(name) for name in names]
     ids = [f"{one}-{number}" for one, number in itertools.product(found, (1, 11))]
@@ -84,8 +101,13 @@ def test_names_that_may_be_directories_are(tmp_path: Path) -> None:
     assert directory_name(directory_name("a/b")) != directory_name("a/b")
 
 
-@pytest.mark.parametrize(("name", "early"), [("täglich", "t-glich-1"), ("a/b", "a-b-1"), ("/", "job-1"), ("y" * 90, "y" * 80 + "-1")])
-def test_a_state_of_an_early_version_is_found_by_its_recorded_name(tmp_path: Path, name: str, early: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "early"),
+    [("täglich", "t-glich-1"), ("a/b", "a-b-1"), ("/", "job-1"), ("y" * 90, "y" * 80 + "-1")],
+)
+def test_a_state_of_an_early_version_is_found_by_its_recorded_name(
+    tmp_path: Path, name: str, early: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(job_records, "directory_name", lambda name: early.removesuffix("-1"))
         assert inserted(tmp_path, name) == early
@@ -94,7 +116,9 @@ def test_a_state_of_an_early_version_is_found_by_its_recorded_name(tmp_path: Pat
     assert inserted(tmp_path, f"{name}?", 2) != early and rows(tmp_path) == [1, 2]
     for path in (OWNER, JOB):
         (tmp_path / "state" / early / path).unlink(missing_ok=True)
-    assert inserted(tmp_path, name) == early and rows(tmp_path) == [1, 2], "one whose statement had parameters has no record"
+    assert inserted(tmp_path, name) == early and rows(tmp_path) == [1, 2], (
+        "one whose statement had parameters has no record"
+    )
 
 
 @pytest.mark.parametrize("known_by", [JOB, OWNER])
@@ -102,7 +126,8 @@ def test_another_jobs_state_is_refused(tmp_path: Path, known_by: str) -> None:
     held = inserted(tmp_path, "Daily")
     for name in {JOB, OWNER} - {known_by}:
         (tmp_path / "state" / held / name).unlink()
-    shutil.move(tmp_path / "state" / held, tmp_path / "state" / "daily-1")  # what a file system does that ignores case
+    # what a file system does that ignores case
+    shutil.move(tmp_path / "state" / held, tmp_path / "state" / "daily-1")
     with pytest.raises(penstock.Error, match=r"STA-3012.*that of job 'Daily', not of 'daily'") as refused:
         inserted(tmp_path, "daily", 2)
     assert isinstance(refused.value, PenstockError | penstock.Error) and "pipeline.name" in str(refused.value)

@@ -1,4 +1,6 @@
-"""Jobs that write into one table at once, each exactly once: of one session or several, of one name, stopped and gone on with, copied with state."""
+"""Jobs that write into one table at once, each exactly once: of one session or several, of one name,
+stopped and gone on with, copied with state.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +77,13 @@ def test_the_same_insert_twice_at_once_in_one_session(tmp_path: Path, parallelis
 
 
 def test_the_same_script_in_two_working_directories(tmp_path: Path) -> None:
-    """One is stopped in mid-run and goes on when the other has ended: its files and checkpoints have the same numbers."""
-    one, other = (opened(tmp_path / "out", tmp_path / name / "state", rate=rate) for name, rate in (("a", 100), ("b", 1_000_000)))
+    """One is stopped in mid-run and goes on when the other has ended: its files and checkpoints have the
+    same numbers.
+    """
+    one, other = (
+        opened(tmp_path / "out", tmp_path / name / "state", rate=rate)
+        for name, rate in (("a", 100), ("b", 1_000_000))
+    )
     with one, other:
         stopped_in_mid_run(one, started(one))
         ended(started(other))
@@ -114,6 +121,8 @@ def test_two_jobs_go_on_from_one_state(tmp_path: Path, how: str) -> None:
 
 
 def test_jobs_on_worker_processes(tmp_path: Path) -> None:
-    with opened(tmp_path / "out", tmp_path / "state", rate=3_000, deployment="processes", parallelism_default="2") as made:
+    with opened(
+        tmp_path / "out", tmp_path / "state", rate=3_000, deployment="processes", parallelism_default="2"
+    ) as made:
         ended(*[started(made) for _ in range(2)])
     assert written(tmp_path / "out") == times(2)

@@ -1,4 +1,6 @@
-"""SHOW METRICS and the Prometheus endpoint: the numbers are those of the registry, and its text is what Prometheus reads."""
+"""SHOW METRICS and the Prometheus endpoint: the numbers are those of the registry, and its text is what
+Prometheus reads.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from penstock.repl.launch.arguments import run_parser
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SAMPLE = re.compile(r'^[a-z_]+\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\} -?\d+(?:\.\d+)?(?:e-?\d+)?$')
+SAMPLE = re.compile(
+    r'^[a-z_]+\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\} -?\d+(?:\.\d+)?(?:e-?\d+)?$'
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +55,14 @@ def test_rows_are_the_registrys(session: Session) -> None:
     everything = shown(session, "SHOW METRICS")
     assert {row["job"] for row in everything} == {job.job_id}
     names = {str(row["metric"]) for row in everything}
-    assert {"busyTimeMsPerSecond", "numRestarts", "inPoolUsage", "numStateEntries", "rowsForgotten", "numBytesOut"} <= names
+    assert {
+        "busyTimeMsPerSecond",
+        "numRestarts",
+        "inPoolUsage",
+        "numStateEntries",
+        "rowsForgotten",
+        "numBytesOut",
+    } <= names
     assert sum(int(str(row["value"])) for row in everything if row["metric"] == "numBytesOut") > 0
 
 
@@ -84,13 +95,19 @@ def test_prometheus_reads_the_page(session: Session) -> None:
     assert len({line.rpartition(" ")[0] for line in samples}) == len(samples)
     told = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
     assert len(told) == len(set(told))
-    assert {"penstock_operator_num_records_in_total", "penstock_task_busy_time_ratio", "penstock_job_uptime_seconds"} <= set(told)
+    assert {
+        "penstock_operator_num_records_in_total",
+        "penstock_task_busy_time_ratio",
+        "penstock_job_uptime_seconds",
+    } <= set(told)
     for line in samples:
         assert line.partition("{")[0] in told
 
 
 def test_labels_are_escaped() -> None:
-    metric = Metric("numRecordsIn", 'a "job"', "back\\slash\nline", "id", 0, 7, "rows", MetricKind.COUNTER, Scope.OPERATOR)
+    metric = Metric(
+        "numRecordsIn", 'a "job"', "back\\slash\nline", "id", 0, 7, "rows", MetricKind.COUNTER, Scope.OPERATOR
+    )
     assert exposition([metric]).splitlines()[2] == (
         'penstock_operator_num_records_in_total{job="a \\"job\\"",operator="back\\\\slash\\nline",operator_id="id",subtask="0"} 7'
     )

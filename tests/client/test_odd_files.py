@@ -1,4 +1,6 @@
-"""The same odd files give the same rows whoever reads them: our runtime, DuckDB, Spark; and bad records go where the table says."""
+"""The same odd files give the same rows whoever reads them: our runtime, DuckDB, Spark; and bad records go
+where the table says.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,47 @@ ODD_CSV = (
 COLUMNS = "id INT, text STRING, number INT, share DECIMAL(5, 2), flag BOOLEAN, day DATE, at TIMESTAMP(6), moment TIMESTAMP_LTZ(6)"
 FOUR_O_CLOCK = datetime.datetime(2024, 1, 5, 10, tzinfo=datetime.UTC)
 ODD_ROWS = [
-    (1, "plain", 7, Decimal("0.50"), True, datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 5, 10), FOUR_O_CLOCK),
+    (
+        1,
+        "plain",
+        7,
+        Decimal("0.50"),
+        True,
+        datetime.date(2024, 1, 5),
+        datetime.datetime(2024, 1, 5, 10),
+        FOUR_O_CLOCK,
+    ),
     (2, *[None] * 7),
-    (3, "", 8, Decimal("1.25"), False, datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 5, 10, 0, 0, 500_000), FOUR_O_CLOCK.replace(hour=8)),
-    (4, 'a,"b" c', 9, Decimal("0.50"), True, datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 5, 10), FOUR_O_CLOCK),
-    (5, "  spaces  ", 10, Decimal("1.01"), False, datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 5), FOUR_O_CLOCK.replace(hour=15, minute=30)),
+    (
+        3,
+        "",
+        8,
+        Decimal("1.25"),
+        False,
+        datetime.date(2024, 1, 5),
+        datetime.datetime(2024, 1, 5, 10, 0, 0, 500_000),
+        FOUR_O_CLOCK.replace(hour=8),
+    ),
+    (
+        4,
+        'a,"b" c',
+        9,
+        Decimal("0.50"),
+        True,
+        datetime.date(2024, 1, 5),
+        datetime.datetime(2024, 1, 5, 10),
+        FOUR_O_CLOCK,
+    ),
+    (
+        5,
+        "  spaces  ",
+        10,
+        Decimal("1.01"),
+        False,
+        datetime.date(2024, 1, 5),
+        datetime.datetime(2024, 1, 5),
+        FOUR_O_CLOCK.replace(hour=15, minute=30),
+    ),
     (
         6,
         "é漢字😀",
@@ -77,7 +115,12 @@ READERS = ["streaming", "duckdb", pytest.param("spark", marks=pytest.mark.spark)
 
 def connect(reader: str) -> penstock.Connection:
     mode = "streaming" if reader == "streaming" else "batch"
-    return penstock.connect(settings={"execution.runtime-mode": mode, "bounded.backend": "spark" if reader == "spark" else "duckdb"})
+    return penstock.connect(
+        settings={
+            "execution.runtime-mode": mode,
+            "bounded.backend": "spark" if reader == "spark" else "duckdb",
+        }
+    )
 
 
 def declare(connection: penstock.Connection, path: Path, columns: str, **options: str) -> None:
@@ -94,7 +137,12 @@ def test_odd_values_of_csv(reader: str, tmp_path: Path) -> None:
         declare(connection, tmp_path / "odd.csv", COLUMNS)
         assert sorted(connection.execute("SELECT * FROM t").fetchall()) == ODD_ROWS
         connection.execute("DROP TABLE t")
-        declare(connection, tmp_path / "nulls.csv", "id INT, text STRING, number INT", **{"csv.null-literal": "NA"})
+        declare(
+            connection,
+            tmp_path / "nulls.csv",
+            "id INT, text STRING, number INT",
+            **{"csv.null-literal": "NA"},
+        )
         assert sorted(connection.execute("SELECT * FROM t").fetchall()) == NULLS_ROWS
 
 
@@ -120,7 +168,9 @@ def test_errors_are_forgotten_with_their_table(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text(BAD["csv"], encoding="utf-8")
     with connect("streaming") as connection:
         for _ in range(2):
-            declare(connection, tmp_path / "bad.csv", "id INT, price DOUBLE, name STRING", **{"on-error": "table"})
+            declare(
+                connection, tmp_path / "bad.csv", "id INT, price DOUBLE, name STRING", **{"on-error": "table"}
+            )
             assert connection.execute("SELECT * FROM t$errors").fetchall() == []
             connection.execute("SELECT COUNT(*) AS n FROM t").fetchall()
             assert connection.execute("SELECT COUNT(*) AS n FROM t$errors").fetchall() == [(5,)]
@@ -139,4 +189,9 @@ def test_a_date_python_has_no_object_for() -> None:
         cursor = connection.execute("SELECT DATE '9999-12-31' + INTERVAL '1' DAY AS d")
         with pytest.raises(penstock.DataError, match="years 1 to 9999"):
             cursor.fetchall()
-        assert connection.execute("SELECT DATE '9999-12-31' + INTERVAL '1' DAY AS d").fetch_arrow_table().num_rows == 1
+        assert (
+            connection.execute("SELECT DATE '9999-12-31' + INTERVAL '1' DAY AS d")
+            .fetch_arrow_table()
+            .num_rows
+            == 1
+        )

@@ -5,7 +5,9 @@ from penstock.client.result_order import by_columns, ordered
 from penstock.planner.expressions.nodes import Call, Column, SortKey
 
 NAN = float("nan")
-ROWS = pa.table({"x": pa.array([1.0, NAN, None, 3.0, 1.0], pa.float64()), "n": pa.array([2, 1, 0, 5, 1], pa.int64())})
+ROWS = pa.table(
+    {"x": pa.array([1.0, NAN, None, 3.0, 1.0], pa.float64()), "n": pa.array([2, 1, 0, 5, 1], pa.int64())}
+)
 X = Column(DOUBLE, True, index=0, name="x")
 N = Column(BIGINT, True, index=1, name="n")
 

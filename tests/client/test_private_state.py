@@ -1,4 +1,6 @@
-"""What penstock keeps for itself is its user's alone, whatever the umask: states, records, locks, savepoints, staged rows, copies. Output is not."""
+"""What penstock keeps for itself is its user's alone, whatever the umask: states, records, locks,
+savepoints, staged rows, copies. Output is not.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,22 @@ def modes(root: Path) -> dict[str, set[int]]:
     """Return the modes of the directories and of the files in a directory, itself included."""
     paths = [root, *root.rglob("*")]
     return {
-        kind: {stat.S_IMODE(path.stat().st_mode) for path in paths if path.is_dir() == (kind == "directories")} for kind in ("directories", "files")
+        kind: {
+            stat.S_IMODE(path.stat().st_mode) for path in paths if path.is_dir() == (kind == "directories")
+        }
+        for kind in ("directories", "files")
     }
 
 
 def stopped(state: Path, rate: int, statement: str) -> None:
-    settings = {"execution.checkpointing.dir": str(state), "execution.checkpointing.interval": "20 ms", "bounded.backend": "duckdb"}
-    with penstock.connect(settings={**settings, "table.dml-sync": "false", "state.spill.dir": str(state.parent / "spilled")}) as made:
+    settings = {
+        "execution.checkpointing.dir": str(state),
+        "execution.checkpointing.interval": "20 ms",
+        "bounded.backend": "duckdb",
+    }
+    with penstock.connect(
+        settings={**settings, "table.dml-sync": "false", "state.spill.dir": str(state.parent / "spilled")}
+    ) as made:
         made.executescript(SCRIPT % rate)
         job = made.execute(INSERT).job
         assert job is not None
@@ -59,7 +70,9 @@ def test_states_are_their_users_alone(home: Path) -> None:
     private = {"directories": {0o700}, "files": {0o600}}
     assert modes(home / "deep") == private and modes(home / "saved") == private
     names = {path.name for path in (home / "deep").rglob("*")}
-    assert {"JOB", "LOCK", "CURRENT", "FINISHED", OWNER, "COMPLETE"} <= names, "all kinds of files are among them"
+    assert {"JOB", "LOCK", "CURRENT", "FINISHED", OWNER, "COMPLETE"} <= names, (
+        "all kinds of files are among them"
+    )
 
 
 def test_output_is_as_the_umask_says(home: Path) -> None:
@@ -85,4 +98,9 @@ def test_directories_that_are_there_stay_as_they_are(home: Path) -> None:
     (home / "mine").mkdir(mode=0o755)
     make_private(home / "mine" / "a" / "b")
     LocalStorage(home / "mine" / "a").create("x")
-    assert [stat.S_IMODE((home / "mine" / place).stat().st_mode) for place in ("", "a", "a/b", "a/x")] == [0o755, 0o700, 0o700, 0o600]
+    assert [stat.S_IMODE((home / "mine" / place).stat().st_mode) for place in ("", "a", "a/b", "a/x")] == [
+        0o755,
+        0o700,
+        0o700,
+        0o600,
+    ]

@@ -1,4 +1,6 @@
-"""Python functions in SQL: the same answer on our runtime, on DuckDB and on Spark; every mistake told in the program's words."""
+"""Python functions in SQL: the same answer on our runtime, on DuckDB and on Spark; every mistake told in
+the program's words.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +16,53 @@ from penstock.engine.bounded.spark.java_runtime import find_java
 from tests.client import program_functions as program
 
 ROWS = pa.table({"a": [1, 2, None, 4, 5], "s": ["x", "yy", None, "zzzz", "ünï"]})
-MODES = {"ours": {"execution.runtime-mode": "streaming", "parallelism.default": "2"}, "duckdb": {"bounded.backend": "duckdb"}}
+MODES = {
+    "ours": {"execution.runtime-mode": "streaming", "parallelism.default": "2"},
+    "duckdb": {"bounded.backend": "duckdb"},
+}
 QUERIES = {
-    "SELECT a, weigh(a, s), tell(a) FROM t WHERE weigh(a, s) > 2": [(2, 4.0, "<5>"), (4, 8.0, "<2>"), (5, 8.0, "<2>")],
-    "SELECT tell(a), SUM(weigh(a, 'ab')) FROM t GROUP BY tell(a)": [("<10>", 3.0), ("<2>", 13.0), ("<5>", 4.0), (None, None)],
+    "SELECT a, weigh(a, s), tell(a) FROM t WHERE weigh(a, s) > 2": [
+        (2, 4.0, "<5>"),
+        (4, 8.0, "<2>"),
+        (5, 8.0, "<2>"),
+    ],
+    "SELECT tell(a), SUM(weigh(a, 'ab')) FROM t GROUP BY tell(a)": [
+        ("<10>", 3.0),
+        ("<2>", 13.0),
+        ("<5>", 4.0),
+        (None, None),
+    ],
     "SELECT DISTINCT seven() FROM t": [(7,)],
     "SELECT tell(a) FROM t WHERE a > 100": [],
-    "SELECT CASE WHEN a > 3 THEN tell(a - 3) ELSE 'small' END FROM t": [("<10>",), ("<5>",), ("small",), ("small",), ("small",)],
+    "SELECT CASE WHEN a > 3 THEN tell(a - 3) ELSE 'small' END FROM t": [
+        ("<10>",),
+        ("<5>",),
+        ("small",),
+        ("small",),
+        ("small",),
+    ],
 }
 
 
 def connection(**settings: str) -> Connection:
     made = penstock.connect(settings=settings)
     made.register("t", ROWS)
-    for function in (program.weigh, program.tell, program.seven, program.shortened, program.worded, program.wavering):
+    for function in (
+        program.weigh,
+        program.tell,
+        program.seven,
+        program.shortened,
+        program.worded,
+        program.wavering,
+    ):
         made.create_function(function)
     return made
 
 
 def answer(made: Connection, query: str) -> list[tuple[object, ...]]:
-    return sorted(made.execute(query).fetchall(), key=lambda row: [(value is None, str(value)) for value in row])
+    return sorted(
+        made.execute(query).fetchall(), key=lambda row: [(value is None, str(value)) for value in row]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -60,21 +89,44 @@ def test_one_answer_on_spark() -> None:
             assert answer(made, query) == expected, query
         with pytest.raises(penstock.Error) as caught:
             made.execute("SELECT tell(a - 1) FROM t").fetchall()
-    assert (caught.value.code, caught.value.message) == ("RUN-2010", "Python function tell: ZeroDivisionError: integer division or modulo by zero")
+    assert (caught.value.code, caught.value.message) == (
+        "RUN-2010",
+        "Python function tell: ZeroDivisionError: integer division or modulo by zero",
+    )
 
 
 MISTAKES = {
     "SELECT tell(a - 1) FROM t": ("RUN-2010", "ZeroDivisionError", "in tell"),
     "SELECT shortened(a) FROM t": ("RUN-2011", "gave 1 values for", "declared to give BIGINT"),
-    "SELECT worded(a) FROM t": ("RUN-2011", "gave string values that are no int64", "declared to give BIGINT"),
+    "SELECT worded(a) FROM t": (
+        "RUN-2011",
+        "gave string values that are no int64",
+        "declared to give BIGINT",
+    ),
     "SELECT tell(s, a) FROM t": ("SQL-1102", "tell takes 1 argument, not 2", "write tell(BIGINT)"),
     "SELECT tell(TRUE) FROM t": ("SQL-1103", "argument 1 is BOOLEAN, wanted BIGINT", "CAST(.. AS BIGINT)"),
     "SELECT tel(a) FROM t": ("SQL-1101", "there is no function tel", '"tell"'),
     "SELECT tell(DISTINCT a) FROM t": ("SQL-1105", "DISTINCT goes with aggregate functions", ""),
-    "SELECT wavering(n) FROM (SELECT COUNT(*) AS n FROM t)": ("SQL-1315", "wavering may give another value", "deterministic"),
-    "SELECT SUM(wavering(n)) FROM (SELECT COUNT(*) AS n FROM t GROUP BY a)": ("SQL-1315", "wavering may give another value", "deterministic"),
-    "SELECT n FROM (SELECT COUNT(*) AS n FROM t) JOIN t AS u ON u.a < wavering(n)": ("SQL-1315", "wavering may give another value", "deterministic"),
-    "SELECT COUNT(*) FILTER (WHERE wavering(n) > 1) FROM (SELECT COUNT(*) AS n FROM t)": ("SQL-1315", "wavering may", "deterministic"),
+    "SELECT wavering(n) FROM (SELECT COUNT(*) AS n FROM t)": (
+        "SQL-1315",
+        "wavering may give another value",
+        "deterministic",
+    ),
+    "SELECT SUM(wavering(n)) FROM (SELECT COUNT(*) AS n FROM t GROUP BY a)": (
+        "SQL-1315",
+        "wavering may give another value",
+        "deterministic",
+    ),
+    "SELECT n FROM (SELECT COUNT(*) AS n FROM t) JOIN t AS u ON u.a < wavering(n)": (
+        "SQL-1315",
+        "wavering may give another value",
+        "deterministic",
+    ),
+    "SELECT COUNT(*) FILTER (WHERE wavering(n) > 1) FROM (SELECT COUNT(*) AS n FROM t)": (
+        "SQL-1315",
+        "wavering may",
+        "deterministic",
+    ),
 }
 
 

@@ -34,10 +34,16 @@ QUERIES: dict[str, list[tuple[object, ...]]] = {
         (3, 5.0, "", ""),
     ],
     "SELECT longest(DISTINCT s) FROM t HAVING longest(s) <> 'q'": [("d e f",)],
-    "SELECT m, COUNT(*), longest(s) FROM (SELECT k % 2 AS m, MAX(s) AS s FROM t GROUP BY k) GROUP BY m": [(0, 1, "d e f"), (1, 2, "ccc")],
+    "SELECT m, COUNT(*), longest(s) FROM (SELECT k % 2 AS m, MAX(s) AS s FROM t GROUP BY k) GROUP BY m": [
+        (0, 1, "d e f"),
+        (1, 2, "ccc"),
+    ],
     "SELECT (SELECT longest(s) FROM t) AS l": [("d e f",)],
     "SELECT k, longest(s) OVER (PARTITION BY k ORDER BY x) FROM t WHERE k = 1": [(1, "a bb"), (1, "a bb")],
-    "SELECT k, word, length FROM t, LATERAL TABLE(words(s)) AS l(word, length) WHERE length > 1": [(1, "bb", 2), (1, "ccc", 3)],
+    "SELECT k, word, length FROM t, LATERAL TABLE(words(s)) AS l(word, length) WHERE length > 1": [
+        (1, "bb", 2),
+        (1, "ccc", 3),
+    ],
     "SELECT k, i, o FROM t LEFT JOIN LATERAL upto(n) WITH ORDINALITY AS l(i, o) ON TRUE WHERE k < 3": [
         (1, 0, 1),
         (1, 1, 2),
@@ -76,7 +82,9 @@ def ours() -> Iterator[Connection]:
 
 
 def answer(made: Connection, query: str) -> list[tuple[object, ...]]:
-    return sorted(made.execute(query).fetchall(), key=lambda row: [(value is None, str(value)) for value in row])
+    return sorted(
+        made.execute(query).fetchall(), key=lambda row: [(value is None, str(value)) for value in row]
+    )
 
 
 @pytest.mark.parametrize("query", list(QUERIES))
@@ -88,10 +96,14 @@ def test_answers(ours: Connection, query: str) -> None:
 def test_bounded_tables() -> None:
     with connection(**{"bounded.backend": "duckdb"}) as made:
         for query, expected in QUERIES.items():
-            assert answer(made, query) == sorted(expected, key=lambda row: [(value is None, str(value)) for value in row]), query
+            assert answer(made, query) == sorted(
+                expected, key=lambda row: [(value is None, str(value)) for value in row]
+            ), query
 
 
-def test_answers_do_not_depend_on_the_size_of_pieces(ours: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_do_not_depend_on_the_size_of_pieces(
+    ours: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     queries = [query for query in QUERIES if "LATERAL" in query]
     expected = [answer(ours, query) for query in queries]
     for rows, size in ((1, 1 << 20), (3, 1 << 20), (1 << 16, 8)):
@@ -108,7 +120,9 @@ def test_a_generator_may_be_endless(ours: Connection) -> None:
             yield number, "x" * 1_000
 
     ours.create_function(endless)
-    assert ours.execute("SELECT k, i FROM t, LATERAL TABLE(endless(k)) AS l(i, c) WHERE i > 200000 AND k = 1").fetchmany(2) == [
+    assert ours.execute(
+        "SELECT k, i FROM t, LATERAL TABLE(endless(k)) AS l(i, c) WHERE i > 200000 AND k = 1"
+    ).fetchmany(2) == [
         (1, 200_001),
         (1, 200_002),
     ]
@@ -162,19 +176,33 @@ def explained(made: Connection, query: str) -> str:
 
 @pytest.mark.spark
 def test_aggregates_run_in_spark() -> None:
-    """As Arrow functions of Spark's workers, one call for many groups: the answers of our runtime, NULLs and order of rows included."""
+    """As Arrow functions of Spark's workers, one call for many groups: the answers of our runtime, NULLs
+    and order of rows included.
+    """
     try:
         find_java()
     except penstock.Error as error:
         pytest.skip(error.message)
-    with connection(**{"bounded.backend": "spark"}) as made, connection(**{"execution.runtime-mode": "streaming"}) as stream:
+    with (
+        connection(**{"bounded.backend": "spark"}) as made,
+        connection(**{"execution.runtime-mode": "streaming"}) as stream,
+    ):
         for query in [*SPARKS, *MORE]:
-            expected = sorted(QUERIES.get(query) or MORE[query], key=lambda row: [(value is None, str(value)) for value in row])
+            expected = sorted(
+                QUERIES.get(query) or MORE[query],
+                key=lambda row: [(value is None, str(value)) for value in row],
+            )
             assert answer(made, query) == expected == answer(stream, query), query
-        assert "PENSTOCK_PYTHON_LONGEST(ARRAY_SORT(" in explained(made, SPARKS[0]) and "chain 0" not in explained(made, SPARKS[0])
+        assert "PENSTOCK_PYTHON_LONGEST(ARRAY_SORT(" in explained(
+            made, SPARKS[0]
+        ) and "chain 0" not in explained(made, SPARKS[0])
         filtered = "SELECT k, longest(DISTINCT s) OVER (PARTITION BY k) FROM t"
-        assert "bounded t on spark" in explained(made, filtered)  # Spark has no DISTINCT with OVER: ours, over rows Spark reads
-        for query, code, message in (("failing(n)", "RUN-2010", "KeyError: 'no'"), ("too_few(n)", "RUN-2011", "gave 1 values for")):
+        # Spark has no DISTINCT with OVER: ours, over rows Spark reads
+        assert "bounded t on spark" in explained(made, filtered)
+        for query, code, message in (
+            ("failing(n)", "RUN-2010", "KeyError: 'no'"),
+            ("too_few(n)", "RUN-2011", "gave 1 values for"),
+        ):
             with pytest.raises(penstock.Error) as caught:
                 made.execute(f"SELECT k, {query} FROM t GROUP BY k").fetchall()
             assert caught.value.code == code and message in caught.value.message, caught.value.message
@@ -186,7 +214,10 @@ MISTAKES = {
     "SELECT k FROM t WHERE longest(s) = 'x'": ("SQL-1062", "cannot stand in WHERE"),
     "SELECT words(s) FROM t": ("SQL-1107", "it is a table function"),
     "SELECT failing(n) FROM t": ("RUN-2010", "Python function failing: KeyError: 'no'"),
-    "SELECT i FROM t, LATERAL TABLE(backwards(n)) AS l(i)": ("RUN-2011", "not the ascending numbers of 5 rows"),
+    "SELECT i FROM t, LATERAL TABLE(backwards(n)) AS l(i)": (
+        "RUN-2011",
+        "not the ascending numbers of 5 rows",
+    ),
 }
 
 
@@ -194,15 +225,23 @@ MISTAKES = {
 def test_mistakes(ours: Connection, query: str) -> None:
     with pytest.raises(penstock.Error) as caught:
         ours.execute(query).fetchall()
-    assert (caught.value.code, MISTAKES[query][1] in caught.value.message) == (MISTAKES[query][0], True), caught.value.message
+    assert (caught.value.code, MISTAKES[query][1] in caught.value.message) == (MISTAKES[query][0], True), (
+        caught.value.message
+    )
 
 
 def test_a_window_of_python_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
-    """Windows whose values the program computes: a job stopped in the middle gives the same rows as one that ran through."""
+    """Windows whose values the program computes: a job stopped in the middle gives the same rows as one
+    that ran through.
+    """
     answers = []
     for name, stops in (("straight", 0), ("stopped", 2)):
         out = tmp_path / name
-        settings = {"execution.checkpointing.dir": str(tmp_path / f"state {name}"), "execution.batch.max-rows": "300", "table.dml-sync": "true"}
+        settings = {
+            "execution.checkpointing.dir": str(tmp_path / f"state {name}"),
+            "execution.batch.max-rows": "300",
+            "table.dml-sync": "true",
+        }
         for act in range(stops + 1):
             with connection(**settings, **{"parallelism.default": str(act + 1)}) as made:
                 made.executescript(
@@ -222,6 +261,11 @@ def test_a_window_of_python_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
                 if act < stops:
                     job.stop()
                     job.wait(PATIENCE_S)
-        answers.append(sorted((row["k"], row["e"], round(row["m"], 9)) for row in ds.dataset(out, format="parquet").to_table().to_pylist()))
+        answers.append(
+            sorted(
+                (row["k"], row["e"], round(row["m"], 9))
+                for row in ds.dataset(out, format="parquet").to_table().to_pylist()
+            )
+        )
     assert answers[0] == answers[1]
     assert len(answers[0]) > 50

@@ -1,4 +1,6 @@
-"""ALTER JOB .. SET PARALLELISM: a running job goes on at another parallelism from a checkpoint, and nothing of its answer changes."""
+"""ALTER JOB .. SET PARALLELISM: a running job goes on at another parallelism from a checkpoint, and
+nothing of its answer changes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_a_query_goes_on_at_other_parallelisms() -> None:
         def read() -> None:
             for batch in cursor.changes():
                 for change in batch.to_pylist():
-                    given[change["k"], change["n"], change["total"]] += 1 if change["op"].startswith("+") else -1
+                    given[change["k"], change["n"], change["total"]] += (
+                        1 if change["op"].startswith("+") else -1
+                    )
 
         reader = threading.Thread(target=read)  # a result nobody reads holds its job up
         reader.start()

@@ -1,4 +1,6 @@
-"""Savepoints: a stopped job goes on from one elsewhere, at another parallelism, exactly; a drained job gives what it held and is done."""
+"""Savepoints: a stopped job goes on from one elsewhere, at another parallelism, exactly; a drained job
+gives what it held and is done.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def opened(state: Path, out: Path, rate: int, **settings: str) -> Connection:
 
 
 def stopped_in_mid_run(made: Connection, statement: str) -> list[tuple[object, ...]]:
-    """Start the INSERT, stop it by a statement once rows have gone through, and return what the statement gives."""
+    """Start the INSERT, stop it by a statement once rows have gone through, and return what the statement
+    gives.
+    """
     with gated(ROWS * 3 // 4):
         job = made.execute(INSERT).job
         assert job is not None
@@ -68,7 +72,11 @@ def test_a_stopped_job_goes_on_elsewhere(tmp_path: Path) -> None:
     shutil.move(str(path), moved)
     shutil.rmtree(state)
     before = {file.name: file.read_bytes() for file in moved.iterdir()}
-    settings = {"execution.state-recovery.path": str(moved), "parallelism.default": "2", "table.dml-sync": "true"}
+    settings = {
+        "execution.state-recovery.path": str(moved),
+        "parallelism.default": "2",
+        "table.dml-sync": "true",
+    }
     with opened(tmp_path / "new state", out, 0, **settings) as made:
         job = made.execute(INSERT).job
         assert job is not None
@@ -83,7 +91,9 @@ def test_its_own_checkpoints_win(tmp_path: Path) -> None:
     with opened(state, out, 12_000, **{"execution.checkpointing.savepoint-dir": str(tmp_path)}) as made:
         [(path,)] = stopped_in_mid_run(made, "STOP JOB WITH SAVEPOINT")
     for _ in range(2):  # the second run only says that it has finished
-        with opened(state, out, 0, **{"execution.state-recovery.path": str(path), "table.dml-sync": "true"}) as made:
+        with opened(
+            state, out, 0, **{"execution.state-recovery.path": str(path), "table.dml-sync": "true"}
+        ) as made:
             made.execute(INSERT)
     assert totals(out)[1:] == (ROWS, ROWS * (ROWS + 1) // 2)
 
@@ -106,7 +116,10 @@ def told(made: Connection, statement: str) -> str:
 
 def test_mistakes(tmp_path: Path) -> None:
     with penstock.connect(settings={"table.dml-sync": "false"}) as made:
-        made.executescript(SOURCE % 1000 + "CREATE TABLE t (k INT, n BIGINT, ids BIGINT, window_end TIMESTAMP(3)) WITH ('connector' = 'blackhole')")
+        made.executescript(
+            SOURCE % 1000
+            + "CREATE TABLE t (k INT, n BIGINT, ids BIGINT, window_end TIMESTAMP(3)) WITH ('connector' = 'blackhole')"
+        )
         job = made.execute(INSERT).job
         assert job is not None
         assert told(made, f"STOP JOB '{job.job_id}' WITH SAVEPOINT") == "STA-3037"
@@ -120,5 +133,7 @@ def test_mistakes(tmp_path: Path) -> None:
 def test_another_query_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path / "state", tmp_path / "out", 12_000) as made:
         [(path,)] = stopped_in_mid_run(made, f"STOP JOB WITH SAVEPOINT '{tmp_path}'")
-    with opened(tmp_path / "other", tmp_path / "out", 0, **{"execution.state-recovery.path": str(path)}) as made:
+    with opened(
+        tmp_path / "other", tmp_path / "out", 0, **{"execution.state-recovery.path": str(path)}
+    ) as made:
         assert told(made, INSERT.replace("GROUP BY k,", "WHERE k > 3 GROUP BY k,")) == "STA-3007"

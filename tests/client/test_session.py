@@ -16,14 +16,22 @@ TICKS = (
 
 @pytest.fixture
 def connection():
-    with penstock.connect(settings={"execution.runtime-mode": "streaming", "bounded.backend": "duckdb"}) as opened:
+    with penstock.connect(
+        settings={"execution.runtime-mode": "streaming", "bounded.backend": "duckdb"}
+    ) as opened:
         yield opened
 
 
 @pytest.fixture
 def letters(connection):
     moments = [dt.datetime(2020, 1, 1, 0, 0, second) for second in range(10)]
-    table = pa.table({"a": pa.array(range(10), pa.int64()), "b": ["x", "y"] * 5, "ts": pa.array(moments, pa.timestamp("us"))})
+    table = pa.table(
+        {
+            "a": pa.array(range(10), pa.int64()),
+            "b": ["x", "y"] * 5,
+            "ts": pa.array(moments, pa.timestamp("us")),
+        }
+    )
     connection.register("letters", table, time_column="ts", delay="1 s")
     return connection
 
@@ -95,13 +103,17 @@ def test_a_limit_ends_an_endless_query(connection, rows):
 
 
 def test_an_insert_of_what_ends_is_finished_when_it_returns(letters, tmp_path):
-    letters.execute(f"CREATE TEMPORARY TABLE out_t (a BIGINT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'csv')")
+    letters.execute(
+        f"CREATE TEMPORARY TABLE out_t (a BIGINT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'csv')"
+    )
     cursor = letters.execute("INSERT INTO out_t SELECT a FROM letters WHERE a > 7")
     assert cursor.description is None
     assert cursor.note == f"job {cursor.job.job_id} finished"
     assert cursor.rowcount == 2
     assert sorted(letters.execute("SELECT a FROM out_t").fetchall()) == [(8,), (9,)]
-    assert (cursor.job.job_id, "FINISHED") in [(row[0], row[2]) for row in letters.execute("SHOW JOBS").fetchall()]
+    assert (cursor.job.job_id, "FINISHED") in [
+        (row[0], row[2]) for row in letters.execute("SHOW JOBS").fetchall()
+    ]
     facts = dict(letters.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
     assert facts["rows out"] == "2"
 
@@ -129,7 +141,9 @@ def test_stop_and_cancel_jobs(connection):
 def test_statement_sets_are_one_job(letters):
     for name in ("one", "two"):
         letters.execute(f"CREATE TEMPORARY TABLE {name} (a BIGINT) WITH ('connector' = 'blackhole')")
-    cursor = letters.execute("EXECUTE STATEMENT SET BEGIN INSERT INTO one SELECT a FROM letters; INSERT INTO two SELECT a FROM letters; END")
+    cursor = letters.execute(
+        "EXECUTE STATEMENT SET BEGIN INSERT INTO one SELECT a FROM letters; INSERT INTO two SELECT a FROM letters; END"
+    )
     assert cursor.job.name == "insert-into-one-two"
     assert cursor.job.wait(PATIENCE_S)
 
@@ -170,9 +184,24 @@ def test_settings(connection):
     assert ("deployment", "embedded") in [row[:2] for row in connection.execute("SET").fetchall()]
 
 
-@pytest.mark.parametrize("stage", ["", "LOGICAL", "OPTIMIZED", "PHYSICAL", "RULES", "CHANGELOG_MODE", "JSON", "MERMAID", "LOGICAL, PHYSICAL"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "",
+        "LOGICAL",
+        "OPTIMIZED",
+        "PHYSICAL",
+        "RULES",
+        "CHANGELOG_MODE",
+        "JSON",
+        "MERMAID",
+        "LOGICAL, PHYSICAL",
+    ],
+)
 def test_explain_in_every_stage(letters, stage):
-    rows = letters.execute(f"EXPLAIN {stage} SELECT b, COUNT(*) AS n FROM letters WHERE a + 0 > 3 GROUP BY b").fetchall()
+    rows = letters.execute(
+        f"EXPLAIN {stage} SELECT b, COUNT(*) AS n FROM letters WHERE a + 0 > 3 GROUP BY b"
+    ).fetchall()
     text = "\n".join(row[0] for row in rows)
     assert "letters" in text
 
@@ -208,7 +237,9 @@ def test_register_refuses_what_is_no_table(connection):
     with pytest.raises(penstock.Error, match="not a timestamp"):
         connection.register("r", pa.table({"a": [1]}), time_column="a")
     with pytest.raises(penstock.Error, match="is no delay"):
-        connection.register("r", pa.table({"time": pa.array([0], pa.timestamp("us"))}), time_column="time", delay="soon")
+        connection.register(
+            "r", pa.table({"time": pa.array([0], pa.timestamp("us"))}), time_column="time", delay="soon"
+        )
 
 
 def test_iterables_are_streams_that_end(connection):
@@ -231,9 +262,20 @@ def test_no_server_yet():
 
 def test_table_api(letters):
     col = penstock.col
-    table = letters.table("letters").filter(col("a") > 2).window(penstock.tumble("ts", "5 seconds")).group_by("b").aggregate("COUNT(*) AS n")
+    table = (
+        letters.table("letters")
+        .filter(col("a") > 2)
+        .window(penstock.tumble("ts", "5 seconds"))
+        .group_by("b")
+        .aggregate("COUNT(*) AS n")
+    )
     rows = table.order_by("window_start", "b").execute().fetchall()
-    assert [(row[0].second, row[-2], row[-1]) for row in rows] == [(0, "x", 1), (0, "y", 1), (5, "x", 2), (5, "y", 3)]
+    assert [(row[0].second, row[-2], row[-1]) for row in rows] == [
+        (0, "x", 1),
+        (0, "y", 1),
+        (5, "x", 2),
+        (5, "y", 3),
+    ]
     letters.execute("CREATE TEMPORARY TABLE void (a BIGINT) WITH ('connector' = 'blackhole')")
     cursor = letters.table("letters").select("a").insert_into("void")
     assert cursor.note.endswith("finished")

@@ -29,7 +29,9 @@ def test_rows_are_changes(connection: penstock.Connection) -> None:  # type: ign
     assert [column[0] for column in cursor.description] == ["op", "k", "v"]
     assert cursor.fetchall() == [("+I", "b", 2), ("+I", "a", 3)]
     cursor.execute("SUBSCRIBE TO t")
-    assert [batch.column("op").to_pylist() for batch in cursor.changes()] == [["+I"]] * 4 or cursor.rowcount == 4
+    assert [batch.column("op").to_pylist() for batch in cursor.changes()] == [
+        ["+I"]
+    ] * 4 or cursor.rowcount == 4
     cursor.execute("SUBSCRIBE SELECT k, SUM(v) AS s FROM t GROUP BY k")
     rows = cursor.fetchall()
     assert {row[0] for row in rows} <= {"+I", "-U", "+U"}
@@ -38,7 +40,9 @@ def test_rows_are_changes(connection: penstock.Connection) -> None:  # type: ign
 
 def test_it_follows_what_never_ends(connection: penstock.Connection) -> None:  # type: ignore[name-defined]
     cursor = connection.cursor()
-    cursor.execute("CREATE TABLE g (a INT) WITH ('connector' = 'datagen', 'fields.a.min' = '1', 'fields.a.max' = '2')")
+    cursor.execute(
+        "CREATE TABLE g (a INT) WITH ('connector' = 'datagen', 'fields.a.min' = '1', 'fields.a.max' = '2')"
+    )
     cursor.execute("SUBSCRIBE SELECT a, COUNT(*) FROM g GROUP BY a")
     rows = cursor.fetchmany(50, timeout=PATIENCE_S)
     cursor.close()
@@ -49,7 +53,9 @@ def test_it_follows_what_never_ends(connection: penstock.Connection) -> None:  #
 
 
 def test_equal(connection: penstock.Connection) -> None:  # type: ignore[name-defined]
-    cursor = connection.cursor().execute("VERIFY SELECT k, SUM(v), AVG(d), MAX(v / 3) FROM t GROUP BY k AGAINST BATCH")
+    cursor = connection.cursor().execute(
+        "VERIFY SELECT k, SUM(v), AVG(d), MAX(v / 3) FROM t GROUP BY k AGAINST BATCH"
+    )
     assert cursor.note is not None
     assert cursor.note.startswith("equal: 2 rows; stream ")
 
@@ -58,7 +64,11 @@ def test_different_rows_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session({"bounded.backend": "duckdb"})
     session.register("t", ROWS)
     real = session.plan
-    monkeypatch.setattr(session, "plan", lambda bound, mode=None, **more: real(real_other if mode == "batch" else bound, mode=mode, **more))
+    monkeypatch.setattr(
+        session,
+        "plan",
+        lambda bound, mode=None, **more: real(real_other if mode == "batch" else bound, mode=mode, **more),
+    )
     real_other = session.bind(session.parse("SELECT k, v + 1 AS v FROM t WHERE v > 1")[0].node)
     with pytest.raises(PenstockError) as caught:
         session.execute("VERIFY SELECT k, v FROM t AGAINST BATCH")
@@ -76,17 +86,27 @@ TIMED = (
 COUNTED = "SELECT window_start, k, SUM(v) AS s FROM TABLE(TUMBLE(TABLE f, DESCRIPTOR(at), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, k"
 
 
-def test_up_to_a_moment_on_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A row that comes too late for the stream is told, with its weight; before it nothing differs. The exit code says which."""
+def test_up_to_a_moment_on_a_backend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row that comes too late for the stream is told, with its weight; before it nothing differs. The
+    exit code says which.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     lines = [f"2026-01-01 00:00:{second:02},{'ab'[second % 2]},{second}" for second in range(60)]
     (tmp_path / "f.csv").write_text("at,k,v\n" + "\n".join([*lines, "2026-01-01 00:00:41,b,1000"]) + "\n")
     words = ["--set", "execution.batch.max-rows=7", "-c", TIMED.format(path=tmp_path / "f.csv"), "-c"]
-    assert main([*words, f"VERIFY {COUNTED} AGAINST BATCH ON duckdb UP TO TIMESTAMP '2026-01-01 00:00:39'"]) == 0
+    assert (
+        main([*words, f"VERIFY {COUNTED} AGAINST BATCH ON duckdb UP TO TIMESTAMP '2026-01-01 00:00:39'"]) == 0
+    )
     assert "equal: 8 rows; stream" in (shown := capsys.readouterr()).out + shown.err
     assert main([*words, f"VERIFY {COUNTED} AGAINST BATCH ON duckdb UP TO '2026-01-01 00:00:59'"]) == 6
     told = capsys.readouterr().err
-    assert "VER-7002" in told and "+ (2026-01-01 00:00:40, b, 225)" in told and "- (2026-01-01 00:00:40, b, 1225)" in told
+    assert (
+        "VER-7002" in told
+        and "+ (2026-01-01 00:00:40, b, 225)" in told
+        and "- (2026-01-01 00:00:40, b, 1225)" in told
+    )
     for query, code in {
         f"VERIFY {COUNTED} AGAINST BATCH ON dukdb": "BND-5000",
         f"VERIFY {COUNTED} AGAINST BATCH UP TO TIMESTAMP 'noon'": "VER-7004",
@@ -109,6 +129,9 @@ def test_differences() -> None:
     doubled = pa.concat_tables([one, one])
     assert difference(doubled, one).counts.tolist() == [1, 1, 1, 1]
     many = pa.table({"d": [i / 7 for i in range(1000)]})
-    assert difference(many, pa.table({"d": [i / 7 * (1 + 2e-16) for i in reversed(range(1000))]})).rows.num_rows == 0
+    assert (
+        difference(many, pa.table({"d": [i / 7 * (1 + 2e-16) for i in reversed(range(1000))]})).rows.num_rows
+        == 0
+    )
     nothing = pa.table({"s": pa.array([], pa.string())})
     assert difference(nothing, nothing).rows.num_rows == 0

@@ -1,4 +1,6 @@
-"""Constant texts where other types are wanted: refused only where no cast of them can succeed, and only where they are looked at."""
+"""Constant texts where other types are wanted: refused only where no cast of them can succeed, and only
+where they are looked at.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,20 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.planner.parser.type_parser import parse_type
 
-KINDS = ("TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)", "BOOLEAN", "DATE", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "TIME", "BYTES")
+KINDS = (
+    "TINYINT",
+    "INT",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL(10, 2)",
+    "BOOLEAN",
+    "DATE",
+    "TIMESTAMP(3)",
+    "TIMESTAMP_LTZ(3)",
+    "TIME",
+    "BYTES",
+)
 TEXTS = (
     *(
         "1",
@@ -51,7 +66,17 @@ TEXTS = (
         "12024-01-01",
         "-2024-01-01",
     ),
-    *("2024-01-01 10:00", "2024-01-01T10:00:00.123Z", "2024-01-01 10:00:00 Europe/Berlin", "10:00", "T10:00", "10:00:00.5", "24:00", "noon", "now"),
+    *(
+        "2024-01-01 10:00",
+        "2024-01-01T10:00:00.123Z",
+        "2024-01-01 10:00:00 Europe/Berlin",
+        "10:00",
+        "T10:00",
+        "10:00:00.5",
+        "24:00",
+        "noon",
+        "now",
+    ),
 )
 
 
@@ -71,20 +96,31 @@ def rows(session: Session, text: str) -> list[dict[str, object]]:
 def test_what_can_be_cast_is_not_refused(session: Session, kind: str, mode: str) -> None:
     session.execute(f"SET 'execution.runtime-mode' = '{mode}'")
     values = ", ".join(f"('{text}')" for text in TEXTS)
-    found = rows(session, f"SELECT s, TRY_CAST(s AS {kind}) IS NOT NULL AS readable FROM (VALUES {values}) AS t (s)")
+    found = rows(
+        session, f"SELECT s, TRY_CAST(s AS {kind}) IS NOT NULL AS readable FROM (VALUES {values}) AS t (s)"
+    )
     readable = {str(row["s"]) for row in found if row["readable"]}
     assert readable and {text for text in readable if not may_read(text, parse_type(kind))} == set()
 
 
 @pytest.mark.parametrize(
-    "text", ["COALESCE(a, 'x')", "IF(a = 1, a, 'x')", "NVL2(a, a, 'x')", "CASE WHEN a = 1 THEN a ELSE 'x' END", "TRY_CAST('x' AS INT)"]
+    "text",
+    [
+        "COALESCE(a, 'x')",
+        "IF(a = 1, a, 'x')",
+        "NVL2(a, a, 'x')",
+        "CASE WHEN a = 1 THEN a ELSE 'x' END",
+        "TRY_CAST('x' AS INT)",
+    ],
 )
 def test_a_text_nobody_looks_at_does_no_harm(session: Session, text: str) -> None:
     assert rows(session, f"SELECT {text} AS b FROM (VALUES (1)) AS t (a)") in ([{"b": 1}], [{"b": None}])
 
 
 def test_a_parameter_is_a_constant_too(session: Session) -> None:
-    assert session.execute("SELECT a FROM (VALUES (1)) AS t (a) WHERE a = ?", ["1"]).final_rows(9).to_pylist() == [{"a": 1}]
+    assert session.execute("SELECT a FROM (VALUES (1)) AS t (a) WHERE a = ?", ["1"]).final_rows(
+        9
+    ).to_pylist() == [{"a": 1}]
     with pytest.raises(PenstockError) as refused:
         session.execute("SELECT a FROM (VALUES (1)) AS t (a) WHERE a = ?", ["x"])
     assert (refused.value.code, refused.value.line, refused.value.column) == ("SQL-1106", 1, 47)
@@ -93,7 +129,15 @@ def test_a_parameter_is_a_constant_too(session: Session) -> None:
 @pytest.mark.parametrize("mode", ["streaming", "batch"])
 def test_a_column_of_texts_is_named_where_it_is_read(session: Session, mode: str) -> None:
     session.execute(f"SET 'execution.runtime-mode' = '{mode}'")
-    for call in ("SUM(s)", "AVG(s)", "stddev_pop(s)", "corr(s, 1)", "percentile(s, 0.5)", "SUM(DISTINCT s)", "SUM(1) FILTER (WHERE s > 1)"):
+    for call in (
+        "SUM(s)",
+        "AVG(s)",
+        "stddev_pop(s)",
+        "corr(s, 1)",
+        "percentile(s, 0.5)",
+        "SUM(DISTINCT s)",
+        "SUM(1) FILTER (WHERE s > 1)",
+    ):
         text = f"SELECT {call} AS b FROM (VALUES ('ann')) AS t (s)"
         with pytest.raises(PenstockError) as failed:
             result = session.execute(text)
@@ -101,4 +145,6 @@ def test_a_column_of_texts_is_named_where_it_is_read(session: Session, mode: str
                 result.final_rows(9)
             except PenstockError as error:
                 raise result.place(error) from error
-        assert failed.value.code == "RUN-2003" and failed.value.column == text.index("s", text.index("(")) + 1, str(failed.value)
+        assert (
+            failed.value.code == "RUN-2003" and failed.value.column == text.index("s", text.index("(")) + 1
+        ), str(failed.value)

@@ -1,4 +1,6 @@
-"""The jobs whose checkpoints are kept for ever: what they read is a function of a number and a seed, so an old one can be finished anywhere."""
+"""The jobs whose checkpoints are kept for ever: what they read is a function of a number and a seed, so an
+old one can be finished anywhere.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ _SINK = "CREATE TABLE %s (%s) WITH ('connector' = 'filesystem', 'format' = '%s',
 # By name: the columns of each sink and the query that fills it.
 JOBS: dict[str, dict[str, tuple[str, str]]] = {
     "keyed": {
-        "counts": ("k INT, n BIGINT, s BIGINT, m STRING", "SELECT k, COUNT(*), SUM(v), MAX(name) FROM a GROUP BY k"),
+        "counts": (
+            "k INT, n BIGINT, s BIGINT, m STRING",
+            "SELECT k, COUNT(*), SUM(v), MAX(name) FROM a GROUP BY k",
+        ),
         "distinct_names": ("n BIGINT, k BIGINT", "SELECT COUNT(DISTINCT v), COUNT(DISTINCT k) FROM a"),
     },
     "layered": {  # few of its keys change in the end: changes above a whole state
@@ -60,19 +65,33 @@ JOBS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "interval_join": {
-        "near": ("a BIGINT, b BIGINT", "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' SECOND AND b.ts"),
+        "near": (
+            "a BIGINT, b BIGINT",
+            "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' SECOND AND b.ts",
+        ),
     },
     "temporal_join": {
-        "versions": ("a BIGINT, b BIGINT", "SELECT a.id, v.id FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k"),
+        "versions": (
+            "a BIGINT, b BIGINT",
+            "SELECT a.id, v.id FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k",
+        ),
     },
     "ranks": {
         "best": (
             "k INT, id BIGINT, v INT",
             "SELECT k, id, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) r FROM a) WHERE r <= 2",
         ),
-        "first_seen": ("v INT, id BIGINT", "SELECT v, id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts) r FROM a) WHERE r = 1"),
+        "first_seen": (
+            "v INT, id BIGINT",
+            "SELECT v, id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts) r FROM a) WHERE r = 1",
+        ),
     },
-    "join": {"paired": ("a BIGINT, b STRING, v INT", "SELECT a.id, b.name, b.v FROM a LEFT JOIN b ON a.id = b.id AND b.v > 10")},
+    "join": {
+        "paired": (
+            "a BIGINT, b STRING, v INT",
+            "SELECT a.id, b.name, b.v FROM a LEFT JOIN b ON a.id = b.id AND b.v > 10",
+        )
+    },
     "match": {
         "rises": (
             "k INT, first BIGINT, last BIGINT",
@@ -85,8 +104,11 @@ JOBS: dict[str, dict[str, tuple[str, str]]] = {
 APPENDS = {"windows", "in_time", "interval_join", "temporal_join", "match", "files"}
 
 
-def opened(job: str, rate: int, settings: Mapping[str, str] | None = None, *, wide: bool = False) -> penstock.Connection:
-    """Return a connection in which a job's tables are declared; its state and its output are below the current directory.
+def opened(
+    job: str, rate: int, settings: Mapping[str, str] | None = None, *, wide: bool = False
+) -> penstock.Connection:
+    """Return a connection in which a job's tables are declared; its state and its output are below the
+    current directory.
 
     ``wide``: numbers are declared BIGINT.
     """
@@ -105,19 +127,32 @@ def opened(job: str, rate: int, settings: Mapping[str, str] | None = None, *, wi
     source = _SOURCE.replace(" INT,", " BIGINT,") if wide else _SOURCE
     made.executescript(source % ("a", rate, 5, 9) + source % ("b", rate, 6, 9))
     for sink, (columns, _) in JOBS[job].items():
-        made.execute((_SINK % (sink, columns, "json" if job in APPENDS else "debezium-json", sink)).removesuffix(";"))
+        made.execute(
+            (_SINK % (sink, columns, "json" if job in APPENDS else "debezium-json", sink)).removesuffix(";")
+        )
     return made
 
 
 def statement(job: str) -> str:
     """Return what starts a job."""
     inserts = [f"INSERT INTO {sink} {query};" for sink, (_, query) in JOBS[job].items()]
-    return inserts[0].removesuffix(";") if len(inserts) == 1 else f"EXECUTE STATEMENT SET BEGIN {' '.join(inserts)} END"
+    return (
+        inserts[0].removesuffix(";")
+        if len(inserts) == 1
+        else f"EXECUTE STATEMENT SET BEGIN {' '.join(inserts)} END"
+    )
 
 
 def finish(job: str, *, wide: bool = False) -> list[str]:
-    """Run a job to its end, from its checkpoint if it has one; return what became of the state of a changed query."""
-    with opened(job, 1_000_000, {"execution.state-recovery.ignore-unclaimed-state": "true"} if wide else None, wide=wide) as made:
+    """Run a job to its end, from its checkpoint if it has one; return what became of the state of a
+    changed query.
+    """
+    with opened(
+        job,
+        1_000_000,
+        {"execution.state-recovery.ignore-unclaimed-state": "true"} if wide else None,
+        wide=wide,
+    ) as made:
         running = made.execute(statement(job)).job
         assert running is not None and running.wait(PATIENCE_S)
         if running.error is not None:
@@ -130,7 +165,9 @@ def stop_in_mid_run(job: str) -> None:
     with gated(ROWS * 3 // 4), opened(job, 1000) as made:
         running = made.execute(statement(job)).job
         assert running is not None
-        await_that(lambda: running.metrics().rows_in >= ROWS // 2 or running.state.terminal, "half of the job")
+        await_that(
+            lambda: running.metrics().rows_in >= ROWS // 2 or running.state.terminal, "half of the job"
+        )
         made.execute(f"STOP JOB '{running.job_id}'")
         assert running.wait(PATIENCE_S) and running.error is None, running.error
 
@@ -145,7 +182,11 @@ def _rows(directory: Path) -> list[Any]:
     for path in sorted(directory.glob("*.json*")):
         for line in path.read_text(encoding="utf-8").splitlines():
             change = json.loads(line)
-            sides = ((change["before"], -1), (change["after"], 1)) if "op" in change and "after" in change else ((change, 1),)
+            sides = (
+                ((change["before"], -1), (change["after"], 1))
+                if "op" in change and "after" in change
+                else ((change, 1),)
+            )
             for row, weight in sides:
                 if row is not None:
                     total[json.dumps(list(row.values()))] += weight

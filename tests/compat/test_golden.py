@@ -1,4 +1,6 @@
-"""Checkpoints of every format version there ever was are restored, and give what the job gives when it is not interrupted."""
+"""Checkpoints of every format version there ever was are restored, and give what the job gives when it is
+not interrupted.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,16 @@ def brought(golden: str, target: Path) -> str:
 
 
 def expected(golden: str) -> dict[str, object]:
-    return json.loads("{" + ",".join((GOLDEN / golden / "expected.json").read_text(encoding="utf-8").splitlines()) + "}")
+    return json.loads(
+        "{" + ",".join((GOLDEN / golden / "expected.json").read_text(encoding="utf-8").splitlines()) + "}"
+    )
 
 
 def test_every_job_is_kept_in_this_format() -> None:
     version = ".".join(map(str, VERSION))
-    assert {golden.split("/")[1] for golden in KEPT if golden.startswith(f"{version}/")} == set(JOBS), "run python -m tests.compat.write"
+    assert {golden.split("/")[1] for golden in KEPT if golden.startswith(f"{version}/")} == set(JOBS), (
+        "run python -m tests.compat.write"
+    )
 
 
 @pytest.mark.parametrize("golden", KEPT)
@@ -52,7 +58,9 @@ def test_restored_in_wider_types(golden: str, tmp_path: Path, monkeypatch: pytes
     assert results(job) == expected(golden)
 
 
-@pytest.mark.parametrize(("golden", "operators"), [("1.1/layered", {"aggregate"}), ("1.2/in_time", {"hop", "over"})])
+@pytest.mark.parametrize(
+    ("golden", "operators"), [("1.1/layered", {"aggregate"}), ("1.2/in_time", {"hop", "over"})]
+)
 def test_some_of_them_have_layers(golden: str, operators: set[str]) -> None:
     name = golden.split("/")[1]
     reader = CheckpointReader(LocalStorage(GOLDEN / golden / "state" / f"{name}-1"))
@@ -76,7 +84,11 @@ def test_forged_ones_are_refused(version: str, tmp_path: Path) -> None:
     current = state / "CURRENT"
     whole = current.read_bytes()
     fields = unseal("CURRENT", whole)
-    for forged, said in (({"version": [9, 0]}, "[9, 0]"), ({"requires": ["ribbons"]}, "ribbons"), ({"format": "other"}, "other")):
+    for forged, said in (
+        ({"version": [9, 0]}, "[9, 0]"),
+        ({"requires": ["ribbons"]}, "ribbons"),
+        ({"format": "other"}, "other"),
+    ):
         current.write_bytes(seal({**fields, **forged}))
         error = refusal(state, "keyed-1")
         assert error.code == "STA-3006" and said in error.message and "1." in error.message

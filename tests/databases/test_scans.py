@@ -1,4 +1,6 @@
-"""Tables of databases as bounded tables: every type, what is left out there, what is refused and in which words."""
+"""Tables of databases as bounded tables: every type, what is left out there, what is refused and in which
+words.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def opened(**settings: str) -> Connection:
 
 def filled(place: Place) -> None:
     truth = "1" if place.kind == "sqlite" else "TRUE"
-    row = f"7, {truth}, -3, {2**40}, 1.5, '12.345', 'ä ''quoted'' \"too\"', {_BYTES[place.kind]}, '2024-02-29'"
+    row = (
+        f"7, {truth}, -3, {2**40}, 1.5, '12.345', 'ä ''quoted'' \"too\"', {_BYTES[place.kind]}, '2024-02-29'"
+    )
     times = "'2024-02-29 12:00:00.123456', '1969-12-31 23:59:59.000005+00:00'"
     place.run(
         f"CREATE TABLE facts ({_THEIRS[place.kind]})",
@@ -67,25 +71,39 @@ def test_columns_and_rows_are_left_out_there(place: Place) -> None:
     filled(place)
     with opened() as made:
         made.execute(f"CREATE TABLE facts ({COLUMNS}) {place.options('facts')}")
-        told = "\n".join(row[0] for row in made.execute("EXPLAIN SELECT s FROM facts WHERE id >= 7 AND s IS NOT NULL AND f < 2").fetchall())
+        told = "\n".join(
+            row[0]
+            for row in made.execute(
+                "EXPLAIN SELECT s FROM facts WHERE id >= 7 AND s IS NOT NULL AND f < 2"
+            ).fetchall()
+        )
         sent = told[told.index("on copy:") :]
         assert '"id" >= 7' in sent
         assert '"s" IS NOT NULL' in sent
         assert '"f" <' not in sent, "NaN is not the same everywhere"
         assert '"day"' not in sent
-        assert made.execute("SELECT s FROM facts WHERE id >= 7 AND s IS NOT NULL AND f < 2").fetchall() == [(FULL[6],)]
+        assert made.execute("SELECT s FROM facts WHERE id >= 7 AND s IS NOT NULL AND f < 2").fetchall() == [
+            (FULL[6],)
+        ]
 
 
 def test_it_is_joined_and_aggregated_on_a_backend(place: Place) -> None:
-    place.run("CREATE TABLE dim (k INT, name VARCHAR(9))", "INSERT INTO dim VALUES (1, 'one'), (2, 'two'), (2, 'zwei')")
+    place.run(
+        "CREATE TABLE dim (k INT, name VARCHAR(9))",
+        "INSERT INTO dim VALUES (1, 'one'), (2, 'two'), (2, 'zwei')",
+    )
     with opened() as made:
         made.execute(f"CREATE TABLE dim (k INT, name STRING) {place.options('dim')}")
-        found = made.execute("SELECT k, COUNT(*), MAX(name) FROM dim WHERE k > 0 GROUP BY k ORDER BY k").fetchall()
+        found = made.execute(
+            "SELECT k, COUNT(*), MAX(name) FROM dim WHERE k > 0 GROUP BY k ORDER BY k"
+        ).fetchall()
         assert found == [(1, 1, "one"), (2, 2, "zwei")]
         made.execute(
             "CREATE TABLE s (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '3', 'fields.k.kind' = 'sequence', 'fields.k.start' = '1')"
         )
-        assert sorted(made.execute("SELECT s.k, d.name FROM s LEFT JOIN dim AS d ON s.k = d.k").fetchall(), key=str) == [
+        assert sorted(
+            made.execute("SELECT s.k, d.name FROM s LEFT JOIN dim AS d ON s.k = d.k").fetchall(), key=str
+        ) == [
             (1, "one"),
             (2, "two"),
             (2, "zwei"),
@@ -102,7 +120,9 @@ def test_it_is_joined_and_aggregated_on_a_backend(place: Place) -> None:
         ("s INT", "facts", "DAT-4706", "STRING"),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is(place: Place, columns: str, table: str, code: str, hint: str) -> None:
+def test_what_is_not_there_is_told_with_what_is(
+    place: Place, columns: str, table: str, code: str, hint: str
+) -> None:
     filled(place)
     if place.kind == "sqlite" and code == "DAT-4706":
         code, hint = "DAT-4704", "STRING"
@@ -129,8 +149,13 @@ def test_passwords_are_shown_nowhere(tmp_path: object) -> None:
     place = Place("postgres", tmp_path)  # type: ignore[arg-type]
     place.run("CREATE TABLE facts (id INT)")
     with opened() as made:
-        made.execute(f"CREATE TABLE t (id INT) {place.options('nothing', username='postgres', password=SECRET)}")
-        told = [str(made.execute(text).fetchall()) for text in ("SHOW CREATE TABLE t", "DESCRIBE EXTENDED t", "SHOW TABLES")]
+        made.execute(
+            f"CREATE TABLE t (id INT) {place.options('nothing', username='postgres', password=SECRET)}"
+        )
+        told = [
+            str(made.execute(text).fetchall())
+            for text in ("SHOW CREATE TABLE t", "DESCRIBE EXTENDED t", "SHOW TABLES")
+        ]
         for text in ("SELECT * FROM t", "EXPLAIN SELECT * FROM t"):
             with pytest.raises(penstock.Error) as caught:
                 made.execute(text).fetchall()

@@ -1,4 +1,6 @@
-"""Sinks into databases: a row is there once or not yet, whatever crashes between two steps, whoever commits twice, whoever should be gone."""
+"""Sinks into databases: a row is there once or not yet, whatever crashes between two steps, whoever
+commits twice, whoever should be gone.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_rows_are_seen_when_they_are_committed_and_once(place: Place, out: Calla
     assert place.ask("SELECT job, subtask, checkpoint_id FROM penstock_epochs") == [("owner1", 0, 7)]
 
 
-def test_an_attempt_that_was_taken_over_from_writes_nothing(place: Place, out: Callable[[], list[int]]) -> None:
+def test_an_attempt_that_was_taken_over_from_writes_nothing(
+    place: Place, out: Callable[[], list[int]]
+) -> None:
     old = sink(place)
     old.recover([])
     old.write(batch(1))
@@ -61,7 +65,9 @@ def test_an_attempt_that_was_taken_over_from_writes_nothing(place: Place, out: C
 
 
 @pytest.mark.parametrize("case", ["ended", "resumes", "stopped", "not committed", "a second attempt"])
-def test_the_note_of_a_job_that_nobody_goes_on_with_is_deleted_at_its_end(place: Place, out: Callable[[], list[int]], case: str) -> None:
+def test_the_note_of_a_job_that_nobody_goes_on_with_is_deleted_at_its_end(
+    place: Place, out: Callable[[], list[int]], case: str
+) -> None:
     if case == "a second attempt":
         sink(place).recover([])
     writer = sink(place, resumes=case == "resumes")
@@ -78,18 +84,24 @@ def test_the_note_of_a_job_that_nobody_goes_on_with_is_deleted_at_its_end(place:
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_inserts_without_checkpoints_leave_no_note(place: Place, out: Callable[[], list[int]], tmp_path: Path, keeps: bool) -> None:
+def test_inserts_without_checkpoints_leave_no_note(
+    place: Place, out: Callable[[], list[int]], tmp_path: Path, keeps: bool
+) -> None:
     state = {"execution.checkpointing.dir": str(tmp_path / "state")} if keeps else {}
     numbers = "WITH ('connector' = 'datagen', 'number-of-rows' = '7', 'splits' = '2', 'fields.k.kind' = 'sequence', 'fields.k.start' = '0')"
     with penstock.connect(settings={"parallelism.default": "2", **state}) as made:
-        made.executescript(f"CREATE TABLE numbers (k INT) {numbers}; CREATE TABLE o (k INT) {place.options('out')};")
+        made.executescript(
+            f"CREATE TABLE numbers (k INT) {numbers}; CREATE TABLE o (k INT) {place.options('out')};"
+        )
         for _ in range(2):
             made.execute("INSERT INTO o SELECT k FROM numbers")
     assert out() == sorted([*range(7)] * 2)
     assert (place.ask("SELECT COUNT(*) FROM penstock_epochs") == [(0,)]) == (not keeps)
 
 
-def test_jobs_of_one_name_write_side_by_side_and_a_copy_commits_once(place: Place, out: Callable[[], list[int]]) -> None:
+def test_jobs_of_one_name_write_side_by_side_and_a_copy_commits_once(
+    place: Place, out: Callable[[], list[int]]
+) -> None:
     first, other = sink(place, owner="a"), sink(place, owner="b")
     for number, writer in enumerate((first, other)):
         writer.recover([])
@@ -111,14 +123,18 @@ def test_jobs_of_one_name_write_side_by_side_and_a_copy_commits_once(place: Plac
         writer.close()
 
 
-def test_what_a_checkpoint_of_an_early_version_holds_is_committed_once(place: Place, out: Callable[[], list[int]]) -> None:
+def test_what_a_checkpoint_of_an_early_version_holds_is_committed_once(
+    place: Place, out: Callable[[], list[int]]
+) -> None:
     """It names no owner: rows were staged under the job's id, and so is the note of what was moved."""
     early = sink(place, owner="job1")
     early.recover([])
     for values in ((1, 2), (3,)):
         early.write(batch(*values))
         early._stage()
-    items = [{key: item[key] for key in ("subtask", "number", "rows", "checkpoint")} for item in early.prepare(1)]
+    items = [
+        {key: item[key] for key in ("subtask", "number", "rows", "checkpoint")} for item in early.prepare(1)
+    ]
     early.commit(items[:1])
     early.close()
     for _ in range(2):
@@ -130,7 +146,9 @@ def test_what_a_checkpoint_of_an_early_version_holds_is_committed_once(place: Pl
 
 
 def test_jobs_of_one_name_into_a_database(place: Place, tmp_path: Path) -> None:
-    """The same INSERT three times at once, then once more from a state of its own, stopped in mid-run and gone on with."""
+    """The same INSERT three times at once, then once more from a state of its own, stopped in mid-run and
+    gone on with.
+    """
     place.run("CREATE TABLE out (k INTEGER)")
     table = f"CREATE TABLE o (k INT) {place.options('out')};"
     insert = "INSERT INTO o SELECT k FROM numbers"
@@ -155,7 +173,10 @@ def test_two_subtasks_make_the_tables_of_the_sink_at_one_moment(tmp_path: Path) 
         other.execute("BEGIN")
         other.execute(EPOCHS)
         taken = pool.submit(writer.recover, [])
-        await_that(lambda: place.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), "a session that waits for a lock")
+        await_that(
+            lambda: place.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"),
+            "a session that waits for a lock",
+        )
         other.execute("COMMIT")
         taken.result(PATIENCE_S)
     writer.close()
@@ -220,7 +241,9 @@ def test_every_type_is_written_as_it_is(place: Place) -> None:
 
 def test_a_query_that_updates_its_rows_keeps_a_table_up_to_date(place: Place) -> None:
     place.run("CREATE TABLE out (k INTEGER PRIMARY KEY, n BIGINT)")
-    with penstock.connect(settings={"parallelism.default": "2", "execution.checkpointing.interval": "50 ms"}) as made:
+    with penstock.connect(
+        settings={"parallelism.default": "2", "execution.checkpointing.interval": "50 ms"}
+    ) as made:
         made.execute(
             "CREATE TABLE s (id INT, k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '3000', 'rows-per-second' = '6000', 'splits' = '2', "
             "'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.k.min' = '1', 'fields.k.max' = '9', 'seed' = '3')"
@@ -237,19 +260,31 @@ def test_a_query_that_updates_its_rows_keeps_a_table_up_to_date(place: Place) ->
 
 def test_passwords_are_in_no_byte_of_the_state(tmp_path: Path) -> None:
     place, state = Place("postgres", tmp_path), tmp_path / "state"
-    place.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))", "CREATE TABLE dim (k INTEGER)", "INSERT INTO dim VALUES (1), (2)")
+    place.run(
+        "CREATE TABLE out (k INTEGER, v VARCHAR(20))",
+        "CREATE TABLE dim (k INTEGER)",
+        "INSERT INTO dim VALUES (1), (2)",
+    )
     secret = {"username": "postgres", "password": SECRET}
-    with penstock.connect(settings={"execution.checkpointing.dir": str(state), "execution.checkpointing.interval": "50 ms"}) as made:
+    with penstock.connect(
+        settings={"execution.checkpointing.dir": str(state), "execution.checkpointing.interval": "50 ms"}
+    ) as made:
         made.execute(
             "CREATE TABLE s (k INT, p AS PROCTIME()) WITH ('connector' = 'datagen', 'rows-per-second' = '100', 'fields.k.min' = '1', "
             "'fields.k.max' = '9')"
         )
         made.execute(f"CREATE TABLE dim (k INT) {place.options('dim', **secret)}")
         made.execute(f"CREATE TABLE o (k INT, v STRING) {place.options('out', **secret)}")
-        job = made.execute("INSERT INTO o SELECT s.k, 'x' FROM s JOIN dim FOR SYSTEM_TIME AS OF s.p AS d ON s.k = d.k").job
+        job = made.execute(
+            "INSERT INTO o SELECT s.k, 'x' FROM s JOIN dim FOR SYSTEM_TIME AS OF s.p AS d ON s.k = d.k"
+        ).job
         assert job is not None
-        await_that(lambda: place.ask("SELECT 1 FROM out LIMIT 1"), lambda: f"a row of {job.state} {job.error}")
+        await_that(
+            lambda: place.ask("SELECT 1 FROM out LIMIT 1"), lambda: f"a row of {job.state} {job.error}"
+        )
         made.execute(f"STOP JOB '{job.job_id}' WITH SAVEPOINT '{tmp_path / 'saved'}'").fetchall()
-    files = [path for directory in (state, tmp_path / "saved") for path in directory.rglob("*") if path.is_file()]
+    files = [
+        path for directory in (state, tmp_path / "saved") for path in directory.rglob("*") if path.is_file()
+    ]
     assert any(path.name.endswith(".manifest.json") for path in files), files
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []

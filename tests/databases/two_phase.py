@@ -1,4 +1,6 @@
-"""Writers of a sink into a database, crashed between the steps of their protocol as a seed says, and taken up again at another parallelism."""
+"""Writers of a sink into a database, crashed between the steps of their protocol as a seed says, and taken
+up again at another parallelism.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,19 @@ def sink(
 ) -> DatabaseSink:
     which = (0,) if key else None
     whose = {"owner": owner, "origin": origin, "resumes": resumes}
-    return DatabaseSink(SinkRequest(table(place, key), COLUMNS_2, which, "abcdef0123", "job1", subtask, parallelism, Services(), **whose))
+    return DatabaseSink(
+        SinkRequest(
+            table(place, key),
+            COLUMNS_2,
+            which,
+            "abcdef0123",
+            "job1",
+            subtask,
+            parallelism,
+            Services(),
+            **whose,
+        )
+    )
 
 
 def batch(*keys: int, value: str = "v", weights: list[int] | None = None) -> Batch:
@@ -64,8 +78,11 @@ def crash_at(hit: int) -> Callable[[str], None]:
     return crash
 
 
-def chaos(place: Place, seed: int, *, hasty: bool = False, checkpoints: int = 16, most: int = 40) -> tuple[Counter[str], int]:
-    """Write numbers in checkpoints at parallelism 3, 1 and 5 by turns, crashing where the seed says; return what was hit and how many were written.
+def chaos(
+    place: Place, seed: int, *, hasty: bool = False, checkpoints: int = 16, most: int = 40
+) -> tuple[Counter[str], int]:
+    """Write numbers in checkpoints at parallelism 3, 1 and 5 by turns, crashing where the seed says; return
+    what was hit and how many were written.
 
     ``hasty``: a broken writer, which commits what is prepared before its checkpoint is complete.
     """
@@ -97,7 +114,11 @@ def chaos(place: Place, seed: int, *, hasty: bool = False, checkpoints: int = 16
                     if hasty:
                         writer.commit(mine)
                     items.append(mine)
-                checkpoint, written, pending = checkpoint + 1, offset, [item for mine in items for item in mine]
+                checkpoint, written, pending = (
+                    checkpoint + 1,
+                    offset,
+                    [item for mine in items for item in mine],
+                )
                 if step == "before commit":
                     raise Crash
                 for writer, mine in zip(writers, items, strict=True):

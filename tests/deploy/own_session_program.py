@@ -1,4 +1,6 @@
-"""A program that has started Spark itself, as a notebook has: what it saw when penstock used the same one, as JSON."""
+"""A program that has started Spark itself, as a notebook has: what it saw when penstock used the same one,
+as JSON.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ NAME = "a program's own"
 def main(out: Path, rows: int) -> None:
     """Run a job hosted by the program's Spark, then read a view only that Spark has."""
     spark = SparkSession.builder.master(MASTER).appName(NAME).getOrCreate()
-    spark.createDataFrame([(1, "one"), (2, "two")], "k BIGINT, name STRING").createOrReplaceGlobalTempView("names")
+    spark.createDataFrame([(1, "one"), (2, "two")], "k BIGINT, name STRING").createOrReplaceGlobalTempView(
+        "names"
+    )
     settings = {key: value for key, value in hosted.SETTINGS.items() if not key.startswith("spark.")}
     with penstock.connect(settings=settings) as connection:
         sink, query = hosted.count_sql(out)
@@ -30,9 +34,16 @@ def main(out: Path, rows: int) -> None:
         hosts = bool(spark.sparkContext.statusTracker().getActiveJobsIds())
         assert job.wait(60) and job.error is None, job.error
         connection.execute("SET 'bounded.backend' = 'spark'")
-        connection.execute("CREATE TABLE names (k BIGINT, name STRING) WITH ('connector' = 'spark', 'table-name' = 'global_temp.names')")
+        connection.execute(
+            "CREATE TABLE names (k BIGINT, name STRING) WITH ('connector' = 'spark', 'table-name' = 'global_temp.names')"
+        )
         names = connection.execute("SELECT k, name FROM names ORDER BY k").fetchall()
-    saw = {"hosts": hosts, "names": names, "application": spark.sparkContext.appName, "left": spark.range(5).count()}
+    saw = {
+        "hosts": hosts,
+        "names": names,
+        "application": spark.sparkContext.appName,
+        "left": spark.range(5).count(),
+    }
     print(json.dumps(saw))
     spark.stop()
 

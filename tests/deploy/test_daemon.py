@@ -1,4 +1,6 @@
-"""The process workers of Spark are forked from: what it has imported, that it may be forked, and what a Spark is started with for it."""
+"""The process workers of Spark are forked from: what it has imported, that it may be forked, and what a
+Spark is started with for it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ penstock_daemon.main()
 
 
 def as_daemon(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code where Spark would run the daemon: the module alone lies in the working directory, and our packages on no path."""
+    """Run code where Spark would run the daemon: the module alone lies in the working directory, and our
+    packages on no path.
+    """
     (folder / "penstock_daemon.py").write_bytes(Path(penstock_daemon.__file__).read_bytes())
     said = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     said |= {"OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(folder), **environment}
@@ -63,7 +67,12 @@ def test_it_has_imported_what_workers_need_and_has_one_thread(tmp_path: Path) ->
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 def test_with_a_second_thread_it_becomes_sparks_own(tmp_path: Path) -> None:
     thread = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
-    done = as_daemon(tmp_path, IMPORTED.format(before=thread), PENSTOCK_ROOT="/nonexistent", PYTHON_WORKER_FACTORY_SECRET="s")
+    done = as_daemon(
+        tmp_path,
+        IMPORTED.format(before=thread),
+        PENSTOCK_ROOT="/nonexistent",
+        PYTHON_WORKER_FACTORY_SECRET="s",
+    )
     assert len(done.stdout) == 4, "Spark's own says its port, and ends with its input"
 
 
@@ -75,7 +84,9 @@ def test_code_that_is_not_there_does_not_keep_spark_from_working(tmp_path: Path)
 
 
 def test_a_cluster_forks_from_it_and_a_user_who_says_otherwise_is_heard() -> None:
-    added = hosting_additions({"spark.master": "spark://head:7077", "spark.files": "a.txt", "spark.speculation": "true"})
+    added = hosting_additions(
+        {"spark.master": "spark://head:7077", "spark.files": "a.txt", "spark.speculation": "true"}
+    )
     assert added["spark.python.daemon.module"] == "penstock_daemon"
     assert added["spark.files"] == f"a.txt,{penstock_daemon.__file__}"
     assert "spark.speculation" not in added
@@ -90,7 +101,9 @@ def test_a_cluster_forks_from_it_and_a_user_who_says_otherwise_is_heard() -> Non
     assert "spark.files" in hosting_additions({"spark.master": "local-cluster[2,1,1024]"})
 
 
-def test_executors_use_the_archive_of_classes_when_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executors_use_the_archive_of_classes_when_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     java = Java(Path("/opt/java/bin/java"), 17, has_vector=True, origin="a test", build="17.0.1")
     monkeypatch.setattr("penstock.engine.deploy.spark.hosting_session.find_java", lambda: java)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

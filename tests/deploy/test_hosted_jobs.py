@@ -1,4 +1,6 @@
-"""Workers on a Spark of two executors: the answer is exact when a Python worker is killed, a bounded part does not wait for them, nothing is left."""
+"""Workers on a Spark of two executors: the answer is exact when a Python worker is killed, a bounded part
+does not wait for them, nothing is left.
+"""
 
 from __future__ import annotations
 
@@ -50,22 +52,28 @@ def test_a_killed_python_worker_costs_no_row(session: Session, tmp_path: Path) -
 
 
 def test_bounded_parts_are_computed_before_the_cores_are_taken(session: Session, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"k": pa.array([1, 2], pa.int64()), "name": ["a", "b"]}), tmp_path / "names.parquet")
-    session.execute(f"CREATE TABLE names (k BIGINT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet')")
+    pq.write_table(
+        pa.table({"k": pa.array([1, 2], pa.int64()), "name": ["a", "b"]}), tmp_path / "names.parquet"
+    )
+    session.execute(
+        f"CREATE TABLE names (k BIGINT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet')"
+    )
     session.execute("SET 'bounded.backend' = 'spark'")
     session.execute(hosted.numbers_sql(1000, 10_000).replace("numbers", "few"))
     release_cores(session)
-    query = (
-        "SELECT d.name, COUNT(*) AS c FROM few AS n JOIN (SELECT k, MAX(name) AS name FROM names GROUP BY k) AS d ON n.n % 7 = d.k GROUP BY d.name"
-    )
+    query = "SELECT d.name, COUNT(*) AS c FROM few AS n JOIN (SELECT k, MAX(name) AS name FROM names GROUP BY k) AS d ON n.n % 7 = d.k GROUP BY d.name"
     rows = session.execute(query).final_rows().to_pylist()
     assert sorted((row["name"], row["c"]) for row in rows) == [("a", 143), ("b", 143)]
 
 
-def test_executors_fetch_rows_spark_does_not_read(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executors_fetch_rows_spark_does_not_read(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a file whose directory they cannot look for any more when they run."""
     (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "t.json").write_text("".join(f'{{"k": {k}, "r": {{"a": {k % 3}}}}}\n' for k in range(100)), encoding="utf-8")
+    (tmp_path / "there" / "t.json").write_text(
+        "".join(f'{{"k": {k}, "r": {{"a": {k % 3}}}}}\n' for k in range(100)), encoding="utf-8"
+    )
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/there', 'format' = 'json'"
     session.execute(f"CREATE TABLE jsons (k BIGINT, r ROW<a BIGINT>) WITH ({options})")
     session.execute("SET 'bounded.backend' = 'spark'")
@@ -81,14 +89,24 @@ def test_executors_fetch_rows_spark_does_not_read(session: Session, tmp_path: Pa
         return made
 
     monkeypatch.setattr(ServedRows, "frame", out_of_sight)
-    rows = session.execute("SELECT r.a, COUNT(*) AS c, SUM(k) AS s FROM jsons GROUP BY r.a").final_rows().to_pylist()
-    assert sorted((row["a"], row["c"], row["s"]) for row in rows) == [(0, 34, 1683), (1, 33, 1617), (2, 33, 1650)]
+    rows = (
+        session.execute("SELECT r.a, COUNT(*) AS c, SUM(k) AS s FROM jsons GROUP BY r.a")
+        .final_rows()
+        .to_pylist()
+    )
+    assert sorted((row["a"], row["c"], row["s"]) for row in rows) == [
+        (0, 34, 1683),
+        (1, 33, 1617),
+        (2, 33, 1650),
+    ]
 
 
 def test_what_spark_reads_when_it_starts_is_too_late(session: Session) -> None:
     late = Session({**hosted.SETTINGS, "spark.master": "local[2]"})
     late.execute(hosted.numbers_sql(1000, 1000))
-    with pytest.raises(PenstockError, match=r"Spark runs already, and spark\.\w+ is read only when it starts"):
+    with pytest.raises(
+        PenstockError, match=r"Spark runs already, and spark\.\w+ is read only when it starts"
+    ):
         late.execute("SELECT COUNT(*) AS c FROM numbers").final_rows()
     late.close()
 

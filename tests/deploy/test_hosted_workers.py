@@ -1,4 +1,6 @@
-"""Workers on Spark without Spark: a stand-in runs each task in a process and, when that dies, runs it again, as Spark does."""
+"""Workers on Spark without Spark: a stand-in runs each task in a process and, when that dies, runs it
+again, as Spark does.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,13 @@ class _Task:
 
     def collect(self) -> list[dict[str, str]]:
         for _ in range(4):
-            process = subprocess.Popen([sys.executable, "-c", WORK], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            process = subprocess.Popen(
+                [sys.executable, "-c", WORK],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             self._spark.processes[self._orders["token"]] = process
             said, _ = process.communicate(json.dumps(self._orders))
             if process.returncode == 0:
@@ -93,7 +101,20 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 def certificates(folder: Path) -> Certificates:
     key, certificate = folder / "key.pem", folder / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(certificate), "-days", "2"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+        "-days",
+        "2",
+    ]
     subprocess.run([*command, "-subj", "/CN=penstock"], check=True, capture_output=True)
     return Certificates(str(certificate), str(key), str(certificate))
 
@@ -104,7 +125,9 @@ def settings_of(files: Certificates) -> dict[str, str]:
 
 
 def test_a_killed_worker_comes_back_in_its_task_over_tls(spark: StandIn, tmp_path: Path) -> None:
-    session = Session({**hosted.SETTINGS, **settings_of(certificates(tmp_path)), "taskmanager.port-range": "20000-39999"})
+    session = Session(
+        {**hosted.SETTINGS, **settings_of(certificates(tmp_path)), "taskmanager.port-range": "20000-39999"}
+    )
     job = hosted.started(session, tmp_path / "out", ENDLESS, 60_000)
     pid = hosted.worker_pid(job)
     hosted.outage_s(job, hosted.kill(pid))
@@ -112,7 +135,9 @@ def test_a_killed_worker_comes_back_in_its_task_over_tls(spark: StandIn, tmp_pat
     assert hosted.worker_pid(job) != pid
     assert hosted.drained(job, tmp_path / "out") == []
     assert job.metrics().workers_lost == 1
-    await_that(lambda: not session.job_manager.worker_processes(), "the return of the cores with the job's end")
+    await_that(
+        lambda: not session.job_manager.worker_processes(), "the return of the cores with the job's end"
+    )
     session.close()
 
 
@@ -142,7 +167,9 @@ def test_a_worker_registers_once(spark: StandIn, stolen: bool) -> None:
     assert "its connection ended" in (worker.container.ended() or "")
 
 
-def test_a_job_nobody_gives_cores_is_told(monkeypatch: pytest.MonkeyPatch, spark: StandIn, tmp_path: Path) -> None:
+def test_a_job_nobody_gives_cores_is_told(
+    monkeypatch: pytest.MonkeyPatch, spark: StandIn, tmp_path: Path
+) -> None:
     monkeypatch.setattr(_Task, "collect", lambda task: time.sleep(2) or [{"said": "never"}])
     session = Session({**hosted.SETTINGS, "taskmanager.registration-timeout": "300 ms"})
     session.execute(hosted.numbers_sql(1000, 1000))
@@ -152,14 +179,20 @@ def test_a_job_nobody_gives_cores_is_told(monkeypatch: pytest.MonkeyPatch, spark
     session.close()
 
 
-def test_a_python_without_our_libraries_is_told_and_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch, spark: StandIn) -> None:
+def test_a_python_without_our_libraries_is_told_and_not_tried_for_ever(
+    monkeypatch: pytest.MonkeyPatch, spark: StandIn
+) -> None:
     def collect(task: _Task) -> list[dict[str, str]]:
-        raise PySparkException("Job aborted: Task 0 failed\n  import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n")
+        raise PySparkException(
+            "Job aborted: Task 0 failed\n  import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n"
+        )
 
     monkeypatch.setattr(_Task, "collect", collect)
     session = Session({**hosted.SETTINGS, "restart-strategy.attempts": "1000000"})
     session.execute(hosted.numbers_sql(1000, 1000))
-    with pytest.raises(PenstockError, match="have a Python without ours: No module named 'pyarrow'") as refused:
+    with pytest.raises(
+        PenstockError, match="have a Python without ours: No module named 'pyarrow'"
+    ) as refused:
         session.execute("SELECT COUNT(*) AS c FROM numbers").final_rows()
     assert refused.value.code == "RUN-2921" and "PYSPARK_PYTHON" in str(refused.value.hint)
     session.close()
@@ -173,7 +206,9 @@ def test_the_oracle_tells_rows_lost_and_rows_twice(tmp_path: Path) -> None:
 
     assert written(("w", 1, 2, 3), ("w", 2, 1, 3)) == []
     assert written(("w", 1, 2, 3)) == ["2 rows were counted of 3, their sum is 3"]
-    assert written(("w", 1, 2, 3), ("w", 2, 1, 3), ("w", 2, 1, 3))[0] == "window w of key 2 was written 2 times"
+    assert (
+        written(("w", 1, 2, 3), ("w", 2, 1, 3), ("w", 2, 1, 3))[0] == "window w of key 2 was written 2 times"
+    )
 
 
 def test_other_libraries_are_refused_and_both_are_named() -> None:
@@ -184,7 +219,9 @@ def test_other_libraries_are_refused_and_both_are_named() -> None:
     assert error is not None and error.code == "RUN-2921"
     ours = dict(mine.libraries)["pyarrow"]
     minor = ".".join(mine.python.split(".")[:2])
-    assert error.message == f"the worker on far has Python 3.9 instead of {minor}, pyarrow 1.0 instead of {ours}"
+    assert (
+        error.message == f"the worker on far has Python 3.9 instead of {minor}, pyarrow 1.0 instead of {ours}"
+    )
 
 
 def test_a_directory_that_is_not_shared_is_told(tmp_path: Path) -> None:
@@ -218,13 +255,17 @@ def test_what_is_shipped_is_the_same_each_time_and_is_what_runs(tmp_path: Path) 
         port = free.getsockname()[1]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     command = [sys.executable, "-c", UNPACKED, str(first), str(port)]
-    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+    said = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert said[0].startswith(f"it cannot reach the job at 127.0.0.1:{port}: ")
     assert said[1] == str(tmp_path / "cache" / "penstock" / "code" / first.stem / "penstock" / "__init__.py")
 
 
 def test_settings_of_the_cluster() -> None:
-    settings = Settings({"spark.master": "local[2]", "spark.hadoop.fs.S3": "x", "taskmanager.port-range": "50100-50199"})
+    settings = Settings(
+        {"spark.master": "local[2]", "spark.hadoop.fs.S3": "x", "taskmanager.port-range": "50100-50199"}
+    )
     options = ClusterOptions.from_settings(settings)
     assert options.spark == (("spark.hadoop.fs.S3", "x"), ("spark.master", "local[2]"))
     assert options.ports == (50100, 50199)

@@ -1,4 +1,6 @@
-"""Job codec: every plan of the EXPLAIN corpus comes back equal; names that are not on the list are refused."""
+"""Job codec: every plan of the EXPLAIN corpus comes back equal; names that are not on the list are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,12 @@ def test_every_plan_of_the_corpus_comes_back_equal() -> None:
     texts = [TABLES + case.input for case in read_cases(PLANS / "constructs")]
     for name in scripts():
         path = ROOT / "queries" / name
-        tables = (path.parent / "tables.sql").read_text(encoding="utf-8") if path.parent.name == "nexmark" else ""
-        texts.append((tables + path.read_text(encoding="utf-8")).replace("queries/data/", f"{ROOT}/queries/data/"))
+        tables = (
+            (path.parent / "tables.sql").read_text(encoding="utf-8") if path.parent.name == "nexmark" else ""
+        )
+        texts.append(
+            (tables + path.read_text(encoding="utf-8")).replace("queries/data/", f"{ROOT}/queries/data/")
+        )
     graphs = [graph for text in texts for graph in graphs_of(text)]
     assert len(graphs) > 90
     for graph in graphs:
@@ -55,8 +61,28 @@ def test_every_plan_of_the_corpus_comes_back_equal() -> None:
 
 def test_plain_values_and_options_come_back() -> None:
     options = JobOptions(state_dir=Path("/x"), restart=FixedDelay(attempts=2, delay=1.5))
-    values = (b"\0\xff", Decimal("1.50"), date(1, 2, 3), datetime(2026, 1, 2, 3, 4, 5, 6), time(1, 2), timedelta(days=-1, microseconds=5))
-    for value in (options, values, float("inf"), -0.0, 1.0, 1, True, None, 2**80, "é\n", {"a": (1,)}, frozenset({1, 2})):
+    values = (
+        b"\0\xff",
+        Decimal("1.50"),
+        date(1, 2, 3),
+        datetime(2026, 1, 2, 3, 4, 5, 6),
+        time(1, 2),
+        timedelta(days=-1, microseconds=5),
+    )
+    for value in (
+        options,
+        values,
+        float("inf"),
+        -0.0,
+        1.0,
+        1,
+        True,
+        None,
+        2**80,
+        "é\n",
+        {"a": (1,)},
+        frozenset({1, 2}),
+    ):
         back = decode(encode(value))
         assert back == value
         assert repr(back) == repr(value)

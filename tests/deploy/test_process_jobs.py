@@ -1,4 +1,6 @@
-"""Jobs on worker processes: the same answers, also when a worker is killed or stopped; nothing of a deployment that is over gets through."""
+"""Jobs on worker processes: the same answers, also when a worker is killed or stopped; nothing of a
+deployment that is over gets through.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,14 @@ def test_three_acts(tmp_path: Path) -> None:
     flights.mkdir()
     for month in sorted(FLIGHTS.glob("*"))[:MONTHS]:
         (flights / month.name).symlink_to(month)
-    text = (ROOT / "queries" / "busy_planes.sql").read_text(encoding="utf-8").replace("queries/data/flights", str(flights))
-    script = Script("busy_planes", {**SETTINGS, "execution.batch.max-rows": "1000", "deployment": "embedded"}, text)
+    text = (
+        (ROOT / "queries" / "busy_planes.sql")
+        .read_text(encoding="utf-8")
+        .replace("queries/data/flights", str(flights))
+    )
+    script = Script(
+        "busy_planes", {**SETTINGS, "execution.batch.max-rows": "1000", "deployment": "embedded"}, text
+    )
     try:
         folded = Folded()
         job, channel = script.submit(1, tmp_path / "state", 50)
@@ -80,7 +88,9 @@ def test_three_acts(tmp_path: Path) -> None:
 
         job, channel = script.submit(3, tmp_path / "state", 50)
         run_to_end(job, channel, folded)
-        assert len(script.session.job_manager.worker_processes()) == 3, "the workers of act two were to be used again"
+        assert len(script.session.job_manager.worker_processes()) == 3, (
+            "the workers of act two were to be used again"
+        )
         assert_same(folded.rows, "busy_planes", flights)
     finally:
         script.close()
@@ -93,7 +103,9 @@ def started(session: Session, out: Path) -> Job:
         f"CREATE TABLE {name} (k BIGINT, c BIGINT, s BIGINT) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'debezium-json')"
     )
     endless = "numbers /*+ OPTIONS('fields.n.end' = '1000000000') */"
-    job = session.execute(f"INSERT INTO {name} SELECT n % 7, COUNT(*), SUM(n) FROM {endless} GROUP BY n % 7").job
+    job = session.execute(
+        f"INSERT INTO {name} SELECT n % 7, COUNT(*), SUM(n) FROM {endless} GROUP BY n % 7"
+    ).job
     assert job is not None
     until(lambda: job.metrics().checkpoints_completed >= 2 and rows_read(job) > 20_000, job)
     return job
@@ -104,7 +116,9 @@ def until(reached: Callable[[], bool], job: Job) -> None:
 
 
 def assert_counted_once(job: Job, out: Path) -> None:
-    """Stop the job; demand that what was written adds up to each number counted once, up to the one it stopped at."""
+    """Stop the job; demand that what was written adds up to each number counted once, up to the one it
+    stopped at.
+    """
     read = rows_read(job)
     until(lambda: rows_read(job) > read or job.state.terminal, job)  # it goes on
     job.stop()
@@ -136,11 +150,16 @@ def test_a_killed_worker_is_replaced_and_every_row_counts_once(session: Session,
     numbers = job.metrics()
     assert (numbers.restarts, numbers.workers_lost) == (1, 1)
     told = [f"{event.kind} {event.text}" for event in numbers.events]
-    assert re.match(rf"RESTARTING \(RUN-2910: worker {second.number} lost: exit -9\) from checkpoint \d+ taken \d\.\d s ago", told[0]), told
+    assert re.match(
+        rf"RESTARTING \(RUN-2910: worker {second.number} lost: exit -9\) from checkpoint \d+ taken \d\.\d s ago",
+        told[0],
+    ), told
     assert re.match(r"RUNNING recovered in \d+\.\d s", told[1]), told
 
 
-def test_a_stopped_worker_is_lost_and_what_it_says_later_is_not_heard(session: Session, tmp_path: Path) -> None:
+def test_a_stopped_worker_is_lost_and_what_it_says_later_is_not_heard(
+    session: Session, tmp_path: Path
+) -> None:
     job = started(session, tmp_path / "stopped")
     assert job.processes is not None
     stopped = job.processes.processes()[0]
@@ -153,7 +172,9 @@ def test_a_stopped_worker_is_lost_and_what_it_says_later_is_not_heard(session: S
     assert_counted_once(job, tmp_path / "stopped")
 
 
-def test_a_broken_link_is_named_and_every_row_counts_once(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_link_is_named_and_every_row_counts_once(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     proxies: list[FaultProxy] = []
     on_body = ProcessWorkers._on_body
 
@@ -172,7 +193,10 @@ def test_a_broken_link_is_named_and_every_row_counts_once(session: Session, tmp_
     until(lambda: job.last_failure is not None, job)
     assert job.last_failure is not None
     assert job.last_failure.code in ("NET-5013", "NET-5014")
-    assert re.match(rf"the connection with worker-({workers[0].number}|{workers[1].number}) broke", job.last_failure.message)
+    assert re.match(
+        rf"the connection with worker-({workers[0].number}|{workers[1].number}) broke",
+        job.last_failure.message,
+    )
     assert_counted_once(job, tmp_path / "cut")
     assert (job.metrics().restarts, job.metrics().workers_lost) == (1, 0)
     assert job.processes.lost == []
@@ -183,7 +207,9 @@ def test_a_broken_link_is_named_and_every_row_counts_once(session: Session, tmp_
 def test_rows_come_to_this_process(session: Session) -> None:
     session.register("dims", pa.table({"k": pa.array([1, 2], pa.int64()), "name": ["a", "b"]}))
     few = "numbers /*+ OPTIONS('fields.n.end' = '1000') */ AS n"
-    joined = session.execute(f"SELECT d.name, COUNT(*) AS c FROM {few} JOIN dims AS d ON n.n % 7 = d.k GROUP BY d.name ORDER BY name")
+    joined = session.execute(
+        f"SELECT d.name, COUNT(*) AS c FROM {few} JOIN dims AS d ON n.n % 7 = d.k GROUP BY d.name ORDER BY name"
+    )
     assert joined.final_rows().to_pylist() == [{"name": "a", "c": 143}, {"name": "b", "c": 143}]
     many = session.execute("SELECT n FROM numbers /*+ OPTIONS('rows-per-second' = '0') */").final_rows()
     assert many.num_rows == ROWS
@@ -207,7 +233,9 @@ def doubled(n):
 """
 
 
-def test_python_functions_are_imported_by_workers_from_allowed_modules(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_functions_are_imported_by_workers_from_allowed_modules(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "of_workers.py").write_text(FUNCTIONS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     session.execute("CREATE FUNCTION doubled AS 'of_workers.doubled'")
@@ -217,7 +245,9 @@ def test_python_functions_are_imported_by_workers_from_allowed_modules(session: 
     assert refused.value.code == "RUN-2913"
     assert "python.modules" in (refused.value.hint or "")
     session.execute("SET 'python.modules' = 'of_workers'")
-    assert session.execute(f"SELECT SUM(doubled(n)) AS s FROM {few.format(100)}").final_rows().to_pylist() == [{"s": 10100}]
+    assert session.execute(
+        f"SELECT SUM(doubled(n)) AS s FROM {few.format(100)}"
+    ).final_rows().to_pylist() == [{"s": 10100}]
     with pytest.raises(PenstockError, match="no luck") as failed:
         session.execute(f"SELECT SUM(doubled(n)) AS s FROM {few.format(1000)}").final_rows()
     assert failed.value.code == "RUN-2010"
@@ -227,7 +257,12 @@ def test_python_functions_are_imported_by_workers_from_allowed_modules(session: 
 
 def test_a_worker_brings_no_parser_and_no_kernels() -> None:
     code = "import sys, penstock.engine.deploy.worker.main; print(sorted({'sqlglot', 'lark', 'numba', 'duckdb', 'pandas', 'pyspark'} & sys.modules.keys()))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 class WritingTasks(WorkerTasks):

@@ -1,4 +1,6 @@
-"""Jobs on a Spark that is there already: that of ``spark-submit``, its workers in a shipped environment, and one a program has started itself."""
+"""Jobs on a Spark that is there already: that of ``spark-submit``, its workers in a shipped environment,
+and one a program has started itself.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +31,31 @@ SETTINGS = {**hosted.SETTINGS, "spark.executor.memory": "1g"}
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What a user's machine would have: a Java, and a home of Spark with room for the directories of executors."""
+    """What a user's machine would have: a Java, and a home of Spark with room for the directories of
+    executors.
+    """
     try:
         java = find_java()
     except PenstockError as error:
         pytest.skip(error.message)
     (tmp_path / "spark").mkdir()
-    quick = {"JDK_JAVA_OPTIONS": " ".join(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *executors_options(java, spark_home() / "jars")])}
-    return {**os.environ, "PYTHONPATH": str(ROOT), **quick, **executors_environment(MASTER, spark_home(), java, tmp_path / "spark")}
+    quick = {
+        "JDK_JAVA_OPTIONS": " ".join(
+            ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *executors_options(java, spark_home() / "jars")]
+        )
+    }
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        **quick,
+        **executors_environment(MASTER, spark_home(), java, tmp_path / "spark"),
+    }
 
 
 def run(words: list[str], environment: dict[str, str], directory: Path) -> str:
-    done = subprocess.run(words, env=environment, cwd=directory, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run(
+        words, env=environment, cwd=directory, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
 
@@ -48,18 +63,35 @@ def run(words: list[str], environment: dict[str, str], directory: Path) -> str:
 def packed(directory: Path) -> Path:
     """Return an archive of an environment: of a Python that is this one and says when it is started."""
     program = directory / "python"
-    program.write_text(f'#!/bin/sh\n: > "{directory}/started-$$"\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    program.write_text(
+        f'#!/bin/sh\n: > "{directory}/started-$$"\nexec {sys.executable} "$@"\n', encoding="utf-8"
+    )
     program.chmod(0o755)
     with tarfile.open(directory / "packed.tar.gz", "w:gz") as archive:
         archive.add(program, "bin/python")
     return directory / "packed.tar.gz"
 
 
-def test_a_file_runs_by_spark_submit_in_a_shipped_environment(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_file_runs_by_spark_submit_in_a_shipped_environment(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     sink, query = hosted.count_sql(tmp_path / "out")
-    (tmp_path / "job.sql").write_text(f"{hosted.numbers_sql(ROWS, 0)};\n{sink};\n{query};\n", encoding="utf-8")
-    submit = [str(spark_home() / "bin" / "spark-submit"), "--master", MASTER, "--archives", f"{packed(tmp_path)}#environment"]
-    python = ["--conf", "spark.pyspark.python=./environment/bin/python", "--conf", f"spark.pyspark.driver.python={sys.executable}"]
+    (tmp_path / "job.sql").write_text(
+        f"{hosted.numbers_sql(ROWS, 0)};\n{sink};\n{query};\n", encoding="utf-8"
+    )
+    submit = [
+        str(spark_home() / "bin" / "spark-submit"),
+        "--master",
+        MASTER,
+        "--archives",
+        f"{packed(tmp_path)}#environment",
+    ]
+    python = [
+        "--conf",
+        "spark.pyspark.python=./environment/bin/python",
+        "--conf",
+        f"spark.pyspark.driver.python={sys.executable}",
+    ]
     settings = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
     command = [
         *submit,
@@ -76,8 +108,15 @@ def test_a_file_runs_by_spark_submit_in_a_shipped_environment(environment: dict[
     assert list(tmp_path.glob("started-*")), "workers were not started from the archive"
 
 
-def test_the_spark_of_a_program_hosts_its_jobs_and_is_left_running(environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_spark_of_a_program_hosts_its_jobs_and_is_left_running(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     words = [sys.executable, "-m", "tests.deploy.own_session_program", str(tmp_path / "out"), str(ROWS)]
     saw = json.loads(run(words, environment | {"PYSPARK_PYTHON": sys.executable}, tmp_path).splitlines()[-1])
-    assert saw == {"hosts": True, "names": [[1, "one"], [2, "two"]], "application": "a program's own", "left": 5}
+    assert saw == {
+        "hosts": True,
+        "names": [[1, "one"], [2, "two"]],
+        "application": "a program's own",
+        "left": 5,
+    }
     assert hosted.wrong_counts(tmp_path / "out", ROWS) == []

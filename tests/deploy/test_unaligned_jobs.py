@@ -1,4 +1,6 @@
-"""Barriers that overtake rows between worker processes: what was in flight, on either side of a connection, is restored at any parallelism."""
+"""Barriers that overtake rows between worker processes: what was in flight, on either side of a
+connection, is restored at any parallelism.
+"""
 
 from __future__ import annotations
 
@@ -62,19 +64,34 @@ def in_flight(manifest: Manifest) -> int:
 
 def unsent(manifest: Manifest) -> int:
     """Return how many rows of a checkpoint had not left the process that made them."""
-    return sum(group.rows for task in manifest.tasks for part in task.keyed if part.state.startswith("@output") for group in part.groups)
+    return sum(
+        group.rows
+        for task in manifest.tasks
+        for part in task.keyed
+        if part.state.startswith("@output")
+        for group in part.groups
+    )
 
 
 def without_unsent(manifest: Manifest) -> Manifest:
     """The planted bug."""
-    tasks = (replace(task, keyed=tuple(part for part in task.keyed if not part.state.startswith("@output"))) for task in manifest.tasks)
+    tasks = (
+        replace(task, keyed=tuple(part for part in task.keyed if not part.state.startswith("@output")))
+        for task in manifest.tasks
+    )
     return replace(manifest, tasks=tuple(tasks))
 
 
 class Noted:
-    """The checkpoints published, and those that deployments start from, of which ``change`` may make others."""
+    """The checkpoints published, and those that deployments start from, of which ``change`` may make
+    others.
+    """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, change: Callable[[Manifest], Manifest] = lambda manifest: manifest) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        change: Callable[[Manifest], Manifest] = lambda manifest: manifest,
+    ) -> None:
         self.published: list[Manifest] = []
         self.restored: list[Manifest] = []
         self._wanted = self._held = False
@@ -91,14 +108,19 @@ class Noted:
             self._wanted = self._held = False
             if deployment.restore is not None:
                 self.restored.append(deployment.restore.manifest)
-                deployment = replace(deployment, restore=replace(deployment.restore, manifest=change(deployment.restore.manifest)))
+                deployment = replace(
+                    deployment,
+                    restore=replace(deployment.restore, manifest=change(deployment.restore.manifest)),
+                )
             return deploy(workers, deployment)
 
         monkeypatch.setattr(CheckpointStore, "publish", noted_publish)
         monkeypatch.setattr(ProcessWorkers, "deploy", noted_deploy)
 
     def await_unsent(self, job: Job) -> None:
-        """Wait for a checkpoint with rows in flight on both sides of a connection, which stays the last one of this deployment."""
+        """Wait for a checkpoint with rows in flight on both sides of a connection, which stays the last
+        one of this deployment.
+        """
         self._wanted = True
         until(lambda: self._held, job)
 
@@ -127,19 +149,29 @@ def written(out: Path) -> Counter[tuple[int, int, int]]:
 
 
 def expected() -> Counter[tuple[int, int, int]]:
-    query = f"SELECT n % {KEYS}, count(*), sum(n)::BIGINT FROM range(1, {ROWS + 1}) AS numbers(n) GROUP BY ALL"
+    query = (
+        f"SELECT n % {KEYS}, count(*), sum(n)::BIGINT FROM range(1, {ROWS + 1}) AS numbers(n) GROUP BY ALL"
+    )
     return Counter(duckdb.sql(query).fetchall())
 
 
 def opened(directory: Path, parallelism: int) -> Session:
-    session = Session({**SETTINGS, "execution.checkpointing.dir": str(directory / "state"), "parallelism.default": str(parallelism)})
+    session = Session(
+        {
+            **SETTINGS,
+            "execution.checkpointing.dir": str(directory / "state"),
+            "parallelism.default": str(parallelism),
+        }
+    )
     for statement in session.parse(TABLES.format(rows=ROWS, out=directory / "out")):
         session.run(statement)
     return session
 
 
 def moved(directory: Path, noted: Noted, parallelism: int, *, killed: bool) -> Counter[tuple[int, int, int]]:
-    """Behind slow tasks kill a worker of two, if so wished, then the job, and let it finish on others; return what it has written."""
+    """Behind slow tasks kill a worker of two, if so wished, then the job, and let it finish on others;
+    return what it has written.
+    """
     flag = directory / "slow"
     flag.touch()
     (directory / "of_slow_workers.py").write_text(MODULE.format(flag=str(flag)), encoding="utf-8")
@@ -168,7 +200,9 @@ def moved(directory: Path, noted: Noted, parallelism: int, *, killed: bool) -> C
         session.close()
 
 
-def test_rows_in_flight_between_workers_survive_a_kill_and_another_parallelism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_flight_between_workers_survive_a_kill_and_another_parallelism(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     noted = Noted(monkeypatch)
     assert moved(tmp_path, noted, 3, killed=True) == expected()
@@ -178,7 +212,9 @@ def test_rows_in_flight_between_workers_survive_a_kill_and_another_parallelism(t
         assert {operator.parallelism for operator in manifest.operators} == {2}
 
 
-def test_rows_that_had_not_left_a_worker_forgotten_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_had_not_left_a_worker_forgotten_are_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     noted = Noted(monkeypatch, without_unsent)
     counted = sum(count for _, count, _ in moved(tmp_path, noted, 1, killed=False))

@@ -26,7 +26,13 @@ from penstock.engine.expressions.compiler import compile_predicate
 from penstock.planner.physical.operator_specs import SourceSpec
 
 Row = tuple[Any, ...]
-CHANGING = {"connector": "filesystem", "path": "/nonexistent", "format": "debezium-json", "source.replay": "true"}  # how a table says so
+# how a table says so
+CHANGING = {
+    "connector": "filesystem",
+    "path": "/nonexistent",
+    "format": "debezium-json",
+    "source.replay": "true",
+}
 _END = 1 << 60
 
 
@@ -86,7 +92,11 @@ class Feeds:
         """Declare the tables in a session."""
         for name, feed in self.tables.items():
             session.register(
-                name, feed.schema.empty_table(), time_column=feed.time_column, delay=feed.delay if feed.time_column else None, stream=True
+                name,
+                feed.schema.empty_table(),
+                time_column=feed.time_column,
+                delay=feed.delay if feed.time_column else None,
+                stream=True,
             )
             table = session.catalog.find(name)
             assert table is not None and not hasattr(table, "query")
@@ -100,7 +110,11 @@ class FeedOperator(SourceOperator, ListState):
 
     def __init__(self, spec: SourceSpec, time_zone: str = "UTC") -> None:
         self._spec = spec
-        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, EvaluationContext(time_zone))
+        self._keep = (
+            None
+            if spec.predicate is None
+            else compile_predicate(spec.predicate, EvaluationContext(time_zone))
+        )
         self._given: dict[int, int] = {}
 
     def open(self, context: Context) -> None:
@@ -127,7 +141,8 @@ class FeedOperator(SourceOperator, ListState):
         gave = False
         for split in self._mine:
             gave |= self._give(split, out)
-        ended = len(self._ended) == len(self._mine)  # at once where there is no split, as every finite source does
+        # at once where there is no split, as every finite source does
+        ended = len(self._ended) == len(self._mine)
         return SourceStatus(more=gave and not ended, ended=ended)
 
     def _give(self, split: int, out: Output) -> bool:
@@ -144,7 +159,8 @@ class FeedOperator(SourceOperator, ListState):
             self._ended.add(split)
             out.split(SplitEvent(SplitNews.ENDED, split, f"split-{split}"))
         else:
-            out.split(SplitEvent(SplitNews.EMPTY, split, f"split-{split}"))  # as every source says: a restored split tells its time so
+            # as every source says: a restored split tells its time so
+            out.split(SplitEvent(SplitNews.EMPTY, split, f"split-{split}"))
         return False
 
     def _batch(self, changes: Sequence[tuple[Row, int]], split: int) -> Batch:

@@ -1,7 +1,8 @@
-"""A job driven by hand: one thread, a clock that stands still, barriers where the test wants them, state by operator.
+"""A job driven by hand: one thread, a clock that stands still, barriers where the test wants them, state by
+operator.
 
-Each barrier's state goes through the layers of checkpoints: what has changed since the last one that was completed, above what was written then. One
-of three is given up.
+Each barrier's state goes through the layers of checkpoints: what has changed since the last one that was
+completed, above what was written then. One of three is given up.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class Changelog:
 
     def take(self, batch: Batch) -> None:
         self.batches.append(batch)
-        rows = list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True)) or [()] * batch.num_rows
+        rows = (
+            list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True))
+            or [()] * batch.num_rows
+        )
         weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
         for row, weight in zip(rows, weights, strict=True):
             assert weight, f"{row} changes by nothing"
@@ -88,7 +92,8 @@ class Snapshot:
 
 
 class DirectJob:
-    """One deployment of a graph. ``advance`` gives rows up to a cut, ``barrier`` takes a snapshot, ``finish`` runs to the end.
+    """One deployment of a graph. ``advance`` gives rows up to a cut, ``barrier`` takes a snapshot, ``finish``
+    runs to the end.
 
     With ``files`` all state that may go to disk goes there whenever tasks have worked.
     """
@@ -115,7 +120,16 @@ class DirectJob:
         self._storage = MemoryStorage()
         self._writer = SnapshotWriter(self._storage, 1, 1)
         options = JobOptions(batch_max_rows=batch_rows, buffer_timeout_ms=0, channel_capacity=capacity)
-        deployer = Deployer(graph, options, Services(feeds), self._clock, self._build, keep_snapshots=True, job_id="direct", owner="direct")
+        deployer = Deployer(
+            graph,
+            options,
+            Services(feeds),
+            self._clock,
+            self._build,
+            keep_snapshots=True,
+            job_id="direct",
+            owner="direct",
+        )
         self._tasks = deployer.tasks(1, None, 0, self._reports.append, lambda _: no_wakeup)
         for task in self._tasks:
             task.chain._layers = EveryChange(True)
@@ -132,7 +146,9 @@ class DirectJob:
 
     def _give_back(self, task: Task, snapshot: Snapshot) -> None:
         task._restore = lambda chain, gate: _restore(chain, snapshot)
-        task._finished = all(chained.context.operator_id in snapshot.ended for chained in task.chain.operators)
+        task._finished = all(
+            chained.context.operator_id in snapshot.ended for chained in task.chain.operators
+        )
 
     def advance(self, cut: int) -> None:
         """Give every split up to ``cut`` changes, and let all of it be worked on."""
@@ -173,7 +189,9 @@ class DirectJob:
     def state_at_end(self) -> Snapshot:
         """The last snapshots of all tasks of a finished job."""
         self._drained()
-        return Snapshot(tuple(operator for task in sorted(self._final) for operator in self._final[task]), frozenset())
+        return Snapshot(
+            tuple(operator for task in sorted(self._final) for operator in self._final[task]), frozenset()
+        )
 
     def late_rows(self) -> int:
         return sum(chained.metrics.late_rows for task in self._tasks for chained in task.chain.operators)
@@ -191,20 +209,31 @@ class DirectJob:
     def _note_ends(self, reports: Sequence[TaskReport]) -> None:
         for report in reports:
             if isinstance(report, TaskEnded) and report.task not in self._final:
-                self._final[report.task] = self._written(report.last_checkpoint_id + 1, report.task, report.operators)
+                self._final[report.task] = self._written(
+                    report.last_checkpoint_id + 1, report.task, report.operators
+                )
 
     def _spill(self, task: Task) -> None:
         if self._files is not None:
-            states = [state for chained in task.chain.operators for state in chained.operator.keyed_states().values()]
+            states = [
+                state
+                for chained in task.chain.operators
+                for state in chained.operator.keyed_states().values()
+            ]
             for part in StateSize.of(states).spillable:
                 if part.spillable_bytes():
                     part.spill(self._files)
 
-    def _written(self, checkpoint: int, task: TaskId, operators: tuple[OperatorSnapshot, ...]) -> tuple[OperatorSnapshot, ...]:
+    def _written(
+        self, checkpoint: int, task: TaskId, operators: tuple[OperatorSnapshot, ...]
+    ) -> tuple[OperatorSnapshot, ...]:
         """Write a task's snapshot; return it as it is read again, whole."""
         written = self._writer.write(checkpoint, task, operators)
         return tuple(
-            OperatorSnapshot(o.operator_id, {name: self._read(written, o.operator_id, name) for name in o.keyed}, o.items) for o in operators
+            OperatorSnapshot(
+                o.operator_id, {name: self._read(written, o.operator_id, name) for name in o.keyed}, o.items
+            )
+            for o in operators
         )
 
     def _read(self, written: WrittenTask, operator_id: str, name: str) -> pa.Table:
@@ -212,7 +241,9 @@ class DirectJob:
         return pa.table({}) if table is None else table
 
     def _settle(self) -> None:
-        """Step every task as long as one has work; then let time pass once, so that whoever waits looks again."""
+        """Step every task as long as one has work; then let time pass once, so that whoever waits looks
+        again.
+        """
         tasks = [self._tasks[i % len(self._tasks)] for i in self._order] + self._tasks
         idle_rounds = 0
         while idle_rounds < 2:
@@ -231,7 +262,9 @@ class DirectJob:
 
 def _restore(chain: OperatorChain, snapshot: Snapshot) -> None:
     for chained in chain.operators:
-        saved = [operator for operator in snapshot.operators if operator.operator_id == chained.context.operator_id]
+        saved = [
+            operator for operator in snapshot.operators if operator.operator_id == chained.context.operator_id
+        ]
         if not saved:
             continue
         for name, items in chained.operator.list_states().items():
@@ -241,7 +274,9 @@ def _restore(chain: OperatorChain, snapshot: Snapshot) -> None:
             for operator in saved:
                 table = operator.keyed.get(name)
                 if table is not None and table.num_rows:
-                    low, high = np.searchsorted(table.column("key_group").to_numpy(), [groups.start, groups.end])
+                    low, high = np.searchsorted(
+                        table.column("key_group").to_numpy(), [groups.start, groups.end]
+                    )
                     if high > low:
                         state.restore(_copied(table.slice(low, high - low)))
 

@@ -1,4 +1,6 @@
-"""What is late, naively: of rows as (key, time, what the watermark of the row's split was when it came, row), times and watermarks of one kind."""
+"""What is late, naively: of rows as (key, time, what the watermark of the row's split was when it came,
+row), times and watermarks of one kind.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,11 @@ class SessionOf(NamedTuple):
 
 
 def sessions_in_turn(entries: Iterable[Entry], gap: Any) -> tuple[list[SessionOf], list[Any]]:
-    """Return the sessions, and the late rows. Rows take turns by the watermark they were behind, those of one turn together.
+    """Return the sessions, and the late rows. Rows take turns by the watermark they were behind, those of one
+    turn together.
 
-    At its turn a row meets no session that has ended before it; it is late when its own, with those it touches, would have.
+    At its turn a row meets no session that has ended before it; it is late when its own, with those it
+    touches, would have.
     """
     of_key: dict[Any, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -45,7 +49,9 @@ def sessions_in_turn(entries: Iterable[Entry], gap: Any) -> tuple[list[SessionOf
             alone = [SessionOf(key, entry.time, entry.time + gap, [entry.row]) for entry in turns[turn]]
             for one in sorted([*(one for one in live if one.end >= turn), *alone], key=lambda one: one.start):
                 if runs and one.start <= runs[-1].end:
-                    runs[-1] = SessionOf(key, runs[-1].start, max(runs[-1].end, one.end), runs[-1].rows + one.rows)
+                    runs[-1] = SessionOf(
+                        key, runs[-1].start, max(runs[-1].end, one.end), runs[-1].rows + one.rows
+                    )
                 else:
                     runs.append(one)
             live = [one for one in runs if one.end >= turn]

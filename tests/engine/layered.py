@@ -1,4 +1,6 @@
-"""State of operators under test by way of checkpoints that tell changes, however many there are: what is written in layers is read again."""
+"""State of operators under test by way of checkpoints that tell changes, however many there are: what is
+written in layers is read again.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class LayeredState:
         self._number = 0
 
     def take(self, operator: Operator) -> tuple[dict[str, pa.Table], dict[str, list[dict[str, Any]]]]:
-        """Return the keyed states as a restore reads them, those that are empty included, and the items of the others."""
+        """Return the keyed states as a restore reads them, those that are empty included, and the items of
+        the others.
+        """
         self._number += 1
         states = operator.keyed_states()
         frozen = {name: self.layers.freeze("op", name, state, self._number) for name, state in states.items()}

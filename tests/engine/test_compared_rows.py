@@ -1,4 +1,6 @@
-"""Rows compared a part at a time: what differs is the same however many parts there are, and parts are files once rows are many."""
+"""Rows compared a part at a time: what differs is the same however many parts there are, and parts are
+files once rows are many.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def test_rounding_stays_within_its_part(tmp_path: Path) -> None:
     near = ours.set_column(2, "d", pa.array(ours.column("d").to_numpy() * (1 + 1e-13)))
     assert difference(ours, near).rows.num_rows == 0
     added, removed, parts = compared(ours, near, tmp_path, 7_000)
-    assert added == removed > 0 and parts == 64, "rows that differ by rounding were to come to one part, and be told apart by difference() only"
+    assert added == removed > 0 and parts == 64, (
+        "rows that differ by rounding were to come to one part, and be told apart by difference() only"
+    )
     assert compared(ours.select(["d"]), ours.select(["d"]), tmp_path, 7_000) == (0, 0, 1)
 
 

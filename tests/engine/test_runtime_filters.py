@@ -1,4 +1,6 @@
-"""What runtime filters keep is what a join would find: keys of all types, few and many, held against rows and against statistics."""
+"""What runtime filters keep is what a join would find: keys of all types, few and many, held against rows
+and against statistics.
+"""
 
 from __future__ import annotations
 
@@ -40,18 +42,26 @@ TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "double": (pa.float64(), [0.0, -0.0, NAN, 1.5, float("inf")]),
     "decimal": (pa.decimal128(20, 2), [Decimal("0.00"), Decimal("-1.50"), Decimal("99.99")]),
     "date": (pa.date32(), [date(1969, 1, 1), date(2026, 1, 1), date(2026, 1, 2)]),
-    "timestamp": (pa.timestamp("us"), [datetime(1970, 1, 1), datetime(2026, 1, 1, 0, 0, 0, 1), datetime(2026, 1, 1)]),
+    "timestamp": (
+        pa.timestamp("us"),
+        [datetime(1970, 1, 1), datetime(2026, 1, 1, 0, 0, 0, 1), datetime(2026, 1, 1)],
+    ),
     "boolean": (pa.bool_(), [True, False]),
 }
 
 
 @st.composite
 def sides(draw: st.DrawFn) -> tuple[list[pa.Array], list[pa.Array], list[int]]:
-    """Key columns of both sides of a join, without and with NULLs, and where the first side is cut among subtasks."""
+    """Key columns of both sides of a join, without and with NULLs, and where the first side is cut among
+    subtasks.
+    """
     kinds = [TYPES[name] for name in draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=2))]
     built, probed = draw(st.integers(0, 12)), draw(st.integers(1, 12))
     left = [pa.array([draw(st.sampled_from(values)) for _ in range(built)], kind) for kind, values in kinds]
-    right = [pa.array([draw(st.sampled_from([*values, None])) for _ in range(probed)], kind) for kind, values in kinds]
+    right = [
+        pa.array([draw(st.sampled_from([*values, None])) for _ in range(probed)], kind)
+        for kind, values in kinds
+    ]
     return left, right, draw(st.lists(st.integers(0, 2), min_size=built, max_size=built))
 
 
@@ -63,7 +73,12 @@ def index_of(columns: list[pa.Array]) -> KeyIndex:
 
 def told_by(columns: list[pa.Array], owners: list[int]) -> JoinKeys:
     at = np.array(owners, np.int64)
-    return gathered([keys_told(index_of([column.take(pa.array(np.flatnonzero(at == owner))) for column in columns])) for owner in range(3)])
+    return gathered(
+        [
+            keys_told(index_of([column.take(pa.array(np.flatnonzero(at == owner))) for column in columns]))
+            for owner in range(3)
+        ]
+    )
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -88,7 +103,9 @@ def test_rows_with_a_partner_are_kept_and_of_few_keys_no_others(sides: Any, most
     skipping.learn(told, [str(i) for i in range(len(probed))])
     for row in np.flatnonzero(meets):
         values = {str(i): column[int(row)].as_py() for i, column in enumerate(probed)}
-        assert skipping.wants({name: (value, value) for name, value in values.items()}, 1), "a piece that has a partner is left out"
+        assert skipping.wants({name: (value, value) for name, value in values.items()}, 1), (
+            "a piece that has a partner is left out"
+        )
 
 
 def test_pieces_are_left_out_by_their_ends() -> None:
@@ -140,21 +157,33 @@ class Posted:
 
 def test_keys_are_passed_on_when_all_subtasks_of_the_join_have_told_theirs() -> None:
     schema = Schema((Field("k", BIGINT),))
-    keys = JoinSpec("j", "join", schema, schema, schema, JoinKind.SEMI, (0,), (0,), None, (1,), (True, True), pruned=0)
+    keys = JoinSpec(
+        "j", "join", schema, schema, schema, JoinKind.SEMI, (0,), (0,), None, (1,), (True, True), pruned=0
+    )
     chains = (Chain(0, (RuntimeFilterSpec("f", "filter", schema, "j", (0,)),), 2), Chain(1, (keys,), 2))
     tasks = [Posted(chain, subtask) for chain in (0, 1) for subtask in (0, 1)]
     filters = RuntimeFilters(JobGraph(chains, (ChainEdge(0, 1, 0, Forward()),)), tasks)
     for subtask, value in ((0, 1), (0, 1), (1, 2)):
         assert not any(task.messages for task in tasks)
-        filters.told(OperatorTold(1, TaskId(1, subtask), "j", "join", JoinKeys(pa.record_batch({"0": [value]}))))
-    assert [[message.told.keys.column(0).to_pylist() for message in task.messages] for task in tasks] == [[[1, 2]], [[1, 2]], [], []]
+        filters.told(
+            OperatorTold(1, TaskId(1, subtask), "j", "join", JoinKeys(pa.record_batch({"0": [value]})))
+        )
+    assert [[message.told.keys.column(0).to_pylist() for message in task.messages] for task in tasks] == [
+        [[1, 2]],
+        [[1, 2]],
+        [],
+        [],
+    ]
 
 
 def test_a_filter_that_prunes_little_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime_filter, "_TRIED_ROWS", 20)
     schema = Schema((Field("k", BIGINT),))
     for keys, given_up in ((range(9), True), (range(7), False)):
-        operator, out = RuntimeFilterOperator(RuntimeFilterSpec("f", "filter", schema, "j", (0,)), JobOptions()), Remembered()
+        operator, out = (
+            RuntimeFilterOperator(RuntimeFilterSpec("f", "filter", schema, "j", (0,)), JobOptions()),
+            Remembered(),
+        )
         at = opened(operator)
         rows = Batch(pa.RecordBatch.from_arrays([pa.array(range(10))], schema=schema.to_arrow()))
         operator.on_batch(rows, 0, out)

@@ -1,4 +1,6 @@
-"""EXPLAIN of every query in ``queries/`` and of one for each construct: changelog modes, keys, state bounds; chains with their edges."""
+"""EXPLAIN of every query in ``queries/`` and of one for each construct: changelog modes, keys, state
+bounds; chains with their edges.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ def of_script(name: str) -> str:
     try:
         text = (tables + path.read_text(encoding="utf-8")).replace("queries/data/", f"{ROOT}/queries/data/")
         lines = explained(session, text).replace(str(ROOT), "..")
-        return re.sub(r" +\([0-9a-f]{16}\)$", "", lines, flags=re.MULTILINE)  # ids are of the files' paths, which are this checkout's
+        # ids are of the files' paths, which are this checkout's
+        return re.sub(r" +\([0-9a-f]{16}\)$", "", lines, flags=re.MULTILINE)
     finally:
         session.close()
 
@@ -79,7 +82,11 @@ def test_golden(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def scripts() -> list[str]:
-    paths = [path for path in (ROOT / "queries").glob("**/*.sql") if path.name != "tables.sql" and path.parent.name != "duckdb"]
+    paths = [
+        path
+        for path in (ROOT / "queries").glob("**/*.sql")
+        if path.name != "tables.sql" and path.parent.name != "duckdb"
+    ]
     return sorted(str(path.relative_to(ROOT / "queries")) for path in paths)
 
 
@@ -90,7 +97,9 @@ def test_every_script_is_there() -> None:
 
 
 def test_what_a_plan_must_say() -> None:
-    """Every node says how rows change and every node with state what bounds it; chains say what travels between them."""
+    """Every node says how rows change and every node with state what bounds it; chains say what travels
+    between them.
+    """
     cases = read_cases(PLANS / "constructs")
     assert len(cases) >= 60
     for case in cases:
@@ -99,5 +108,12 @@ def test_what_a_plan_must_say() -> None:
             assert "insert-only" in case.expected or "updates" in case.expected, case.input
             assert "edge" in case.expected or "⤨" in case.expected or "──" in case.expected, case.input
     text = "\n".join(case.expected for case in cases)
-    for words in ("state bounded", "state unbounded because", "insert-only", "updates", "key (", "partition("):
+    for words in (
+        "state bounded",
+        "state unbounded because",
+        "insert-only",
+        "updates",
+        "key (",
+        "partition(",
+    ):
         assert words in text, words

@@ -1,6 +1,8 @@
-"""A machine of hypothesis around one operator: rows given and taken back, time, barriers, restores at other parallelisms, the end, in any order.
+"""A machine of hypothesis around one operator: rows given and taken back, time, barriers, restores at other
+parallelisms, the end, in any order.
 
-The operator runs in the smallest job that has it, driven by hand; after every look at it the folded output is the naive reference's.
+The operator runs in the smallest job that has it, driven by hand; after every look at it the folded output is
+the naive reference's.
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ from tests.queries.generated.trial import Arena, plain
 START = datetime(2024, 1, 1)
 LONG_AGO, FOR_EVER = datetime(1, 1, 1), datetime(9999, 1, 1)
 DELAY_S = 4
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("k", pa.int32()), ("v", pa.int64()), ("ts", pa.timestamp("us"))])
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("k", pa.int32()),
+        ("v", pa.int64()),
+        ("ts", pa.timestamp("us")),
+    ]
+)
 ID, K, V, TS = range(4)
 Rows = Counter[tuple[Any, ...]]
 
@@ -53,12 +62,18 @@ class Given:
 
     def timely(self, table: str = "a") -> list[Row]:
         """The rows that were not behind their split, of a table without retractions."""
-        return [entry.row for entry in self.tables[table] if entry.row[TS] is not None and entry.row[TS] >= entry.behind]
+        return [
+            entry.row
+            for entry in self.tables[table]
+            if entry.row[TS] is not None and entry.row[TS] >= entry.behind
+        ]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One operator under test: the query that has it, whether its tables have time, late rows and retractions, and the reference."""
+    """One operator under test: the query that has it, whether its tables have time, late rows and
+    retractions, and the reference.
+    """
 
     query: str
     reference: Callable[[Given], Rows]
@@ -82,7 +97,9 @@ class OperatorMachine(RuleBasedStateMachine):
         subject = self.subject
         self.changes: dict[str, list[list[tuple[Row, int]]]] = {name: [[], []] for name in subject.tables}
         self.given = Given({name: [] for name in subject.tables})
-        self.tops: dict[tuple[str, int], datetime] = {(name, split): LONG_AGO for name in subject.tables for split in (0, 1)}
+        self.tops: dict[tuple[str, int], datetime] = {
+            (name, split): LONG_AGO for name in subject.tables for split in (0, 1)
+        }
         self.clock = 0
         self.number = 0
         self.job: DirectJob | None = None
@@ -96,7 +113,9 @@ class OperatorMachine(RuleBasedStateMachine):
         self.job = self._deployed(arena, parallelism)
 
     def _feed(self, name: str) -> Feed:
-        return Feed(SCHEMA, tuple(self.changes[name]), time_column="ts" if self.subject.timed else None, delay=DELAY_S)  # type: ignore[arg-type]
+        return Feed(
+            SCHEMA, tuple(self.changes[name]), time_column="ts" if self.subject.timed else None, delay=DELAY_S
+        )  # type: ignore[arg-type]
 
     def _arena(self) -> Arena:
         """A session that knows the tables; that some take rows back shows in a change of theirs."""
@@ -104,16 +123,23 @@ class OperatorMachine(RuleBasedStateMachine):
         key = (subject.timed, subject.retracts, subject.tables)
         if key not in self.arenas:
             splits = (((((0, 1, 1, START)), -1),),) if subject.retracts else ((),)
-            tables = {name: Feed(SCHEMA, splits, "ts" if subject.timed else None, DELAY_S) for name in subject.tables}  # type: ignore[arg-type]
+            tables = {
+                name: Feed(SCHEMA, splits, "ts" if subject.timed else None, DELAY_S)
+                for name in subject.tables
+            }  # type: ignore[arg-type]
             self.arenas[key] = Arena(tables)
         return self.arenas[key]
 
     def _deployed(self, arena: Arena, parallelism: int, **rest: Any) -> DirectJob:
-        arena.session.settings.set("execution.checkpointing.dir", "/nonexistent" if self.lasting or rest else "")
+        arena.session.settings.set(
+            "execution.checkpointing.dir", "/nonexistent" if self.lasting or rest else ""
+        )
         self.lasting = self.lasting or bool(rest)
         plan = planned(arena.session, self.subject.query, parallelism)
         job = DirectJob(plan.graph, self.feeds, batch_rows=self.batch, files=self.files, **rest)
-        self.operators.update(type(chained.operator).__name__ for task in job._tasks for chained in task.chain.operators)
+        self.operators.update(
+            type(chained.operator).__name__ for task in job._tasks for chained in task.chain.operators
+        )
         return job
 
     # rules
@@ -140,17 +166,32 @@ class OperatorMachine(RuleBasedStateMachine):
         self.clock += seconds
 
     @precondition(lambda self: self.subject.timed and self.subject.lates and self.number)
-    @rule(table=st.integers(0, 1), split=st.integers(0, 1), k=st.sampled_from([None, 1, 2]), back=st.integers(5, 40))
+    @rule(
+        table=st.integers(0, 1),
+        split=st.integers(0, 1),
+        k=st.sampled_from([None, 1, 2]),
+        back=st.integers(5, 40),
+    )
     def late(self, table: int, split: int, k: int | None, back: int) -> None:
         name = self.subject.tables[table % len(self.subject.tables)]
         self.number += 1
-        self._give(name, split, (self.number, k, 7, START + timedelta(seconds=self.clock - back, microseconds=self.number)), 1)
+        self._give(
+            name,
+            split,
+            (self.number, k, 7, START + timedelta(seconds=self.clock - back, microseconds=self.number)),
+            1,
+        )
 
     @precondition(lambda self: self.subject.retracts)
     @rule(table=st.integers(0, 1), place=st.integers(0, 50))
     def retract(self, table: int, place: int) -> None:
         name = self.subject.tables[table % len(self.subject.tables)]
-        live = [(split, row) for split in (0, 1) for row in self._live(name, split) if not self.subject.timed or row[TS] >= self._behind(name, split)]
+        live = [
+            (split, row)
+            for split in (0, 1)
+            for row in self._live(name, split)
+            if not self.subject.timed or row[TS] >= self._behind(name, split)
+        ]
         if live:
             split, row = live[place % len(live)]
             self._give(name, split, row, -1)
@@ -198,7 +239,9 @@ class OperatorMachine(RuleBasedStateMachine):
     def _same(self) -> None:
         assert self.job is not None
         expected, found = plain(+self.subject.reference(self.given)), plain(self.job.changelog.folded)
-        assert found == expected, f"missing {dict(expected - found)}, extra {dict(found - expected)}, at {self.given.now}"
+        assert found == expected, (
+            f"missing {dict(expected - found)}, extra {dict(found - expected)}, at {self.given.now}"
+        )
 
     def teardown(self) -> None:
         """The end of input: time goes on for ever."""

@@ -20,7 +20,13 @@ def aggregates(rows: Iterable[Row]) -> tuple[Any, ...]:
     """count(*), sum(v), min(v), max(v), count(DISTINCT v)."""
     every = list(rows)
     values = [row[V] for row in every if row[V] is not None]
-    return len(every), sum(values) if values else None, min(values, default=None), max(values, default=None), len(set(values))
+    return (
+        len(every),
+        sum(values) if values else None,
+        min(values, default=None),
+        max(values, default=None),
+        len(set(values)),
+    )
 
 
 def by(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
@@ -96,8 +102,9 @@ def near(one: Row, two: Row) -> bool:
 def near_in_time(kind: str) -> Callable[[Given], Rows]:
     """An interval join; a row without a match comes alone when none can come any more.
 
-    A row waits until its split's time has passed its last partner. Two rows meet if neither came when the other had gone; one is late that came
-    when the last partner it might have had was gone, or, without a key, behind the watermark.
+    A row waits until its split's time has passed its last partner. Two rows meet if neither came when the
+    other had gone; one is late that came when the last partner it might have had was gone, or, without a key,
+    behind the watermark.
     """
     waits = {"a": 3 * SECOND, "b": 2 * SECOND}
 
@@ -105,7 +112,11 @@ def near_in_time(kind: str) -> Callable[[Given], Rows]:
         behind = {entry.row[ID]: entry.behind for entry in (*given.tables["a"], *given.tables["b"])}
 
         def timely(name: str) -> list[Row]:
-            return [row for row in (entry.row for entry in given.tables[name]) if row[TS] + (row[K] is not None) * 5 * SECOND >= behind[row[ID]]]
+            return [
+                row
+                for row in (entry.row for entry in given.tables[name])
+                if row[TS] + (row[K] is not None) * 5 * SECOND >= behind[row[ID]]
+            ]
 
         def meets(a: Row, b: Row) -> bool:
             return near(a, b) and a[TS] + waits["a"] >= behind[b[ID]] and b[TS] + waits["b"] >= behind[a[ID]]
@@ -113,10 +124,22 @@ def near_in_time(kind: str) -> Callable[[Given], Rows]:
         left, right = timely("a"), timely("b")
         alone_left = {row[ID] for row in left if row[K] is None or row[TS] + waits["a"] < given.now}
         if kind in ("semi", "anti"):
-            return Counter({row: n for row, n in joined(left, right, meets, kind).items() if kind == "semi" or row[0] in alone_left})
+            return Counter(
+                {
+                    row: n
+                    for row, n in joined(left, right, meets, kind).items()
+                    if kind == "semi" or row[0] in alone_left
+                }
+            )
         alone_right = {row[ID] for row in right if row[K] is None or row[TS] + waits["b"] < given.now}
         pairs = joined(left, right, meets, kind)
-        return Counter({row: n for row, n in pairs.items() if None not in (row[0], row[2]) or row[0] in alone_left or row[2] in alone_right})
+        return Counter(
+            {
+                row: n
+                for row, n in pairs.items()
+                if None not in (row[0], row[2]) or row[0] in alone_left or row[2] in alone_right
+            }
+        )
 
     return of
 
@@ -132,7 +155,10 @@ def tumble(time: datetime) -> list[tuple[datetime, datetime]]:
 
 
 def hop(time: datetime) -> list[tuple[datetime, datetime]]:
-    return [(floor(time, 3) - back * 3 * SECOND, floor(time, 3) - back * 3 * SECOND + 6 * SECOND) for back in (0, 1)]
+    return [
+        (floor(time, 3) - back * 3 * SECOND, floor(time, 3) - back * 3 * SECOND + 6 * SECOND)
+        for back in (0, 1)
+    ]
 
 
 def cumulate(time: datetime) -> list[tuple[datetime, datetime]]:
@@ -145,7 +171,9 @@ def floor(time: datetime, seconds: int) -> datetime:
 
 
 def in_windows(given: Given, ends: Ends, table: str = "a") -> dict[tuple[Any, ...], list[Row]]:
-    """Closed windows by key and bounds: the rows, each counted by its weight, that were not behind the window's end."""
+    """Closed windows by key and bounds: the rows, each counted by its weight, that were not behind the
+    window's end.
+    """
     groups: dict[tuple[Any, ...], Counter[Row]] = defaultdict(Counter)
     for entry in given.tables[table]:
         for start, end in ends(entry.row[TS]):
@@ -155,11 +183,15 @@ def in_windows(given: Given, ends: Ends, table: str = "a") -> dict[tuple[Any, ..
 
 
 def window_groups(ends: Ends) -> Callable[[Given], Rows]:
-    return lambda given: Counter((*group, *aggregates(rows)) for group, rows in in_windows(given, ends).items())
+    return lambda given: Counter(
+        (*group, *aggregates(rows)) for group, rows in in_windows(given, ends).items()
+    )
 
 
 def _sessions(given: Given) -> list[SessionOf]:
-    entries = [lateness.Entry(entry.row[K], entry.row[TS], entry.behind, entry.row) for entry in given.tables["a"]]
+    entries = [
+        lateness.Entry(entry.row[K], entry.row[TS], entry.behind, entry.row) for entry in given.tables["a"]
+    ]
     return [one for one in sessions_in_turn(entries, 4 * SECOND)[0] if one.end < given.now]
 
 
@@ -223,7 +255,11 @@ def top_of_keys(rank: str) -> Callable[[Given], Rows]:
             ordered = sorted(rows, key=lambda row: (place(row[V]), row[ID]))
             for index, row in enumerate(ordered):
                 before = [other for other in ordered if place(other[V]) < place(row[V])]
-                number = {"row_number": index, "rank": len(before), "dense_rank": len({other[V] for other in before})}[rank] + 1
+                number = {
+                    "row_number": index,
+                    "rank": len(before),
+                    "dense_rank": len({other[V] for other in before}),
+                }[rank] + 1
                 if number <= 2:
                     found[row[ID], row[K], number] += 1
         return found
@@ -234,21 +270,36 @@ def top_of_keys(rank: str) -> Callable[[Given], Rows]:
 def first_of_keys(given: Given) -> Rows:
     """The first row by time of each key, given when time has passed it."""
     rows = [row for row in given.timely() if row[TS] < given.now]
-    return Counter((min(group, key=lambda row: row[TS])[ID],) for group in by(rows, lambda row: row[K]).values())
+    return Counter(
+        (min(group, key=lambda row: row[TS])[ID],) for group in by(rows, lambda row: row[K]).values()
+    )
 
 
 def last_of_keys(given: Given) -> Rows:
-    return Counter((max(group, key=lambda row: row[TS])[ID],) for group in by(given.rows(), lambda row: row[K]).values())
+    return Counter(
+        (max(group, key=lambda row: row[TS])[ID],) for group in by(given.rows(), lambda row: row[K]).values()
+    )
 
 
 def running_in_time(given: Given) -> Rows:
-    """Per row that time has passed: the sum of v in the five seconds before it, the number of its key's rows, the v two rows earlier."""
+    """Per row that time has passed: the sum of v in the five seconds before it, the number of its key's
+    rows, the v two rows earlier.
+    """
     found: Rows = Counter()
     for rows in by((row for row in given.timely() if row[TS] < given.now), lambda row: row[K]).values():
         ordered = sorted(rows, key=lambda row: row[TS])
         for index, row in enumerate(ordered):
-            near_ones = [other[V] for other in ordered[: index + 1] if other[TS] >= row[TS] - 5 * SECOND and other[V] is not None]
-            found[row[ID], sum(near_ones) if near_ones else None, index + 1, ordered[index - 2][V] if index >= 2 else None] += 1
+            near_ones = [
+                other[V]
+                for other in ordered[: index + 1]
+                if other[TS] >= row[TS] - 5 * SECOND and other[V] is not None
+            ]
+            found[
+                row[ID],
+                sum(near_ones) if near_ones else None,
+                index + 1,
+                ordered[index - 2][V] if index >= 2 else None,
+            ] += 1
     return found
 
 
@@ -259,5 +310,10 @@ def over_changes(given: Given) -> Rows:
         ordered = sorted(rows, key=lambda row: (place(row[V]), row[ID]))
         for index, row in enumerate(ordered):
             values = [other[V] for other in ordered[: index + 1] if other[V] is not None]
-            found[row[ID], sum(values) if values else None, ordered[index + 1][ID] if index + 1 < len(ordered) else None, len(ordered)] += 1
+            found[
+                row[ID],
+                sum(values) if values else None,
+                ordered[index + 1][ID] if index + 1 < len(ordered) else None,
+                len(ordered),
+            ] += 1
     return found

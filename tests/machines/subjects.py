@@ -27,13 +27,17 @@ def _near(kind: str) -> Subject:
     query = f"SELECT {_IDS} FROM a {kind.upper()} JOIN b ON a.k = b.k AND {between}"
     if kind in ("semi", "anti"):
         query = f"SELECT a.id, a.v FROM a LEFT {kind.upper()} JOIN b ON a.k = b.k AND {between}"
-    return Subject(query, ref.near_in_time(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator")
+    return Subject(
+        query, ref.near_in_time(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator"
+    )
 
 
 def _as_of(kind: str) -> Subject:
     last = "(SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM b) WHERE n = 1)"
     query = f"SELECT {_IDS} FROM a {kind.upper()} JOIN {last} FOR SYSTEM_TIME AS OF a.ts AS b ON a.k = b.k"
-    return Subject(query, timed.as_of(kind), timed=True, retracts=False, tables=_TWO, has="TemporalJoinOperator")
+    return Subject(
+        query, timed.as_of(kind), timed=True, retracts=False, tables=_TWO, has="TemporalJoinOperator"
+    )
 
 
 def _window_join(kind: str) -> Subject:
@@ -42,11 +46,15 @@ def _window_join(kind: str) -> Subject:
     query = f"SELECT {_IDS} FROM {sides[0]} {kind.upper()} JOIN {sides[1]} ON {met}"
     if kind in ("semi", "anti"):
         query = f"SELECT id, v FROM {sides[0]} WHERE {'NOT ' if kind == 'anti' else ''}EXISTS (SELECT 1 FROM {sides[1]} WHERE {met})"
-    return Subject(query, timed.in_equal_windows(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator")
+    return Subject(
+        query, timed.in_equal_windows(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator"
+    )
 
 
 def _windows(call: str, reference: object, retracts: bool, has: str, lates: bool = True) -> Subject:
-    query = f"SELECT k, window_start, window_end, {_AGGREGATES} FROM {call} GROUP BY window_start, window_end, k"
+    query = (
+        f"SELECT k, window_start, window_end, {_AGGREGATES} FROM {call} GROUP BY window_start, window_end, k"
+    )
     return Subject(query, reference, timed=True, retracts=retracts, has=has, lates=lates)  # type: ignore[arg-type]
 
 

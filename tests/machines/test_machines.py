@@ -1,4 +1,6 @@
-"""Every operator against its naive reference, by machines of random rules; ``MACHINES=10`` tries ten times as many examples."""
+"""Every operator against its naive reference, by machines of random rules; ``MACHINES=10`` tries ten times
+as many examples.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,17 @@ def test_operator_is_its_reference(name: str) -> None:
     assert not SUBJECTS[name].has or SUBJECTS[name].has in kind.operators, kind.operators
 
 
-ON_DISK = ["join full", "group aggregate", "distinct", "hop", "session", "over in time", "last row of keys", "first row of keys", "join as of left"]
+ON_DISK = [
+    "join full",
+    "group aggregate",
+    "distinct",
+    "hop",
+    "session",
+    "over in time",
+    "last row of keys",
+    "first row of keys",
+    "join as of left",
+]
 
 
 @pytest.mark.parametrize("name", ON_DISK)
@@ -54,7 +66,11 @@ def test_state_on_disk_is_state_in_memory(name: str, monkeypatch: pytest.MonkeyP
     """Whatever can go to disk goes there after every step."""
     monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1)
     made: list[int] = []
-    monkeypatch.setattr(spill_files, "_mapped", lambda size, folder, make=spill_files._mapped: made.append(size) or make(size, folder))
+    monkeypatch.setattr(
+        spill_files,
+        "_mapped",
+        lambda size, folder, make=spill_files._mapped: made.append(size) or make(size, folder),
+    )
     kind = type("OnDisk", (machine(name, SUBJECTS[name]),), {"files": SpillFiles(tmp_path)})
     tried(kind, 3 * _TIMES)
     assert made and not list(tmp_path.iterdir())

@@ -11,24 +11,37 @@ from tests.machines.references import NOTHING, equal, tumble
 
 
 def as_of(kind: str) -> Callable[[Given], Rows]:
-    """Rows time has passed, each with the last version of its key that began no later; those without a key stand alone at once."""
+    """Rows time has passed, each with the last version of its key that began no later; those without a key
+    stand alone at once.
+    """
 
     def version(row: Row, versions: list[Row]) -> Row:
         met = [other for other in versions if equal(row, other) and other[TS] <= row[TS]]
         return max(met, key=lambda other: other[TS], default=NOTHING)
 
     def of(given: Given) -> Rows:
-        rows = [(row, version(row, given.timely("b"))) for row in given.timely("a") if row[K] is None or row[TS] < given.now]
-        return Counter((row[ID], row[V], met[ID], met[V]) for row, met in rows if kind == "left" or met is not NOTHING)
+        rows = [
+            (row, version(row, given.timely("b")))
+            for row in given.timely("a")
+            if row[K] is None or row[TS] < given.now
+        ]
+        return Counter(
+            (row[ID], row[V], met[ID], met[V]) for row, met in rows if kind == "left" or met is not NOTHING
+        )
 
     return of
 
 
 def in_equal_windows(kind: str) -> Callable[[Given], Rows]:
-    """Pairs of one window and key; rows without one alone when their window is closed, at once where they have no key."""
+    """Pairs of one window and key; rows without one alone when their window is closed, at once where they
+    have no key.
+    """
 
     def of(given: Given) -> Rows:
-        sides = [[entry.row for entry in given.tables[name] if entry.behind < tumble(entry.row[TS])[0][1]] for name in ("a", "b")]
+        sides = [
+            [entry.row for entry in given.tables[name] if entry.behind < tumble(entry.row[TS])[0][1]]
+            for name in ("a", "b")
+        ]
 
         def end(row: Row) -> object:
             return tumble(row[TS])[0][1]
@@ -53,7 +66,9 @@ def in_equal_windows(kind: str) -> Callable[[Given], Rows]:
 
 def elements(given: Given) -> Rows:
     """Each row with its v and its k, one after the other."""
-    return Counter((row[ID], value, place) for row in given.rows() for place, value in enumerate((row[V], row[K]), 1))
+    return Counter(
+        (row[ID], value, place) for row in given.rows() for place, value in enumerate((row[V], row[K]), 1)
+    )
 
 
 def some(given: Given) -> Rows:

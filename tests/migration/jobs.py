@@ -1,4 +1,6 @@
-"""Jobs that keep state of every kind over files, stopped in mid-run and gone on with after their tables were declared otherwise."""
+"""Jobs that keep state of every kind over files, stopped in mid-run and gone on with after their tables
+were declared otherwise.
+"""
 
 from __future__ import annotations
 
@@ -21,37 +23,65 @@ _SOURCE = (
 )
 _SINK = "CREATE TABLE {name} ({columns}) WITH ('connector' = 'filesystem', 'format' = 'debezium-json', 'path' = '{path}');"
 
-# By name: the columns of each sink and the query that fills it; together they have every operator that keeps state.
+# By name: the columns of each sink and the query that fills it; together they have every operator that keeps
+# state.
 CATALOGUE: dict[str, dict[str, tuple[str, str]]] = {
     "aggregates": {
         "grouped": (
             "k BIGINT, n BIGINT, s BIGINT, lo BIGINT, hi DECIMAL(16, 2), av DOUBLE, t DECIMAL(38, 2)",
             "SELECT k, COUNT(*), SUM(v), MIN(v), MAX(d), AVG(k), SUM(d) FROM a GROUP BY k",
         ),
-        "distinct_values": ("k BIGINT, n BIGINT, bits BIGINT", "SELECT k, COUNT(DISTINCT v), BIT_XOR(v) FROM a GROUP BY k"),
+        "distinct_values": (
+            "k BIGINT, n BIGINT, bits BIGINT",
+            "SELECT k, COUNT(DISTINCT v), BIT_XOR(v) FROM a GROUP BY k",
+        ),
         "retracted": (
             "n BIGINT, lo BIGINT, hi BIGINT",
             "SELECT n, MIN(k), MAX(s) FROM (SELECT k, COUNT(*) n, SUM(v) s FROM a GROUP BY k) GROUP BY n",
         ),
-        "filtered": ("k BIGINT, n BIGINT", "SELECT k + 1, COUNT(*) FILTER (WHERE v * 2 > 30) FROM a WHERE v < 45 GROUP BY k + 1"),
+        "filtered": (
+            "k BIGINT, n BIGINT",
+            "SELECT k + 1, COUNT(*) FILTER (WHERE v * 2 > 30) FROM a WHERE v < 45 GROUP BY k + 1",
+        ),
         "rare": ("v BIGINT", "SELECT DISTINCT v FROM a"),
-        "unions": ("v BIGINT, n BIGINT", "SELECT v, COUNT(*) FROM (SELECT v FROM a UNION ALL SELECT v FROM b) GROUP BY v"),
+        "unions": (
+            "v BIGINT, n BIGINT",
+            "SELECT v, COUNT(*) FROM (SELECT v FROM a UNION ALL SELECT v FROM b) GROUP BY v",
+        ),
         "common": ("v BIGINT", "SELECT v FROM a INTERSECT SELECT v FROM b"),
     },
     "joins": {
-        "joined": ("a BIGINT, b BIGINT, d DECIMAL(16, 2)", "SELECT a.id, b.v, b.d FROM a LEFT JOIN b ON a.id = b.id AND b.v > 10"),
-        "halves": ("id BIGINT", "SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id AND b.v > a.v)"),
-        "near": ("a BIGINT, b BIGINT", "SELECT a.id, b.v FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' SECOND AND b.ts"),
-        "versioned": ("a BIGINT, b BIGINT", "SELECT a.id, v.v FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k"),
+        "joined": (
+            "a BIGINT, b BIGINT, d DECIMAL(16, 2)",
+            "SELECT a.id, b.v, b.d FROM a LEFT JOIN b ON a.id = b.id AND b.v > 10",
+        ),
+        "halves": (
+            "id BIGINT",
+            "SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id AND b.v > a.v)",
+        ),
+        "near": (
+            "a BIGINT, b BIGINT",
+            "SELECT a.id, b.v FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' SECOND AND b.ts",
+        ),
+        "versioned": (
+            "a BIGINT, b BIGINT",
+            "SELECT a.id, v.v FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k",
+        ),
     },
     "ranks": {
         "best": (
             "k BIGINT, id BIGINT, v BIGINT",
             "SELECT k, id, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) r FROM a) WHERE r <= 2",
         ),
-        "first_seen": ("v BIGINT, id BIGINT", "SELECT v, id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts) r FROM a) WHERE r = 1"),
+        "first_seen": (
+            "v BIGINT, id BIGINT",
+            "SELECT v, id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts) r FROM a) WHERE r = 1",
+        ),
         "top": ("id BIGINT, d DECIMAL(16, 2)", "SELECT id, d FROM a ORDER BY d DESC, id LIMIT 5"),
-        "shares": ("k BIGINT, s BIGINT, r BIGINT", "SELECT k, s, RANK() OVER (ORDER BY s) FROM (SELECT k, SUM(v) s FROM a GROUP BY k)"),
+        "shares": (
+            "k BIGINT, s BIGINT, r BIGINT",
+            "SELECT k, s, RANK() OVER (ORDER BY s) FROM (SELECT k, SUM(v) s FROM a GROUP BY k)",
+        ),
     },
     "time": {
         "tumbled": (
@@ -76,25 +106,39 @@ CATALOGUE: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 CARRIED: dict[str, tuple[str, str]] = {
-    "joined": ("a BIGINT, x STRING, y STRING", "SELECT a.id, a.note, b.note FROM a LEFT JOIN b ON a.id = b.id AND b.v > 10"),
+    "joined": (
+        "a BIGINT, x STRING, y STRING",
+        "SELECT a.id, a.note, b.note FROM a LEFT JOIN b ON a.id = b.id AND b.v > 10",
+    ),
     "near": (
         "a BIGINT, x STRING, y STRING",
         "SELECT a.id, a.note, b.note FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' SECOND AND b.ts",
     ),
-    "versioned": ("a BIGINT, y STRING", "SELECT a.id, v.note FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k"),
+    "versioned": (
+        "a BIGINT, y STRING",
+        "SELECT a.id, v.note FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k",
+    ),
     "best": (
         "k BIGINT, id BIGINT, x STRING",
         "SELECT k, id, note FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) r FROM a) WHERE r <= 2",
     ),
-    "first_seen": ("v BIGINT, x STRING", "SELECT v, note FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts) r FROM a) WHERE r = 1"),
+    "first_seen": (
+        "v BIGINT, x STRING",
+        "SELECT v, note FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts) r FROM a) WHERE r = 1",
+    ),
     "top": ("id BIGINT, x STRING", "SELECT id, note FROM (SELECT * FROM a ORDER BY d DESC, id LIMIT 5)"),
-    "running": ("id BIGINT, s BIGINT, x STRING", "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), note FROM a"),
+    "running": (
+        "id BIGINT, s BIGINT, x STRING",
+        "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), note FROM a",
+    ),
     "thrice": (
         "id BIGINT, x STRING, y STRING",
         "SELECT a.id, b.note, c.note FROM a JOIN b ON a.id = b.id JOIN (SELECT * FROM b WHERE v > 5) c ON c.v = a.v AND c.id < 60",
     ),
 }
-"""Queries whose rows carry a column along that was added to the end of the tables: they are told with and without it."""
+"""Queries whose rows carry a column along that was added to the end of the tables: they are told with and
+without it.
+"""
 
 
 def write_rows(root: Path, noted: bool) -> None:
@@ -102,7 +146,13 @@ def write_rows(root: Path, noted: bool) -> None:
     for name, step in (("a", 7), ("b", 11)):
         lines = []
         for i in range(ROWS):
-            row = {"id": i, "k": i * step % 5, "v": i * i * step % 50, "d": f"{i * step % 997}.{i % 100:02d}", "name": f"n{i % 13}"}
+            row = {
+                "id": i,
+                "k": i * step % 5,
+                "v": i * i * step % 50,
+                "d": f"{i * step % 997}.{i % 100:02d}",
+                "name": f"n{i % 13}",
+            }
             row["ts"] = f"2024-01-01 00:{i // 600:02d}:{i // 10 % 60:02d}.{i % 10}00"
             if noted and i >= ROWS - 100:
                 row["note"] = f"note {i}"
@@ -123,7 +173,9 @@ class Tables:
         self.home = root / name
         self.queries = queries
 
-    def opened(self, columns: str, rate: int = 0, formats: str = "json", suffix: str = "jsonl", **settings: str) -> penstock.Connection:
+    def opened(
+        self, columns: str, rate: int = 0, formats: str = "json", suffix: str = "jsonl", **settings: str
+    ) -> penstock.Connection:
         """Return a connection in which the tables have these columns."""
         made = penstock.connect(
             settings={
@@ -137,7 +189,13 @@ class Tables:
             }
         )
         for name, more in (("a", ""), ("b", ", PRIMARY KEY (k) NOT ENFORCED")):
-            told = {"columns": columns, "more": more, "path": self.root / f"{name}.{suffix}", "rate": rate, "format": formats}
+            told = {
+                "columns": columns,
+                "more": more,
+                "path": self.root / f"{name}.{suffix}",
+                "rate": rate,
+                "format": formats,
+            }
             made.execute(_SOURCE.format(name=name, **told).removesuffix(";"))
         for name, (sink, _) in self.queries.items():
             made.execute(_SINK.format(name=name, columns=sink, path=self.home / name).removesuffix(";"))
@@ -146,10 +204,18 @@ class Tables:
     def statement(self, queries: dict[str, tuple[str, str]] | None = None) -> str:
         """Return what starts the job."""
         inserts = [f"INSERT INTO {sink} {query};" for sink, (_, query) in (queries or self.queries).items()]
-        return inserts[0].removesuffix(";") if len(inserts) == 1 else f"EXECUTE STATEMENT SET BEGIN {' '.join(inserts)} END"
+        return (
+            inserts[0].removesuffix(";")
+            if len(inserts) == 1
+            else f"EXECUTE STATEMENT SET BEGIN {' '.join(inserts)} END"
+        )
 
-    def stop_in_mid_run(self, columns: str, statement: str | None = None, rows: int = ROWS // 4, **opened: str) -> list[str]:
-        """Run the job until it has read some rows and stop it with a checkpoint; return what became of its state."""
+    def stop_in_mid_run(
+        self, columns: str, statement: str | None = None, rows: int = ROWS // 4, **opened: str
+    ) -> list[str]:
+        """Run the job until it has read some rows and stop it with a checkpoint; return what became of its
+        state.
+        """
         with gated(max(rows, ROWS * 3 // 4)), self.opened(columns, rate=400, **opened) as made:
             made.execute(f"SET '{FLAG}' = 'true'")
             running = made.execute(statement or self.statement()).job
@@ -159,7 +225,9 @@ class Tables:
             assert running.wait(PATIENCE_S) and running.error is None, running.error
             return changes_of(running)
 
-    def finish(self, columns: str, statement: str | None = None, *, allowed: bool = True, **opened: str) -> list[str]:
+    def finish(
+        self, columns: str, statement: str | None = None, *, allowed: bool = True, **opened: str
+    ) -> list[str]:
         """Run the job to its end; return what became of its state."""
         with self.opened(columns, **opened) as made:
             made.execute(f"SET '{FLAG}' = '{str(allowed).lower()}'")

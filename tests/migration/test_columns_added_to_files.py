@@ -1,4 +1,6 @@
-"""A source goes on from where it is after a column was added to the end of its table: files of before have it not, files of after have it."""
+"""A source goes on from where it is after a column was added to the end of its table: files of before have
+it not, files of after have it.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +30,28 @@ FORMATS = {"csv": "csv", "headless": "csv", "json": "json", "parquet": "parquet"
 
 
 def write(path: Path, kind: str, ids: Iterable[int], noted: bool) -> None:
-    rows = [{"id": i, "ts": f"2024-01-01 00:00:{i // 10:02d}.{i % 10}00"} | ({"note": f"note {i}"} if noted else {}) for i in ids]
+    rows = [
+        {"id": i, "ts": f"2024-01-01 00:00:{i // 10:02d}.{i % 10}00"}
+        | ({"note": f"note {i}"} if noted else {})
+        for i in ids
+    ]
     if kind == "parquet":
         table = pa.Table.from_pylist(rows)
-        pq.write_table(table.set_column(1, "ts", table["ts"].cast(pa.timestamp("us"))), path, row_group_size=20)
+        pq.write_table(
+            table.set_column(1, "ts", table["ts"].cast(pa.timestamp("us"))), path, row_group_size=20
+        )
     elif kind == "json":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     else:
         names = [",".join(rows[0])] if kind == "csv" else []
-        path.write_text("\n".join([*names, *(",".join(map(str, row.values())) for row in rows), ""]), encoding="utf-8")
+        path.write_text(
+            "\n".join([*names, *(",".join(map(str, row.values())) for row in rows), ""]), encoding="utf-8"
+        )
 
 
-def opened(root: Path, kind: str, columns: str, rate: int, more: str = "", how: str = REPLAYED) -> penstock.Connection:
+def opened(
+    root: Path, kind: str, columns: str, rate: int, more: str = "", how: str = REPLAYED
+) -> penstock.Connection:
     made = penstock.connect(
         settings={
             "execution.checkpointing.dir": str(root / "state"),
@@ -50,14 +62,20 @@ def opened(root: Path, kind: str, columns: str, rate: int, more: str = "", how: 
         }
     )
     more += ", 'csv.header' = 'false'" if kind == "headless" else ""
-    made.execute(TABLE.format(columns=columns, path=root / "in", format=FORMATS[kind], rate=rate, more=more, how=how))
+    made.execute(
+        TABLE.format(columns=columns, path=root / "in", format=FORMATS[kind], rate=rate, more=more, how=how)
+    )
     made.execute(OUT.format(path=root / "out"))
     made.execute(f"SET '{FLAG}' = 'true'")
     return made
 
 
 def given(root: Path) -> list[tuple[int, str | None]]:
-    lines = [line for path in sorted((root / "out").glob("*.json*")) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line
+        for path in sorted((root / "out").glob("*.json*"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     return sorted((row["id"], row["note"]) for row in map(json.loads, lines))
 
 
@@ -81,7 +99,9 @@ def test_a_source_goes_on_in_the_middle_of_a_file_without_the_column(kind: str, 
         made.execute(f"STOP JOB '{job.job_id}'")
         assert job.wait(PATIENCE_S) and job.error is None, job.error
         changes = changes_of(job)
-    assert {change.split(":")[0] for change in changes} == {"kept"} and any("source t" in c and "goes on from where it is" in c for c in changes)
+    assert {change.split(":")[0] for change in changes} == {"kept"} and any(
+        "source t" in c and "goes on from where it is" in c for c in changes
+    )
     assert given(tmp_path) == expected
 
 
@@ -106,7 +126,10 @@ def test_nothing_but_columns_that_are_missing(kind: str, tmp_path: Path) -> None
 def test_a_column_that_may_not_be_null_may_not_be_missing(kind: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in" / f"1.{kind}", kind, range(10), noted=False)
-    with opened(tmp_path, kind, LONGER + " NOT NULL", 0, MISSING) as made, pytest.raises(penstock.Error, match="DAT-4203"):
+    with (
+        opened(tmp_path, kind, LONGER + " NOT NULL", 0, MISSING) as made,
+        pytest.raises(penstock.Error, match="DAT-4203"),
+    ):
         made.execute("SELECT note FROM t").fetchall()
 
 

@@ -1,4 +1,6 @@
-"""``python -m tests.mutants [NAME ..]``: plants each bug and runs the tests that must fail because of it. Exit code 1 when one stays green."""
+"""``python -m tests.mutants [NAME ..]``: plants each bug and runs the tests that must fail because of it.
+Exit code 1 when one stays green.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def main(names: Sequence[str]) -> int:
         started = time.monotonic()
         found, told = caught(mutant)
         green += not found
-        sys.stdout.write(f"{'caught' if found else 'GREEN':7} {mutant.name:42} {time.monotonic() - started:6.1f} s  {told}\n")
+        sys.stdout.write(
+            f"{'caught' if found else 'GREEN':7} {mutant.name:42} {time.monotonic() - started:6.1f} s  {told}\n"
+        )
         sys.stdout.flush()
     return 1 if green else 0
 

@@ -136,7 +136,11 @@ def _no_sync(verb: str) -> Callable[[], None]:
 
 
 def _checksums_not_looked_at() -> None:
-    _set(penstock.engine.checkpoint.snapshot_format, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
+    _set(
+        penstock.engine.checkpoint.snapshot_format,
+        "read_checked",
+        lambda storage, file, offset, length: storage.read(file.name, offset, length),
+    )
     _set(penstock.engine.checkpoint.store, "check_file", lambda storage, file: None)
 
 
@@ -167,7 +171,11 @@ def _shared_files_not_counted() -> None:
 
 def _rows_to_other_subtasks_than_their_state() -> None:
     partition = penstock.engine.kernels.partition.partition
-    _set(penstock.engine.kernels.partition, "partition", lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism))
+    _set(
+        penstock.engine.kernels.partition,
+        "partition",
+        lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism),
+    )
 
 
 def _fastest_watermark() -> None:
@@ -180,7 +188,11 @@ def _idle_ignored() -> None:
 
 def _watermark_restored_too_high() -> None:
     restore = WatermarkOperator.restore_items
-    _set(WatermarkOperator, "restore_items", lambda self, items: restore(self, [{**i, "watermark_us": i["watermark_us"] + 10**8} for i in items]))
+    _set(
+        WatermarkOperator,
+        "restore_items",
+        lambda self, items: restore(self, [{**i, "watermark_us": i["watermark_us"] + 10**8} for i in items]),
+    )
 
 
 def _late(counted: bool, dropped: bool) -> Callable[[], None]:
@@ -246,22 +258,46 @@ MUTANTS = (
     Mutant("pending commits forgotten", _commits_forgotten, SWEEP),
     Mutant("state not restored", _state_forgotten, SWEEP),
     Mutant("files not synced", _no_sync("sync"), POWER),
-    Mutant("directories not synced", _no_sync("sync_directory"), ("tests/runtime/test_checkpoint_store.py", "-k", "power_loss_at_every")),
-    Mutant("checksums not looked at", _checksums_not_looked_at, ("tests/streams/test_bit_rot.py", "-k", "flipped or swapped")),
+    Mutant(
+        "directories not synced",
+        _no_sync("sync_directory"),
+        ("tests/runtime/test_checkpoint_store.py", "-k", "power_loss_at_every"),
+    ),
+    Mutant(
+        "checksums not looked at",
+        _checksums_not_looked_at,
+        ("tests/streams/test_bit_rot.py", "-k", "flipped or swapped"),
+    ),
     Mutant("old checkpoint deleted too soon", _old_checkpoint_deleted_too_soon, SWEEP),
     Mutant("shared files not counted", _shared_files_not_counted, POWER),
     Mutant("rows to other subtasks than their state", _rows_to_other_subtasks_than_their_state, SWEEP),
     Mutant("watermark of the fastest", _fastest_watermark, ("tests/runtime/test_input_gate.py",), quick=True),
     Mutant("idle channels hold time back", _idle_ignored, ("tests/runtime/test_input_gate.py",)),
     Mutant("watermark restored too high", _watermark_restored_too_high, SWEEP),
-    Mutant("late rows counted, not dropped", _late(counted=True, dropped=False), ("tests/engine/state/test_window_operators.py",)),
-    Mutant("late rows dropped, not counted", _late(counted=False, dropped=True), ("tests/engine/state/test_window_operators.py",)),
-    Mutant("retractions lost in joins", _retractions_lost_in_joins, ("tests/engine/operators/test_join.py",)),
-    Mutant("windows kept after their end", _windows_kept_after_their_end, ("tests/queries/test_state_at_zero.py",)),
     Mutant(
-        "windows given before a restore forgotten", _windows_given_forgotten, ("tests/engine/state/test_window_operators.py", "-k", "single_phase")
+        "late rows counted, not dropped",
+        _late(counted=True, dropped=False),
+        ("tests/engine/state/test_window_operators.py",),
     ),
-    Mutant("epochs not looked at", _epochs_not_looked_at, ("tests/runtime/test_checkpoint_store.py",), quick=True),
+    Mutant(
+        "late rows dropped, not counted",
+        _late(counted=False, dropped=True),
+        ("tests/engine/state/test_window_operators.py",),
+    ),
+    Mutant("retractions lost in joins", _retractions_lost_in_joins, ("tests/engine/operators/test_join.py",)),
+    Mutant(
+        "windows kept after their end",
+        _windows_kept_after_their_end,
+        ("tests/queries/test_state_at_zero.py",),
+    ),
+    Mutant(
+        "windows given before a restore forgotten",
+        _windows_given_forgotten,
+        ("tests/engine/state/test_window_operators.py", "-k", "single_phase"),
+    ),
+    Mutant(
+        "epochs not looked at", _epochs_not_looked_at, ("tests/runtime/test_checkpoint_store.py",), quick=True
+    ),
     Mutant(
         "older writers keep what they have staged",
         _older_writers_not_fenced,

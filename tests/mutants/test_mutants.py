@@ -8,7 +8,9 @@ from tests.mutants.caught import caught
 from tests.mutants.planted import MUTANTS, Mutant
 
 
-@pytest.mark.parametrize("mutant", [mutant for mutant in MUTANTS if mutant.quick], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    "mutant", [mutant for mutant in MUTANTS if mutant.quick], ids=lambda mutant: mutant.name
+)
 def test_a_planted_bug_is_caught(mutant: Mutant) -> None:
     found, told = caught(mutant)
     assert found, told

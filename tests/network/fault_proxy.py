@@ -1,4 +1,6 @@
-"""A TCP proxy that does to a connection what networks do: delay, lose, cut, change. One per connection under test, on this machine only."""
+"""A TCP proxy that does to a connection what networks do: delay, lose, cut, change. One per connection
+under test, on this machine only.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,10 @@ UP, DOWN = "up", "down"  # from who dialled to who listens, and back
 class Fault:
     """What happens to one direction once ``after`` bytes have passed in it.
 
-    ``kind``: ``delay`` (each piece waits ``amount`` s), ``throttle`` (``amount`` bytes/s), ``blackhole`` (taken, never given on), ``drop``
-    (``amount`` bytes vanish), ``corrupt`` (one bit of the next byte), ``reset`` (RST to both), ``half-close`` (end of stream in this direction only),
-    ``close`` (end of stream in both).
+    ``kind``: ``delay`` (each piece waits ``amount`` s), ``throttle`` (``amount`` bytes/s), ``blackhole``
+    (taken, never given on), ``drop`` (``amount`` bytes vanish), ``corrupt`` (one bit of the next byte),
+    ``reset`` (RST to both), ``half-close`` (end of stream in this direction only), ``close`` (end of stream
+    in both).
     """
 
     kind: str
@@ -30,7 +33,9 @@ class Fault:
 
 
 class FaultProxy:
-    """Listens on 127.0.0.1 and passes every connection on to ``target``; a context manager. ``fired`` says whether a fault has happened."""
+    """Listens on 127.0.0.1 and passes every connection on to ``target``; a context manager. ``fired`` says
+    whether a fault has happened.
+    """
 
     def __init__(self, target: tuple[str, int], *faults: Fault) -> None:
         self._target = target
@@ -71,14 +76,18 @@ class FaultProxy:
                 rest: list[Fault] = []
                 for fault in pending:
                     due = self.passed[direction] + len(data) > fault.after
-                    if not due or self._happen(fault, data, source, sink, max(0, fault.after - self.passed[direction])):
+                    if not due or self._happen(
+                        fault, data, source, sink, max(0, fault.after - self.passed[direction])
+                    ):
                         rest.append(fault)
                 pending = rest
                 self.passed[direction] += len(data)
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
 
-    def _happen(self, fault: Fault, data: bytearray, source: socket.socket, sink: socket.socket, place: int) -> bool:
+    def _happen(
+        self, fault: Fault, data: bytearray, source: socket.socket, sink: socket.socket, place: int
+    ) -> bool:
         """Let a fault happen at a place in the data; return whether it goes on happening."""
         self.fired = True
         match fault.kind:

@@ -25,7 +25,10 @@ def numbered(number: int) -> Element:
     """The element that stands at a place of the stream: its content says which."""
     if number % 10 == 9:
         return Watermark(number)
-    return Batch(pa.record_batch({"v": np.full(ROWS, number), "s": [f"row {number}"] * ROWS}), np.full(ROWS, number, np.int64))
+    return Batch(
+        pa.record_batch({"v": np.full(ROWS, number), "s": [f"row {number}"] * ROWS}),
+        np.full(ROWS, number, np.int64),
+    )
 
 
 def number_of(element: Element) -> int | str:
@@ -35,7 +38,9 @@ def number_of(element: Element) -> int | str:
     if not isinstance(element, Batch) or element.weights is None or element.num_rows != ROWS:
         return "a wrong element"
     number = int(element.weights[0])
-    good = element.rows.to_pydict() == {"v": [number] * ROWS, "s": [f"row {number}"] * ROWS} and set(element.weights.tolist()) == {number}
+    good = element.rows.to_pydict() == {"v": [number] * ROWS, "s": [f"row {number}"] * ROWS} and set(
+        element.weights.tolist()
+    ) == {number}
     return number if good else "wrong rows"
 
 
@@ -47,7 +52,9 @@ def plane(name: str, lost: list[tuple[str, str, PenstockError]], **options: obje
 
 @dataclass
 class Outcome:
-    """What the consumer took, in order, whether it was all, and which losses were reported (by whom, of whom, why)."""
+    """What the consumer took, in order, whether it was all, and which losses were reported (by whom, of
+    whom, why).
+    """
 
     numbers: list[int | str] = field(default_factory=list)
     complete: bool = False
@@ -55,15 +62,22 @@ class Outcome:
     fired: bool = False
 
 
-def stream(count: int, *faults: Fault, checksum: bool = True, tls: TlsContexts | None = None, capacity: int = 4) -> Outcome:
-    """Send ``count`` numbered elements through a proxy with faults, until all have come or a loss was reported."""
+def stream(
+    count: int, *faults: Fault, checksum: bool = True, tls: TlsContexts | None = None, capacity: int = 4
+) -> Outcome:
+    """Send ``count`` numbered elements through a proxy with faults, until all have come or a loss was
+    reported.
+    """
     outcome, lost = Outcome(), list[tuple[str, str, PenstockError]]()
     a = plane("a", lost, checksum=checksum, listening=Listening(tls=tls))
     b = plane("b", lost, checksum=checksum, listening=Listening(tls=tls))
     wake_producer, wake_consumer = threading.Event(), threading.Event()
     try:
         with FaultProxy(b.address, *faults) as proxy:
-            sender, receiver = a.sender("k", "b", wake_producer.set), b.receiver("k", capacity, wake_consumer.set)
+            sender, receiver = (
+                a.sender("k", "b", wake_producer.set),
+                b.receiver("k", capacity, wake_consumer.set),
+            )
             a.connect("b", proxy.address)
             b.connect("a", a.address)
             number = 0

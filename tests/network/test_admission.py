@@ -1,4 +1,6 @@
-"""Strangers at every listener: garbage, silence, a hello of one byte at a time, no descriptor left; whoever belongs there is served afterwards."""
+"""Strangers at every listener: garbage, silence, a hello of one byte at a time, no descriptor left;
+whoever belongs there is served afterwards.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ def within(seconds: float, done: Callable[[], bool]) -> bool:
 
 @dataclass
 class Door:
-    """A listener of ours: where it is, how a hello to it begins, whether who belongs there is served, whom it has refused."""
+    """A listener of ours: where it is, how a hello to it begins, whether who belongs there is served, whom
+    it has refused.
+    """
 
     address: tuple[str, int]
     hello: bytes
@@ -166,14 +170,17 @@ def worker_pool(clock: ManualClock, tls: TlsContexts | None = None) -> Iterator[
     def serves() -> bool:
         (worker,) = pool.take(1, 600_000)
         plain = socket.create_connection(pool.address)
-        connection = ControlConnection(plain if tls is None else SecureStream(plain, tls.client, server=False), "test")
+        connection = ControlConnection(
+            plain if tls is None else SecureStream(plain, tls.client, server=False), "test"
+        )
         connection.send(Hello(worker.number, VERSION, worker.container.token))
         served = within(PATIENCE_S, lambda: worker.state.value == "idle")
         connection.close()
         return served
 
     try:
-        yield Door(pool.address, MAGIC if tls is None else b"\x16\x03\x01\x02", serves, pool.admission)  # or a handshake's first bytes
+        # or a handshake's first bytes
+        yield Door(pool.address, MAGIC if tls is None else b"\x16\x03\x01\x02", serves, pool.admission)
     finally:
         pool.close()
 
@@ -338,7 +345,9 @@ def test_no_descriptor_left_ends_no_listener(clock_and_door: tuple[ManualClock, 
     door.admission._listener = broken  # type: ignore[assignment]
     waiting = door.connect()
     for rest in ("EMFILE", "ENFILE"):  # the connection that was aborted between them is no reason for one
-        assert within(PATIENCE_S, lambda rest=rest: door.admission.faults[rest] == 1 and door.admission.resting)
+        assert within(
+            PATIENCE_S, lambda rest=rest: door.admission.faults[rest] == 1 and door.admission.resting
+        )
         clock.advance(100)
     assert within(PATIENCE_S, lambda: not door.admission.resting)
     assert door.serves()
@@ -351,7 +360,9 @@ def framed(payload: bytes) -> bytes:
 
 
 def test_a_stranger_cannot_have_a_message_parsed() -> None:
-    """Neither one longer than a hello, nor one that is not a hello: the first four bytes of a length would allocate 2 GiB."""
+    """Neither one longer than a hello, nor one that is not a hello: the first four bytes of a length would
+    allocate 2 GiB.
+    """
     with worker_pool(ManualClock()) as door:
         huge = framed(bytes(MAX_HELLO_BYTES + 1))
         other = encode(replace(Hello(1, VERSION, "x")))  # a text without the parts of a message
@@ -383,7 +394,9 @@ pool.close()
 
 def test_strangers_do_not_take_every_descriptor() -> None:
     """More idle connections than the process may have files: those that say nothing go, the worker comes."""
-    with subprocess.Popen([sys.executable, "-c", CROWD], cwd=ROOT, stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(
+        [sys.executable, "-c", CROWD], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as program:
         assert program.stdout is not None
         port = int(program.stdout.readline())
         idle = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(100)]

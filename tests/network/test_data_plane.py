@@ -1,4 +1,6 @@
-"""Data planes over real sockets: under each fault of a network the consumer gets every element exactly in order, or the loss is reported."""
+"""Data planes over real sockets: under each fault of a network the consumer gets every element exactly in
+order, or the loss is reported.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ LOSSES = [
 ]
 
 
-@pytest.mark.parametrize("fault", [Fault("delay", UP, 0, 0.01), Fault("delay", DOWN, 0, 0.01), Fault("throttle", UP, 0, 2e6)], ids=str)
+@pytest.mark.parametrize(
+    "fault",
+    [Fault("delay", UP, 0, 0.01), Fault("delay", DOWN, 0, 0.01), Fault("throttle", UP, 0, 2e6)],
+    ids=str,
+)
 def test_slow_networks_lose_nothing(fault: Fault) -> None:
     outcome = stream(COUNT, fault)
     assert outcome.fired and outcome.complete and not outcome.lost
@@ -52,7 +58,9 @@ def test_what_breaks_a_connection_is_reported_by_both_and_nothing_wrong_comes_ou
 
 
 def test_without_the_checksum_a_corrupted_byte_gets_through() -> None:
-    """What the tests above would not notice if they looked away: the same fault without the check gives other rows."""
+    """What the tests above would not notice if they looked away: the same fault without the check gives
+    other rows.
+    """
     wrong = 0
     for after in (30_000, 30_400, 30_800, 31_200):
         outcome = stream(COUNT, Fault("corrupt", UP, after), checksum=False)
@@ -69,7 +77,10 @@ def test_a_peer_that_cannot_be_reached_is_reported_once() -> None:
     b = plane("b", lost)
     b.connect("a", a.address)  # who would dial is not told of b
     assert wait_until(lambda: len(lost) == 2)
-    assert [(name, peer, cause.code) for name, peer, cause in lost] == [("a", "b", "NET-5013"), ("b", "a", "NET-5013")]
+    assert [(name, peer, cause.code) for name, peer, cause in lost] == [
+        ("a", "b", "NET-5013"),
+        ("b", "a", "NET-5013"),
+    ]
     for each in (a, b):
         each.close()
 
@@ -91,13 +102,23 @@ def test_three_planes_all_ways() -> None:
     names = ("a", "b", "c")
     planes = {name: plane(name, lost) for name in names}
     ways = [(one, other, n) for one in names for other in names if one != other for n in range(3)]
-    receivers = {(one, other, n): planes[other].receiver(f"{one}>{other}:{n}", 4, no_wakeup) for one, other, n in ways if n}
-    senders = {(one, other, n): planes[one].sender(f"{one}>{other}:{n}", other, no_wakeup) for one, other, n in ways}
+    receivers = {
+        (one, other, n): planes[other].receiver(f"{one}>{other}:{n}", 4, no_wakeup)
+        for one, other, n in ways
+        if n
+    }
+    senders = {
+        (one, other, n): planes[one].sender(f"{one}>{other}:{n}", other, no_wakeup) for one, other, n in ways
+    }
     for one in names:
         for other in names:
             if one != other:
                 planes[one].connect(other, planes[other].address)
-    receivers |= {(one, other, n): planes[other].receiver(f"{one}>{other}:{n}", 4, no_wakeup) for one, other, n in ways if not n}
+    receivers |= {
+        (one, other, n): planes[other].receiver(f"{one}>{other}:{n}", 4, no_wakeup)
+        for one, other, n in ways
+        if not n
+    }
     taken: dict[tuple[str, str, int], list[object]] = {way: [] for way in ways}
     put = dict.fromkeys(ways, 0)
 
@@ -120,7 +141,9 @@ def test_three_planes_all_ways() -> None:
 
 
 def test_nobody_is_kept_out_by_those_who_say_nothing() -> None:
-    """200 connections that say nothing, one that says HTTP: others are served meanwhile, and all of them are dropped and counted."""
+    """200 connections that say nothing, one that says HTTP: others are served meanwhile, and all of them
+    are dropped and counted.
+    """
     import socket
 
     lost: list[tuple[str, str, PenstockError]] = []
@@ -175,8 +198,25 @@ def certificates(folder: Path) -> TlsContexts:
     import ssl
 
     key, certificate = folder / "key.pem", folder / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(certificate), "-days", "2"]
-    subprocess.run([*command, "-subj", "/CN=penstock", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+        "-days",
+        "2",
+    ]
+    subprocess.run(
+        [*command, "-subj", "/CN=penstock", "-addext", "subjectAltName=IP:127.0.0.1"],
+        check=True,
+        capture_output=True,
+    )
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for context in (server, client):
         context.load_cert_chain(certificate, key)
@@ -189,7 +229,8 @@ def test_over_tls(tmp_path: Path) -> None:
     tls = certificates(tmp_path)
     outcome = stream(COUNT, Fault("delay", UP, 0, 0.001), tls=tls)
     assert outcome.complete and outcome.numbers == list(range(COUNT)) and not outcome.lost
-    broken = stream(COUNT, Fault("corrupt", UP, 30_000), tls=tls, checksum=False)  # TLS has a checksum of its own
+    # TLS has a checksum of its own
+    broken = stream(COUNT, Fault("corrupt", UP, 30_000), tls=tls, checksum=False)
     assert not broken.complete and broken.lost and broken.numbers == list(range(len(broken.numbers)))
     lost: list[tuple[str, str, PenstockError]] = []
     open_to_all = plane("a", lost)

@@ -1,4 +1,6 @@
-"""Frames: cut anywhere they come out whole and in order; anything else is told by its own code before memory is spent on it."""
+"""Frames: cut anywhere they come out whole and in order; anything else is told by its own code before
+memory is spent on it.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,19 @@ from hypothesis import strategies as st
 from penstock.catalog.errors import PenstockError
 from penstock.engine.network.frames import HEADER_BYTES, FrameReader, FrameWriter
 
-MESSAGES = st.lists(st.tuples(st.integers(1, 255), st.integers(0, 2**32 - 1), st.binary(max_size=300), st.integers(0, 255)), max_size=12)
+MESSAGES = st.lists(
+    st.tuples(st.integers(1, 255), st.integers(0, 2**32 - 1), st.binary(max_size=300), st.integers(0, 255)),
+    max_size=12,
+)
 
 
 def wire(messages: list[tuple[int, int, bytes, int]]) -> bytes:
     writer = FrameWriter()
-    return b"".join(bytes(part) for kind, channel, body, flags in messages for part in writer.encode(kind, channel, [body[:7], body[7:]], flags))
+    return b"".join(
+        bytes(part)
+        for kind, channel, body, flags in messages
+        for part in writer.encode(kind, channel, [body[:7], body[7:]], flags)
+    )
 
 
 def code_of(data: bytes, **options: object) -> str:
@@ -27,7 +36,9 @@ def code_of(data: bytes, **options: object) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(MESSAGES, st.lists(st.integers(1, 90), min_size=1))
-def test_frames_come_out_as_they_went_in_wherever_the_stream_is_cut(messages: list[tuple[int, int, bytes, int]], cuts: list[int]) -> None:
+def test_frames_come_out_as_they_went_in_wherever_the_stream_is_cut(
+    messages: list[tuple[int, int, bytes, int]], cuts: list[int]
+) -> None:
     data, reader, frames, turn = wire(messages), FrameReader(), [], 0
     while data:
         size, turn = cuts[turn % len(cuts)], turn + 1

@@ -1,4 +1,6 @@
-"""Links without sockets: two state machines and a seeded driver that cuts, delays and breaks the bytes between them."""
+"""Links without sockets: two state machines and a seeded driver that cuts, delays and breaks the bytes
+between them.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def drain(channel: CreditedChannel) -> list[object]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_every_channel_gives_every_element_in_order(seed: int) -> None:
-    """Eight channels both ways, late receivers, slow consumers, bytes in crumbs: nothing is lost, and no channel holds more than it may."""
+    """Eight channels both ways, late receivers, slow consumers, bytes in crumbs: nothing is lost, and no
+    channel holds more than it may.
+    """
     chance = random.Random(seed)
     pair = Pair()
     keys = [(chance.randint(0, 1), f"k{n}", chance.randint(1, 5)) for n in range(8)]
@@ -115,7 +119,9 @@ def test_every_channel_gives_every_element_in_order(seed: int) -> None:
         side, key, capacity = keys[chance.randrange(8)]
         match chance.randrange(6):
             case 0 if not senders[key].full and len(sent[key]) < 40:
-                element = chance.choice([rows(*range(chance.randint(0, 30))), Watermark(step), Barrier(step), rows(step)])
+                element = chance.choice(
+                    [rows(*range(chance.randint(0, 30))), Watermark(step), Barrier(step), rows(step)]
+                )
                 sent[key].append(plain(element))
                 senders[key].put(element)
             case 1:
@@ -129,7 +135,11 @@ def test_every_channel_gives_every_element_in_order(seed: int) -> None:
                 pair.send(chance.randint(0, 1))
             case _:
                 pair.deliver(chance.randint(0, 1), chance.randint(1, 400))
-        assert all(len(channel) <= capacity for _, key, capacity in keys if (channel := receivers.get(key)) is not None)
+        assert all(
+            len(channel) <= capacity
+            for _, key, capacity in keys
+            if (channel := receivers.get(key)) is not None
+        )
     for side, key, capacity in keys:
         if key not in receivers:
             receivers[key] = pair.receiver(1 - side, key, capacity)
@@ -194,7 +204,11 @@ def test_a_barrier_overtakes_what_was_not_sent_and_needs_no_credit() -> None:
     assert [plain(element) for element in sender.overtake(Barrier(1))] == [(2,), (3,), (4,)]
     assert sender.holds(Barrier(1))
     pair.settle()
-    assert not sender.holds(Barrier(1)) and receiver.announced is not None and receiver.announced.checkpoint_id == 1
+    assert (
+        not sender.holds(Barrier(1))
+        and receiver.announced is not None
+        and receiver.announced.checkpoint_id == 1
+    )
     found = []
     for _ in range(6):
         found += drain(receiver)
@@ -222,7 +236,8 @@ def test_a_barrier_that_waits_is_moved_and_one_that_has_gone_is_not_sent_again()
         sender.put(element)
     pair.settle()
     assert sender.holds(Barrier(1))
-    assert [plain(element) for element in sender.overtake(Barrier(1))] == [(1,)]  # (2,) came after it in any case
+    # (2,) came after it in any case
+    assert [plain(element) for element in sender.overtake(Barrier(1))] == [(1,)]
     pair.settle()
     assert sender.overtake(Barrier(1)) == []
     assert sender.overtake(Barrier(2)) and sender.holds(Barrier(2))
@@ -258,7 +273,9 @@ def test_what_is_put_back_gives_no_credit() -> None:
     ],
 )
 def test_who_does_not_belong_is_refused_and_told_so(changes: dict[str, object], code: str) -> None:
-    pair = Pair(Identity(**{"name": "a", "job_id": "job", "epoch": 3, "attempt": 1, "token": "secret", **changes}))  # type: ignore[arg-type]
+    pair = Pair(
+        Identity(**{"name": "a", "job_id": "job", "epoch": 3, "attempt": 1, "token": "secret", **changes})
+    )  # type: ignore[arg-type]
     pair.send(0)
     with pytest.raises(PenstockError) as caught:
         pair.deliver(0, 2**30)
@@ -332,7 +349,9 @@ def test_leaving_while_a_channel_is_open_is_a_loss() -> None:
         (kinds.FIRST_CONTROL, 0, b"", 0, "NET-5011"),
     ],
 )
-def test_a_peer_that_breaks_the_rules_is_told_apart(kind: int, channel: int, payload: bytes, flags: int, code: str) -> None:
+def test_a_peer_that_breaks_the_rules_is_told_apart(
+    kind: int, channel: int, payload: bytes, flags: int, code: str
+) -> None:
     host, writer = Host(), FrameWriter()
     link = Link(THEIRS, host, LIMITS, 0.0)
     host.channels["k"] = CreditedChannel(1, no_wakeup, lambda channel: None)
@@ -354,7 +373,12 @@ def test_sending_without_credit_is_noticed() -> None:
     host, writer = Host(), FrameWriter()
     link = Link(THEIRS, host, LIMITS, 0.0)
     host.channels["k"] = CreditedChannel(1, no_wakeup, lambda channel: None)
-    frames = [(kinds.HELLO, MINE.to_bytes()), (kinds.OPEN, b"k"), (kinds.WATERMARK, bytes(8)), (kinds.WATERMARK, bytes(8))]
+    frames = [
+        (kinds.HELLO, MINE.to_bytes()),
+        (kinds.OPEN, b"k"),
+        (kinds.WATERMARK, bytes(8)),
+        (kinds.WATERMARK, bytes(8)),
+    ]
     with pytest.raises(PenstockError) as caught:
         for kind, payload in frames:
             for part in writer.encode(kind, 0, [payload]):
@@ -387,12 +411,16 @@ MEBIBYTE = 2**20
 
 def wide(number: int) -> Batch:
     """Nearly one MiB in a row."""
-    return Batch(pa.record_batch({"v": pa.array([number.to_bytes(4, "big") * (MEBIBYTE // 4 - 8192)], pa.binary())}))
+    return Batch(
+        pa.record_batch({"v": pa.array([number.to_bytes(4, "big") * (MEBIBYTE // 4 - 8192)], pa.binary())})
+    )
 
 
 @pytest.mark.parametrize("most_bytes", [4 * MEBIBYTE, 1 << 40], ids=["bounded", "control"])
 def test_wide_rows_are_bounded_by_bytes_at_both_ends(most_bytes: int) -> None:
-    """Of 100 MiB for a slow consumer each end holds what it may and a batch; without the bound it holds all there is credit for."""
+    """Of 100 MiB for a slow consumer each end holds what it may and a batch; without the bound it holds
+    all there is credit for.
+    """
     pair = Pair()
     sender = RemoteChannel("k", "peer", no_wakeup, pair.links[0].schedule, LIMITS.max_payload, most_bytes)
     pair.links[0].add(sender)
@@ -417,7 +445,9 @@ def test_wide_rows_are_bounded_by_bytes_at_both_ends(most_bytes: int) -> None:
 
 def test_a_producer_held_up_by_bytes_is_woken_when_they_have_gone() -> None:
     pair, woken = Pair(), []
-    sender = RemoteChannel("k", "peer", lambda: woken.append(1), pair.links[0].schedule, LIMITS.max_payload, MEBIBYTE)
+    sender = RemoteChannel(
+        "k", "peer", lambda: woken.append(1), pair.links[0].schedule, LIMITS.max_payload, MEBIBYTE
+    )
     pair.links[0].add(sender)
     receiver = CreditedChannel(64, no_wakeup, pair.credits.append, MEBIBYTE)
     pair.hosts[1].channels["k"] = receiver

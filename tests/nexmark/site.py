@@ -1,4 +1,6 @@
-"""The auction site of the tests: its events as Arrow tables read straight off the connector, and DuckDB's answers over them."""
+"""The auction site of the tests: its events as Arrow tables read straight off the connector, and DuckDB's
+answers over them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ QUERIES = tuple(sorted((path.stem for path in FOLDER.glob("q*.sql")), key=lambda
 
 def events(table: str, **options: str) -> pa.Table:
     """Return all rows of a nexmark table, in the order the connector gives them."""
-    declared = table_of(NEXMARK_TABLES[table], {"connector": "nexmark", "table": table} | {key.replace("_", "."): v for key, v in options.items()})
+    declared = table_of(
+        NEXMARK_TABLES[table],
+        {"connector": "nexmark", "table": table} | {key.replace("_", "."): v for key, v in options.items()},
+    )
     batches = [batch.rows for batch in drain(open_source(declared)).batches]
     return pa.Table.from_batches(batches, batches[0].schema)
 
@@ -28,7 +33,9 @@ def events(table: str, **options: str) -> pa.Table:
 def duckdb_text(query: str) -> str:
     """Return a query in DuckDB's words: its own text where those are the same."""
     other = FOLDER / "duckdb" / f"{query}.sql"
-    return (other if other.exists() else FOLDER / f"{query}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+    return (
+        (other if other.exists() else FOLDER / f"{query}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+    )
 
 
 @cache
@@ -50,14 +57,22 @@ def expected(query: str, count: int, rate: int) -> Counter[tuple[Any, ...]]:
 
 
 def script(query: str, count: int, rate: int, tables: str = "tables", **options: str) -> str:
-    """Return tables and a query as one script, over so many events in four splits (``options`` of the connector besides)."""
+    """Return tables and a query as one script, over so many events in four splits (``options`` of the
+    connector besides).
+    """
     more = "".join(f", '{key}' = '{value}'" for key, value in ({"event-rate": str(rate)} | options).items())
-    text = (FOLDER / f"{tables}.sql").read_text(encoding="utf-8").replace("'events.num' = '100000'", f"'events.num' = '{count}'{more}")
+    text = (
+        (FOLDER / f"{tables}.sql")
+        .read_text(encoding="utf-8")
+        .replace("'events.num' = '100000'", f"'events.num' = '{count}'{more}")
+    )
     return text.replace("'splits' = '2'", "'splits' = '4'") + asked(query)
 
 
 def asked(query: str) -> str:
-    """Return a query's text; how many windows of our own clock q12 has is not known, so its counts are summed over them."""
+    """Return a query's text; how many windows of our own clock q12 has is not known, so its counts are
+    summed over them.
+    """
     text = (FOLDER / f"{query}.sql").read_text(encoding="utf-8")
     if query != "q12":
         return text
@@ -72,7 +87,9 @@ def asked_of(node: Statement) -> Query:
 
 
 def rounded(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    """Return the rows with floating values cut to twelve digits: sums of them depend on the order they are added in."""
+    """Return the rows with floating values cut to twelve digits: sums of them depend on the order they are
+    added in.
+    """
     out: Counter[tuple[Any, ...]] = Counter()
     for row, count in rows.items():
         out[tuple(float(f"{value:.12g}") if isinstance(value, float) else value for value in row)] += count

@@ -1,6 +1,8 @@
-"""``python -m tests.nexmark.soak [--events N] [--queries q0,q3] [--spark]``: a million events, our answers against DuckDB's (and Spark's).
+"""``python -m tests.nexmark.soak [--events N] [--queries q0,q3] [--spark]``: a million events, our answers
+against DuckDB's (and Spark's).
 
-The stream is read from the generator in four splits, out of order, at parallelism 1 and 2; the others answer over the same events as tables.
+The stream is read from the generator in four splits, out of order, at parallelism 1 and 2; the others answer
+over the same events as tables.
 """
 
 from __future__ import annotations
@@ -24,14 +26,22 @@ _DIFFERENCE = "(SELECT count(*) FROM (SELECT {columns} FROM {a} EXCEPT ALL SELEC
 
 def streamed(query: str, events: int, parallelism: int) -> tuple[pa.Table, float]:
     """Return the folded answer of our stream, and the seconds it took to the last row."""
-    session = Session({"bounded.backend": "duckdb", "execution.runtime-mode": "streaming", "parallelism.default": str(parallelism)})
+    session = Session(
+        {
+            "bounded.backend": "duckdb",
+            "execution.runtime-mode": "streaming",
+            "parallelism.default": str(parallelism),
+        }
+    )
     try:
         statements = session.parse(script(query, events, RATE), f"{query}.sql")
         for statement in statements[:-1]:
             session.run(statement)
         started = time.perf_counter()
         rows = session.run_query(asked_of(statements[-1].node)).final_rows(600)
-        return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows, time.perf_counter() - started
+        return pa.Table.from_batches([rows]) if isinstance(
+            rows, pa.RecordBatch
+        ) else rows, time.perf_counter() - started
     finally:
         session.close()
 
@@ -39,9 +49,14 @@ def streamed(query: str, events: int, parallelism: int) -> tuple[pa.Table, float
 def differences(connection: duckdb.DuckDBPyConnection, a: str, b: str) -> int:
     """Return how many rows two tables do not share; floating values are compared to eleven digits."""
     kinds = connection.execute(f"DESCRIBE {a}").fetchall()
-    parts = (f"printf('%.10e', {_column(at)})" if kind[1] in ("DOUBLE", "FLOAT") else _column(at) for at, kind in enumerate(kinds))
+    parts = (
+        f"printf('%.10e', {_column(at)})" if kind[1] in ("DOUBLE", "FLOAT") else _column(at)
+        for at, kind in enumerate(kinds)
+    )
     columns = ", ".join(parts)
-    counts = connection.execute(f"SELECT {_DIFFERENCE.format(columns=columns, a=a, b=b)} + {_DIFFERENCE.format(columns=columns, a=b, b=a)}")
+    counts = connection.execute(
+        f"SELECT {_DIFFERENCE.format(columns=columns, a=a, b=b)} + {_DIFFERENCE.format(columns=columns, a=b, b=a)}"
+    )
     return int(counts.fetchall()[0][0])
 
 

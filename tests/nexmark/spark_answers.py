@@ -18,7 +18,9 @@ class SparkAnswers:
     def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         for kind in KINDS:
             (folder / "parquet" / kind).mkdir(parents=True)
-            connection.execute(f"COPY {kind} TO '{folder / 'parquet' / kind / 'part.parquet'}' (FORMAT parquet)")
+            connection.execute(
+                f"COPY {kind} TO '{folder / 'parquet' / kind / 'part.parquet'}' (FORMAT parquet)"
+            )
         self._folder = folder
 
     def answer(self, query: str) -> pa.Table:

@@ -1,4 +1,6 @@
-"""No row that is on time for its own split is dropped, however splits, slots and batches interleave: what is dropped is exactly what was late."""
+"""No row that is on time for its own split is dropped, however splits, slots and batches interleave: what
+is dropped is exactly what was late.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from tests.streams.acts import Folded, Script, run_to_end
 
 COUNT, RATE, SPLITS = 20_000, 1_000, 4
 BOUND_MS, WINDOW = 2_000, timedelta(seconds=1)
-OPTIONS = {"events.num": str(COUNT), "event-rate": str(RATE), "splits": str(SPLITS), "out-of-order": f"{BOUND_MS} ms"}
+OPTIONS = {
+    "events.num": str(COUNT),
+    "event-rate": str(RATE),
+    "splits": str(SPLITS),
+    "out-of-order": f"{BOUND_MS} ms",
+}
 QUERY = "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(dateTime), INTERVAL '1' SECOND)) GROUP BY window_start, window_end;"
 
 Windows = Counter[object]
@@ -32,13 +39,17 @@ def streamed(delay_ms: int, parallelism: int, batch: int) -> tuple[Windows, int]
         folded = Folded()
         run_to_end(job, channel, folded)
         assert set(folded.rows.values()) <= {1}
-        return Counter(dict(folded.rows.keys())), sum(operator.late_rows for operator in job.metrics().operators)
+        return Counter(dict(folded.rows.keys())), sum(
+            operator.late_rows for operator in job.metrics().operators
+        )
     finally:
         acts.close()
 
 
 def by_hand(delay_ms: int) -> tuple[Windows, int]:
-    """Return the same, row by row: a row is late when its window had ended by the watermark its own split had just before it."""
+    """Return the same, row by row: a row is late when its window had ended by the watermark its own split
+    had just before it.
+    """
     windows: Windows = Counter()
     late = 0
     for split in range(SPLITS):
@@ -56,7 +67,11 @@ def by_hand(delay_ms: int) -> tuple[Windows, int]:
 
 
 def batch_answer() -> Windows:
-    rows = database(COUNT, RATE).execute("SELECT date_trunc('second', dateTime), count(*) FROM bid GROUP BY 1").fetchall()
+    rows = (
+        database(COUNT, RATE)
+        .execute("SELECT date_trunc('second', dateTime), count(*) FROM bid GROUP BY 1")
+        .fetchall()
+    )
     return Counter(dict(rows))
 
 

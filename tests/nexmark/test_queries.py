@@ -1,4 +1,6 @@
-"""Nexmark in three acts: alone straight through; two slots with checkpoints, stopped; finished by three. DuckDB answers the same questions."""
+"""Nexmark in three acts: alone straight through; two slots with checkpoints, stopped; finished by three.
+DuckDB answers the same questions.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,18 @@ BIDS = COUNT * 46 // 50
 
 def same(query: str, got: Counter[tuple[Any, ...]]) -> None:
     want, got = rounded(expected(query, COUNT, RATE)), rounded(got)
-    assert got == want, f"{sum(got.values())} rows, expected {sum(want.values())}\nmissing:\n{sample(want - got)}\nextra:\n{sample(got - want)}"
+    assert got == want, (
+        f"{sum(got.values())} rows, expected {sum(want.values())}\nmissing:\n{sample(want - got)}\nextra:\n{sample(got - want)}"
+    )
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_three_acts(query: str, tmp_path: Path) -> None:
-    acts = Script(query, {"execution.batch.max-rows": "1000"}, script(query, COUNT, RATE, **{"rows-per-second": "50000"}))
+    acts = Script(
+        query,
+        {"execution.batch.max-rows": "1000"},
+        script(query, COUNT, RATE, **{"rows-per-second": "50000"}),
+    )
     try:
         straight = Folded()
         run_to_end(*acts.submit(1, None, 0), straight)

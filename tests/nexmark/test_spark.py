@@ -1,4 +1,6 @@
-"""A few Nexmark queries answered by Spark over the same events (the soak asks all): a join, windows, a changelog's end, regular expressions."""
+"""A few Nexmark queries answered by Spark over the same events (the soak asks all): a join, windows, a
+changelog's end, regular expressions.
+"""
 
 from __future__ import annotations
 

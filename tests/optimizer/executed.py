@@ -1,4 +1,6 @@
-"""Plans executed: every rewrite must give the rows it gave before. Small tables with NULLs, repeats and unmatched keys; DuckDB computes."""
+"""Plans executed: every rewrite must give the rows it gave before. Small tables with NULLs, repeats and
+unmatched keys; DuckDB computes.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,32 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.duckdb.dialect import duckdb_sql
 
 START = datetime(2024, 1, 1)
-ORDERS = Schema((Field("ts", TIMESTAMP), Field("k", STRING), Field("a", INT), Field("b", BIGINT, False), Field("u", BIGINT)))
-PEOPLE = Schema((Field("k", STRING), Field("name", STRING, False), Field("age", INT), Field("id", BIGINT, False)))
+ORDERS = Schema(
+    (
+        Field("ts", TIMESTAMP),
+        Field("k", STRING),
+        Field("a", INT),
+        Field("b", BIGINT, False),
+        Field("u", BIGINT),
+    )
+)
+PEOPLE = Schema(
+    (Field("k", STRING), Field("name", STRING, False), Field("age", INT), Field("id", BIGINT, False))
+)
 
-SITES = Schema((Field("id", BIGINT, False), Field("place", Row((("city", STRING), ("code", INT), ("deep", Row((("x", INT), ("y", INT)))))))))
+SITES = Schema(
+    (
+        Field("id", BIGINT, False),
+        Field("place", Row((("city", STRING), ("code", INT), ("deep", Row((("x", INT), ("y", INT))))))),
+    )
+)
 
 
 def _sites_rows() -> list[dict[str, Any]]:
-    places = [{"city": f"c{i % 3}", "code": None if i == 4 else i, "deep": {"x": i, "y": -i} if i % 4 else None} for i in range(9)]
+    places = [
+        {"city": f"c{i % 3}", "code": None if i == 4 else i, "deep": {"x": i, "y": -i} if i % 4 else None}
+        for i in range(9)
+    ]
     return [{"id": i, "place": None if i == 7 else place} for i, place in enumerate(places)]
 
 
@@ -44,11 +64,16 @@ def _orders_rows() -> list[dict[str, Any]]:
 
 def _people_rows() -> list[dict[str, Any]]:
     keys = ["x", "x", "y", None, "q", "z", "y", None]
-    return [{"k": k, "name": f"n{i % 4}", "age": None if i == 2 else 20 + i * 7 % 30, "id": i} for i, k in enumerate(keys)]
+    return [
+        {"k": k, "name": f"n{i % 4}", "age": None if i == 2 else 20 + i * 7 % 30, "id": i}
+        for i, k in enumerate(keys)
+    ]
 
 
 def _table(name: str, schema: Schema, watermark: str | None = None, **options: str) -> Table:
-    given = {"connector": "registered", "name": name} | {key.replace("_", "."): value for key, value in options.items()}
+    given = {"connector": "registered", "name": name} | {
+        key.replace("_", "."): value for key, value in options.items()
+    }
     if watermark is None:
         return Table(name, schema, schema, given)
     index = schema.index_of(watermark)
@@ -69,7 +94,18 @@ def people_table(**options: str) -> Table:
 
 def sites_table() -> Table:
     """A recording in parquet files, whose rows hold rows."""
-    return Table("sites", SITES, SITES, {"connector": "filesystem", "path": "sites", "format": "parquet", "source.replay": "true", "name": "sites"})
+    return Table(
+        "sites",
+        SITES,
+        SITES,
+        {
+            "connector": "filesystem",
+            "path": "sites",
+            "format": "parquet",
+            "source.replay": "true",
+            "name": "sites",
+        },
+    )
 
 
 def _arrow_tables() -> dict[str, pa.Table]:
@@ -88,7 +124,9 @@ def rows_of(plan: LogicalPlan) -> list[str]:
     """Return the rows DuckDB computes for a plan, as sorted texts."""
     query = duckdb_sql(plan)
     for number, relation in enumerate(query.relations):
-        CONNECTION.register(f"t_{number}", TABLES[relation.table.options["name"]].select(list(relation.columns)))
+        CONNECTION.register(
+            f"t_{number}", TABLES[relation.table.options["name"]].select(list(relation.columns))
+        )
     try:
         return sorted(map(str, CONNECTION.sql(query.text).fetchall()))
     except duckdb.InvalidInputException as error:  # a row an expression has no value for

@@ -20,7 +20,13 @@ def table(name: str, *fields: Field, primary_key: tuple[str, ...] = (), **option
 
 
 def orders(**options: str) -> Table:
-    fields = (Field("ts", TIMESTAMP), Field("k", STRING), Field("a", INT), Field("b", BIGINT, False), Field("u", BIGINT))
+    fields = (
+        Field("ts", TIMESTAMP),
+        Field("k", STRING),
+        Field("a", INT),
+        Field("b", BIGINT, False),
+        Field("u", BIGINT),
+    )
     return table("orders", *fields, **options)
 
 

@@ -31,12 +31,21 @@ class RandomOver(RandomPlans):
     def _partition(self, below: LogicalPlan) -> tuple[tuple[int, ...], AttachedWindow | None]:
         keys = self.dice.sample(range(len(below.schema)), min(len(below.schema), self.dice.randint(0, 2)))
         bounds = [i for i, f in enumerate(below.schema) if f.role in (Role.WINDOW_START, Role.WINDOW_END)]
-        if len(bounds) != 2 or not isinstance(below, WindowAggregate | WindowTable) or self.dice.random() < 0.3:
+        if (
+            len(bounds) != 2
+            or not isinstance(below, WindowAggregate | WindowTable)
+            or self.dice.random() < 0.3
+        ):
             return tuple(keys), None
-        return tuple(dict.fromkeys([*keys, *bounds])), AttachedWindow(*sorted(bounds, key=lambda i: below.schema[i].role is Role.WINDOW_END))
+        return tuple(dict.fromkeys([*keys, *bounds])), AttachedWindow(
+            *sorted(bounds, key=lambda i: below.schema[i].role is Role.WINDOW_END)
+        )
 
     def _order(self, below: LogicalPlan) -> tuple[SortKey, ...]:
-        keys = [self.expression(below, 1) if self.dice.random() < 0.2 else col(below, self._any(below)) for _ in range(self.dice.randint(1, 2))]
+        keys = [
+            self.expression(below, 1) if self.dice.random() < 0.2 else col(below, self._any(below))
+            for _ in range(self.dice.randint(1, 2))
+        ]
         return tuple(SortKey(key, self.dice.random() < 0.4, self.dice.random() < 0.5) for key in keys)
 
     def _any(self, below: LogicalPlan) -> int:
@@ -47,8 +56,19 @@ class RandomOver(RandomPlans):
         partition, window = self._partition(below)
         rank, limit = self.dice.choice(RANKS), self.dice.randint(1, 3)
         if self.dice.random() < 0.5:
-            return PartitionTop(below, partition, self._order(below), rank, limit, self.dice.choice([None, "r"]), window)
-        over = Over(below, partition, self._order(below), Frame(), (AggregateCall(rank, (), INT, False),), ("r",), False, window)
+            return PartitionTop(
+                below, partition, self._order(below), rank, limit, self.dice.choice([None, "r"]), window
+            )
+        over = Over(
+            below,
+            partition,
+            self._order(below),
+            Frame(),
+            (AggregateCall(rank, (), INT, False),),
+            ("r",),
+            False,
+            window,
+        )
         bound = Literal(INT, False, value=limit)
         return Filter(over, self._compared(over, bound))
 
@@ -63,9 +83,15 @@ class RandomOver(RandomPlans):
             times = [i for i, f in enumerate(below.schema) if f.is_event_time]
             order, timely = (SortKey(col(below, times[0])), *order[: self.dice.randint(0, 1)]), True
         frame = self._frame(order, timely)
-        calls = tuple(one for one in (self._window_call(below, timely) for _ in range(self.dice.randint(1, 3))) if _goes_with(one, frame))
+        calls = tuple(
+            one
+            for one in (self._window_call(below, timely) for _ in range(self.dice.randint(1, 3)))
+            if _goes_with(one, frame)
+        )
         calls = calls or (AggregateCall("count", (), BIGINT, False),)
-        return Over(below, partition, order, frame, calls, tuple(f"o{i}" for i in range(len(calls))), timely, window)
+        return Over(
+            below, partition, order, frame, calls, tuple(f"o{i}" for i in range(len(calls))), timely, window
+        )
 
     def _frame(self, order: tuple[SortKey, ...], timely: bool) -> Frame:
         start = self.dice.choice([None, None, -3, -1, 0])
@@ -88,12 +114,19 @@ class RandomOver(RandomPlans):
             rows = Literal(BIGINT, False, value=self.dice.randint(0, 3))
             return AggregateCall(name, (value, rows, Literal(value.type, True, value=None)), value.type)
         if kind == 2:
-            return AggregateCall(self.dice.choice(["first_value", "last_value", "min", "max"]), (value,), value.type)
+            return AggregateCall(
+                self.dice.choice(["first_value", "last_value", "min", "max"]), (value,), value.type
+            )
         numbers = [i for i, f in enumerate(below.schema) if f.type == INT]
         if not numbers:
             return AggregateCall("count", (value,), BIGINT, False)
         name = self.dice.choice(["sum", "avg", "count"])
-        return AggregateCall(name, (col(below, self.dice.choice(numbers)),), DOUBLE if name == "avg" else BIGINT, name != "count")
+        return AggregateCall(
+            name,
+            (col(below, self.dice.choice(numbers)),),
+            DOUBLE if name == "avg" else BIGINT,
+            name != "count",
+        )
 
 
 def _is_timely_stream(plan: LogicalPlan) -> bool:

@@ -47,14 +47,21 @@ class RandomPlans:
         if depth == 0:
             return self._leaf()
         make = self.dice.choice(
-            [self._filter] * 4 + [self._project] * 3 + [self._join] * 3 + [self._aggregate] * 2 + [self._union, self._windows, self._sort]
+            [self._filter] * 4
+            + [self._project] * 3
+            + [self._join] * 3
+            + [self._aggregate] * 2
+            + [self._union, self._windows, self._sort]
         )
         return make(depth)
 
     def _leaf(self) -> LogicalPlan:
         kind = self.dice.randrange(8)
         if kind == 0:
-            cells = [(Literal(STRING, False, value=k), Literal(INT, v is None, value=v)) for k, v in (("x", 1), ("y", None), ("x", 5))]
+            cells = [
+                (Literal(STRING, False, value=k), Literal(INT, v is None, value=v))
+                for k, v in (("x", 1), ("y", None), ("x", 5))
+            ]
             return Values(tuple(cells), people_table().schema.select((0, 2)))
         if kind < 5:
             return self._stream()
@@ -77,7 +84,12 @@ class RandomPlans:
 
     def _join(self, depth: int) -> LogicalPlan:
         left, right = self.plan(depth - 1), self.plan(self.dice.randrange(depth))
-        pairs = [(i, j) for i, a in enumerate(left.schema) for j, b in enumerate(right.schema) if a.type == b.type and a.type != BOOLEAN]
+        pairs = [
+            (i, j)
+            for i, a in enumerate(left.schema)
+            for j, b in enumerate(right.schema)
+            if a.type == b.type and a.type != BOOLEAN
+        ]
         keys = self.dice.sample(pairs, min(len(pairs), self.dice.randint(0, 2)))
         kind = self.dice.choice(list(JoinKind)) if keys else JoinKind.INNER
         both = Join(left, right, JoinKind.INNER, (), ())
@@ -86,7 +98,9 @@ class RandomPlans:
 
     def _aggregate(self, depth: int) -> LogicalPlan:
         below = self.plan(depth - 1)
-        keys = tuple(self.dice.sample(range(len(below.schema)), min(len(below.schema), self.dice.randint(0, 2))))
+        keys = tuple(
+            self.dice.sample(range(len(below.schema)), min(len(below.schema), self.dice.randint(0, 2)))
+        )
         calls = self._calls(below, 0 if keys else 1)
         return Aggregate(below, keys, calls, tuple(f"g{i}" for i in range(len(calls))))
 
@@ -121,11 +135,18 @@ class RandomPlans:
             node = Filter(node, self.predicate(node))
         if self.dice.random() < 0.5:
             order = self.dice.sample(range(len(node.schema) - 3), 3)
-            columns = (col(node, end), *(col(node, i) for i in order), col(node, start), self.expression(node, 1))
+            columns = (
+                col(node, end),
+                *(col(node, i) for i in order),
+                col(node, start),
+                self.expression(node, 1),
+            )
             node, start, end = Project(node, columns, ("e", "o1", "o2", "o3", "s", "x")), 4, 0
         keys = tuple(self.dice.sample(range(1, 4), self.dice.randint(0, 2)))
         calls = self._calls(node, 1)
-        return WindowAggregate(node, AttachedWindow(start, end), keys, calls, tuple(f"w{i}" for i in range(len(calls))))
+        return WindowAggregate(
+            node, AttachedWindow(start, end), keys, calls, tuple(f"w{i}" for i in range(len(calls)))
+        )
 
     def _sort(self, depth: int) -> LogicalPlan:
         below = self.plan(depth - 1)
@@ -137,7 +158,12 @@ class RandomPlans:
             return self.dice.choice([TRUE, FALSE, TRUE, TRUE])
         if kind <= 6 and depth:
             left, right = self.predicate(below, depth - 1), self.predicate(below, depth - 1)
-            return Call(BOOLEAN, left.nullable or right.nullable, function=self.dice.choice(["and", "or", "or"]), args=(left, right))
+            return Call(
+                BOOLEAN,
+                left.nullable or right.nullable,
+                function=self.dice.choice(["and", "or", "or"]),
+                args=(left, right),
+            )
         if kind == 7 and depth:
             return call("not", self.predicate(below, depth - 1))
         column = col(below, self.dice.randrange(len(below.schema)))
@@ -146,10 +172,15 @@ class RandomPlans:
         return call(self.dice.choice(_COMPARISONS), column, self._like(below, column))
 
     def _like(self, below: LogicalPlan, column: Column) -> Expression:
-        """Something to compare a column with: another column of its type, itself, or a constant expression."""
+        """Something to compare a column with: another column of its type, itself, or a constant
+        expression.
+        """
         same = [i for i, f in enumerate(below.schema) if f.type == column.type]
         if column.type == INT and self.dice.random() < 0.5:
-            one, two = Literal(INT, False, value=self.dice.randrange(4)), Literal(INT, False, value=self.dice.randrange(4))
+            one, two = (
+                Literal(INT, False, value=self.dice.randrange(4)),
+                Literal(INT, False, value=self.dice.randrange(4)),
+            )
             return call("add", one, two, kind=INT)
         if column.type == STRING and self.dice.random() < 0.5:
             return Literal(STRING, False, value=self.dice.choice(["x", "y", "z"]))
@@ -163,6 +194,13 @@ class RandomPlans:
         if kind == 3:
             return self.predicate(below, 1)
         if column.type == INT:
-            return call("add", Cast(BIGINT, column.nullable, arg=column), Literal(BIGINT, False, value=self.dice.randrange(5)), kind=BIGINT)
+            return call(
+                "add",
+                Cast(BIGINT, column.nullable, arg=column),
+                Literal(BIGINT, False, value=self.dice.randrange(5)),
+                kind=BIGINT,
+            )
         test = self.predicate(below, 1)
-        return Case(column.type, True, whens=((test, column),), default=Literal(column.type, True, value=None))
+        return Case(
+            column.type, True, whens=((test, column),), default=Literal(column.type, True, value=None)
+        )

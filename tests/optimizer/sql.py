@@ -1,4 +1,6 @@
-"""SQL over the sample tables as plans: orders is a recording replayed as a stream with event time, people and archive are bounded tables."""
+"""SQL over the sample tables as plans: orders is a recording replayed as a stream with event time, people
+and archive are bounded tables.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def catalog() -> Catalog:
     tables.create_table(keyed, False)
     tables.create_table(replace(people_table(source_unbounded="true"), name="endless"), False)
     tables.create_table(replace(orders_table(source_unbounded="true"), name="endless_orders"), False)
-    out = replace(people_table(), name="out", options={"connector": "filesystem", "path": "out", "format": "csv"})
+    out = replace(
+        people_table(), name="out", options={"connector": "filesystem", "path": "out", "format": "csv"}
+    )
     tables.create_table(out, False)
     return tables
 

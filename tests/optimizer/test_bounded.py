@@ -51,7 +51,9 @@ def test_a_mixed_plan_is_cut_at_the_largest_bounded_subplans() -> None:
     runtime, plan = chosen(MIXED)
     assert runtime == "streaming"
     (cut,) = inputs(plan)
-    assert explain(cut) == ("BoundedInput [k, name]\n└── Project k, name\n    └── Scan people [k, name, age] where age > 30")
+    assert explain(cut) == (
+        "BoundedInput [k, name]\n└── Project k, name\n    └── Scan people [k, name, age] where age > 30"
+    )
     assert rows_of(plan) == rows_of(bind(MIXED))
 
 
@@ -90,7 +92,9 @@ def test_what_no_backend_has_a_word_for_is_ours(mode: str) -> None:
     assert isinstance(sink, Sink)
     runtime, plan = choose_runtime(Sink(Ours(sink.input, 3), None), mode)
     assert runtime == "streaming"
-    assert isinstance(plan, Sink) and isinstance(plan.input, Ours) and isinstance(plan.input.input, BoundedInput)
+    assert (
+        isinstance(plan, Sink) and isinstance(plan.input, Ours) and isinstance(plan.input.input, BoundedInput)
+    )
 
 
 def test_no_row_of_a_backend_is_late() -> None:
@@ -121,7 +125,9 @@ def test_event_time_is_cut_below_its_watermark_where_windows_need_it() -> None:
     orders, archive = (optimize(bind(f"SELECT ts, k FROM {name}")) for name in ("orders", "archive"))
     text = "SELECT window_start, COUNT(*) AS n FROM TUMBLE(TABLE v, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"
     tables = catalog()
-    tables.create_view(View("v", "SELECT ts, k FROM orders UNION ALL SELECT ts, k FROM archive", orders.schema))
+    tables.create_view(
+        View("v", "SELECT ts, k FROM orders UNION ALL SELECT ts, k FROM archive", orders.schema)
+    )
     plan = choose_runtime(optimize(bind(text, tables)), "automatic")[1]
     (cut,) = inputs(plan)
     above = next(node for node in plan.walk() if cut in node.inputs)

@@ -72,11 +72,19 @@ def test_processing_time_may_be_called_where_it_orders(session: Session) -> None
     ("query", "code"),
     [
         ("SELECT max(CURRENT_DATE) FROM (SELECT k, max(v) AS v FROM u GROUP BY k) WHERE v > 1", "SQL-1315"),
-        ("SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES CURRENT_DATE AS d PATTERN (A) DEFINE A AS A.k > 0)", "SQL-1746"),
-        ("SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES A.k AS d PATTERN (A) DEFINE A AS CURRENT_DATE > LAST(A.ts))", "SQL-1746"),
+        (
+            "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES CURRENT_DATE AS d PATTERN (A) DEFINE A AS A.k > 0)",
+            "SQL-1746",
+        ),
+        (
+            "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES A.k AS d PATTERN (A) DEFINE A AS CURRENT_DATE > LAST(A.ts))",
+            "SQL-1746",
+        ),
     ],
 )
-def test_where_it_has_no_meaning_it_is_refused_before_anything_starts(session: Session, query: str, code: str) -> None:
+def test_where_it_has_no_meaning_it_is_refused_before_anything_starts(
+    session: Session, query: str, code: str
+) -> None:
     with pytest.raises(PenstockError) as caught:
         planned(session, query)
     assert caught.value.code == code

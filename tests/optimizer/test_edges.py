@@ -96,12 +96,16 @@ def test_a_hint_copies_a_side_only_where_its_unmatched_rows_are_not_given() -> N
     assert edges(left) == [Broadcast()]
     stream = laid("SELECT /*+ BROADCAST(o) */ o.a, q.k FROM orders AS o JOIN arrivals AS q ON o.k = q.k")
     assert edges(stream) == [Broadcast()]
-    preserved = laid("SELECT /*+ BROADCAST(p) */ o.a, p.name FROM people AS p LEFT JOIN orders AS o ON o.k = p.k")
+    preserved = laid(
+        "SELECT /*+ BROADCAST(p) */ o.a, p.name FROM people AS p LEFT JOIN orders AS o ON o.k = p.k"
+    )
     assert len(edges(preserved)) == 2 and all(isinstance(edge, Partition) for edge in edges(preserved))
 
 
 def test_beside_a_copied_side_rows_lie_by_no_key() -> None:
-    plan = laid("SELECT /*+ BROADCAST(p) */ g.k, p.name FROM (SELECT DISTINCT k FROM orders) AS g JOIN people AS p ON g.k = p.k")
+    plan = laid(
+        "SELECT /*+ BROADCAST(p) */ g.k, p.name FROM (SELECT DISTINCT k FROM orders) AS g JOIN people AS p ON g.k = p.k"
+    )
     assert partitioning(plan) == frozenset()
 
 

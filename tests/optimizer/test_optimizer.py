@@ -15,7 +15,9 @@ QUERY = "SELECT name FROM people WHERE id > 1 + 2"
 
 def test_disabled_rules_do_not_run() -> None:
     seen: list[str] = []
-    plan = optimize(bind(QUERY), disabled={"push_filters"}, observer=lambda name, before, after: seen.append(name))
+    plan = optimize(
+        bind(QUERY), disabled={"push_filters"}, observer=lambda name, before, after: seen.append(name)
+    )
     assert "push_filters" not in seen
     assert any(isinstance(node, Filter) for node in plan.walk())
 
@@ -43,7 +45,9 @@ def test_time_is_taken_from_the_clock_that_is_given() -> None:
 
 def test_a_rule_that_changes_the_columns_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def drop_last_column(plan: LogicalPlan) -> LogicalPlan:
-        return plan.transform(lambda n: Project(n.input, n.expressions[:-1], n.names[:-1]) if isinstance(n, Project) else n)
+        return plan.transform(
+            lambda n: Project(n.input, n.expressions[:-1], n.names[:-1]) if isinstance(n, Project) else n
+        )
 
     monkeypatch.setattr(optimizer, "RULES", (Rule(drop_last_column),))
     with pytest.raises(PenstockError, match="drop_last_column") as caught:
@@ -58,6 +62,9 @@ def test_everything_is_pushed_into_the_scan() -> None:
 
 
 def test_optimizing_twice_changes_nothing_more() -> None:
-    for query in (QUERY, "SELECT o.a, p.name FROM orders AS o, people AS p WHERE o.k = p.k AND o.a > 2 AND p.age < o.a"):
+    for query in (
+        QUERY,
+        "SELECT o.a, p.name FROM orders AS o, people AS p WHERE o.k = p.k AND o.a > 2 AND p.age < o.a",
+    ):
         once = optimize(bind(query))
         assert optimize(once) == once

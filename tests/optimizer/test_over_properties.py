@@ -1,4 +1,6 @@
-"""What is known of OVER and Top-N per partition: whether rows are taken back, what identifies them, what is kept and what bounds it."""
+"""What is known of OVER and Top-N per partition: whether rows are taken back, what identifies them, what
+is kept and what bounds it.
+"""
 
 import pytest
 
@@ -28,12 +30,37 @@ WINDOWED = (
 @pytest.mark.parametrize(
     ("text", "insert_only", "key", "state"),
     [
-        (top("a DESC", 2), False, None, "unbounded because each distinct (k) keeps its first rows for ever; partition by a window as well"),
-        (top("ts DESC", 1), False, ["k"], "unbounded because each distinct (k) keeps its first rows for ever; partition by a window as well"),
-        (top("ts", 1), True, ["k", "over1"], "unbounded because each distinct (k) keeps a row of totals for ever"),
-        (top("a", 1, "people").replace("a FROM", "id FROM").replace("ORDER BY a", "ORDER BY age"), False, ["k"], "bounded"),
+        (
+            top("a DESC", 2),
+            False,
+            None,
+            "unbounded because each distinct (k) keeps its first rows for ever; partition by a window as well",
+        ),
+        (
+            top("ts DESC", 1),
+            False,
+            ["k"],
+            "unbounded because each distinct (k) keeps its first rows for ever; partition by a window as well",
+        ),
+        (
+            top("ts", 1),
+            True,
+            ["k", "over1"],
+            "unbounded because each distinct (k) keeps a row of totals for ever",
+        ),
+        (
+            top("a", 1, "people").replace("a FROM", "id FROM").replace("ORDER BY a", "ORDER BY age"),
+            False,
+            ["k"],
+            "bounded",
+        ),
         (WINDOWED, True, ["window_start", "window_end", "over1"], "bounded"),
-        ("SELECT SUM(a) OVER (ORDER BY ts RANGE INTERVAL '5' SECONDS PRECEDING) FROM endless_orders", True, None, "bounded"),
+        (
+            "SELECT SUM(a) OVER (ORDER BY ts RANGE INTERVAL '5' SECONDS PRECEDING) FROM endless_orders",
+            True,
+            None,
+            "bounded",
+        ),
         ("SELECT SUM(a) OVER (ORDER BY ts) FROM endless_orders", True, None, "bounded"),
         (
             "SELECT LAG(a, 3) OVER (PARTITION BY k ORDER BY ts) FROM endless_orders",

@@ -34,7 +34,10 @@ def query(text: str) -> LogicalPlan:
         ("SELECT o.a, p.id FROM orders AS o LEFT JOIN people AS p ON o.k = p.k", True),
         ("SELECT p.id, o.a FROM people AS p LEFT JOIN orders AS o ON o.k = p.k", False),
         # loaded first means met in its final form, though it changes while it is loaded
-        ("SELECT o.a, p.n FROM orders AS o LEFT JOIN (SELECT k, COUNT(*) AS n FROM people GROUP BY k) AS p ON o.k = p.k", True),
+        (
+            "SELECT o.a, p.n FROM orders AS o LEFT JOIN (SELECT k, COUNT(*) AS n FROM people GROUP BY k) AS p ON o.k = p.k",
+            True,
+        ),
         ("SELECT id FROM people UNION ALL SELECT n FROM (SELECT COUNT(*) AS n FROM orders)", False),
     ],
 )
@@ -56,9 +59,15 @@ def test_changelog_mode(text: str, insert_only: bool) -> None:
         (f"SELECT k, COUNT(*) AS n, window_end {TUMBLE}, k", (0, 2)),
         (f"SELECT COUNT(*) AS n, window_start {TUMBLE}", (1,)),
         # each order meets at most one person
-        ("SELECT o.k, o.n, p.name FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) AS o LEFT JOIN keyed AS p ON o.n = p.id", (0,)),
+        (
+            "SELECT o.k, o.n, p.name FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) AS o LEFT JOIN keyed AS p ON o.n = p.id",
+            (0,),
+        ),
         # and each person at most one order
-        ("SELECT o.k, o.n, p.name, p.id FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) AS o JOIN keyed AS p ON o.k = p.k", (3,)),
+        (
+            "SELECT o.k, o.n, p.name, p.id FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) AS o JOIN keyed AS p ON o.k = p.k",
+            (3,),
+        ),
         ("SELECT id FROM keyed UNION ALL SELECT id FROM keyed", None),
         ("SELECT 1 AS one", ()),
     ],
@@ -78,8 +87,14 @@ def test_cumulating_windows_share_their_start() -> None:
 def test_boundedness() -> None:
     facts = PlanFacts()
     assert facts.boundedness(query("SELECT id FROM people")) is Boundedness.BOUNDED
-    assert facts.boundedness(query("SELECT o.a FROM orders AS o JOIN people AS p ON o.k = p.k")) is Boundedness.REPLAY
-    assert facts.boundedness(query("SELECT o.a FROM orders AS o JOIN endless AS p ON o.k = p.k")) is Boundedness.UNBOUNDED
+    assert (
+        facts.boundedness(query("SELECT o.a FROM orders AS o JOIN people AS p ON o.k = p.k"))
+        is Boundedness.REPLAY
+    )
+    assert (
+        facts.boundedness(query("SELECT o.a FROM orders AS o JOIN endless AS p ON o.k = p.k"))
+        is Boundedness.UNBOUNDED
+    )
     assert facts.finite(query("SELECT a FROM orders"))
     assert not facts.finite(query("SELECT id FROM endless"))
     assert facts.time_attributes(query("SELECT a, ts FROM orders")) == (1,)
@@ -100,10 +115,16 @@ def test_the_bounded_side_of_a_join_is_loaded_first() -> None:
 @pytest.mark.parametrize(
     ("text", "bound"),
     [
-        ("SELECT k, COUNT(*) AS n FROM endless GROUP BY k", "unbounded because each distinct (k) keeps an entry for ever; group by a window as well"),
+        (
+            "SELECT k, COUNT(*) AS n FROM endless GROUP BY k",
+            "unbounded because each distinct (k) keeps an entry for ever; group by a window as well",
+        ),
         ("SELECT k, COUNT(*) AS n FROM orders GROUP BY k", "bounded"),
         ("SELECT COUNT(*) AS n FROM endless", "bounded"),
-        ("SELECT COUNT(DISTINCT k) AS n FROM endless", "unbounded because DISTINCT keeps every value it has seen; aggregate within a window"),
+        (
+            "SELECT COUNT(DISTINCT k) AS n FROM endless",
+            "unbounded because DISTINCT keeps every value it has seen; aggregate within a window",
+        ),
         (
             "SELECT MAX(n) AS m FROM (SELECT k, COUNT(*) AS n FROM endless GROUP BY k)",
             "unbounded because a value taken back may bring back any earlier one",
@@ -125,7 +146,10 @@ def test_the_bounded_side_of_a_join_is_loaded_first() -> None:
             "unbounded because a row taken back may let any other row into the first",
         ),
         ("SELECT id FROM endless LIMIT 5", "bounded"),
-        ("SELECT k, COUNT(*) AS n FROM endless GROUP BY k LIMIT 5", "unbounded because a row taken back lets any other row take its place"),
+        (
+            "SELECT k, COUNT(*) AS n FROM endless GROUP BY k LIMIT 5",
+            "unbounded because a row taken back lets any other row take its place",
+        ),
         (f"SELECT k, COUNT(*) AS n {TUMBLE}, k".replace("TABLE orders", "TABLE endless_orders"), "bounded"),
     ],
 )
@@ -137,10 +161,19 @@ def test_state_bound(text: str, bound: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "keys"), [("SELECT DISTINCT k FROM orders", {frozenset({0})}), ("SELECT k, COUNT(*) AS n FROM orders GROUP BY k", set())]
+    ("text", "keys"),
+    [
+        ("SELECT DISTINCT k FROM orders", {frozenset({0})}),
+        ("SELECT k, COUNT(*) AS n FROM orders GROUP BY k", set()),
+    ],
 )
-def test_where_late_rows_are_dropped_a_key_is_one_of_rows_that_stay(text: str, keys: set[frozenset[int]]) -> None:
+def test_where_late_rows_are_dropped_a_key_is_one_of_rows_that_stay(
+    text: str, keys: set[frozenset[int]]
+) -> None:
     """What is taken back too late stays beside the row in its place."""
     below = query(text)
     field = below.schema[0]
-    assert PlanFacts().unique_keys(TemporalSort(below, (SortKey(Column(field.type, field.nullable, index=0)),))) == keys
+    assert (
+        PlanFacts().unique_keys(TemporalSort(below, (SortKey(Column(field.type, field.nullable, index=0)),)))
+        == keys
+    )

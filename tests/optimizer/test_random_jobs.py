@@ -1,4 +1,6 @@
-"""Random plans as jobs: optimized, cut into chains and run by our own runtime, they fold to the rows DuckDB finds in the plan as it was."""
+"""Random plans as jobs: optimized, cut into chains and run by our own runtime, they fold to the rows
+DuckDB finds in the plan as it was.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +28,9 @@ def session() -> Iterator[Session]:
 
 
 def as_stream(node: LogicalPlan) -> LogicalPlan:
-    """Recordings instead of bounded tables, watermarks far behind so that no row is late, and no order in the middle."""
+    """Recordings instead of bounded tables, watermarks far behind so that no row is late, and no order in
+    the middle.
+    """
     match node:
         case Scan(table=table):
             return replace(node, table=replace(table, options=table.options | {"source.replay": "true"}))

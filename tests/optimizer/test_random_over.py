@@ -1,4 +1,6 @@
-"""Random plans with OVER and Top-N per partition: the same rows after all rules, and as jobs the rows DuckDB finds in the plan as it was."""
+"""Random plans with OVER and Top-N per partition: the same rows after all rules, and as jobs the rows
+DuckDB finds in the plan as it was.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,6 @@
-"""Each rule by its golden script: the plan just before the rule and just after it, and both executed with equal rows."""
+"""Each rule by its golden script: the plan just before the rule and just after it, and both executed with
+equal rows.
+"""
 
 from pathlib import Path
 
@@ -29,7 +31,12 @@ def around(rule: Rule, plan: LogicalPlan) -> str:
     if rule.only is None:
         optimize(plan, observer=observe)
     else:
-        optimize(optimize(plan), observer=observe, runtime="batch" if rule.only == "batch" else "streaming", parallelism=2)
+        optimize(
+            optimize(plan),
+            observer=observe,
+            runtime="batch" if rule.only == "batch" else "streaming",
+            parallelism=2,
+        )
     ((before, after),) = seen
     if before == after:
         return f"{explain(before)}\n(unchanged)"

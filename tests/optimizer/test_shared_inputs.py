@@ -1,4 +1,6 @@
-"""Bounded parts that several parts of a plan read: computed once, with what all of them need, and the answer is what it is without."""
+"""Bounded parts that several parts of a plan read: computed once, with what all of them need, and the
+answer is what it is without.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ TWO_FILTERS = TWO_COLUMNS + " AND b.region = 'S'"
 TOPS = "SELECT e.k, a.best, b.n FROM e JOIN top AS a ON e.k = a.best LEFT JOIN top AS b ON e.v = b.n"
 TOPS_FILTERED = "SELECT e.k, a.best, b.n FROM e JOIN top AS a ON e.k = a.best AND a.region = 'S' JOIN top AS b ON e.v = b.n AND b.region <> 'S'"
 SAME_FILTER = "SELECT e.k, a.name, b.score FROM e JOIN p AS a ON e.k = a.id AND a.region = 'N' JOIN p AS b ON e.v = b.id AND b.region = 'N'"
-BOTH_SIDES = "SELECT u.k, a.name FROM (SELECT k FROM e UNION ALL SELECT id FROM p) AS u JOIN p AS a ON u.k = a.id"
+BOTH_SIDES = (
+    "SELECT u.k, a.name FROM (SELECT k FROM e UNION ALL SELECT id FROM p) AS u JOIN p AS a ON u.k = a.id"
+)
 WINDOWED = """SELECT a.window_end, a.n, b.s
     FROM (SELECT window_start, window_end, COUNT(*) AS n FROM TUMBLE(TABLE both_, DESCRIPTOR(at), INTERVAL '4' SECOND)
       GROUP BY window_start, window_end) AS a
@@ -31,12 +35,25 @@ WINDOWED = """SELECT a.window_end, a.n, b.s
 def session() -> Iterator[Session]:
     session = Session({"bounded.backend": "duckdb", "table.dml-sync": "true"})
     moments = pa.array([second * 1_000_000 for second in range(8)], pa.timestamp("us"))
-    events = pa.table({"k": pa.array([1, 2, 3, 4] * 2, pa.int64()), "v": pa.array([1, 2, 3, None] * 2, pa.int64()), "at": moments})
-    people = {"id": [1, 2, 3, None], "name": ["ann", "bob", "cat", "dan"], "region": ["N", "S", "N", "S"], "score": [3, 2, 5, 1]}
+    events = pa.table(
+        {
+            "k": pa.array([1, 2, 3, 4] * 2, pa.int64()),
+            "v": pa.array([1, 2, 3, None] * 2, pa.int64()),
+            "at": moments,
+        }
+    )
+    people = {
+        "id": [1, 2, 3, None],
+        "name": ["ann", "bob", "cat", "dan"],
+        "region": ["N", "S", "N", "S"],
+        "score": [3, 2, 5, 1],
+    }
     session.register("e", events, time_column="at", stream=True)
     session.register("old", events, time_column="at", stream=False)
     session.register("p", pa.table(people))
-    session.execute("CREATE VIEW top AS SELECT region, MAX(score) AS best, COUNT(*) AS n FROM p GROUP BY region")
+    session.execute(
+        "CREATE VIEW top AS SELECT region, MAX(score) AS best, COUNT(*) AS n FROM p GROUP BY region"
+    )
     session.execute("CREATE VIEW both_ AS SELECT * FROM e UNION ALL SELECT * FROM old")
     yield session
     session.close()
@@ -58,10 +75,20 @@ def sources(graph: JobGraph | None) -> int:
 
 @pytest.mark.parametrize(
     ("text", "readers"),
-    [(TWO_COLUMNS, [2]), (TWO_FILTERS, [1, 1]), (SAME_FILTER, [2]), (TOPS, [2]), (TOPS_FILTERED, [2]), (BOTH_SIDES, [2]), (WINDOWED, [1, 1])],
+    [
+        (TWO_COLUMNS, [2]),
+        (TWO_FILTERS, [1, 1]),
+        (SAME_FILTER, [2]),
+        (TOPS, [2]),
+        (TOPS_FILTERED, [2]),
+        (BOTH_SIDES, [2]),
+        (WINDOWED, [1, 1]),
+    ],
 )
 @pytest.mark.parametrize("parallelism", ["1", "3"])
-def test_what_is_shared_and_that_it_changes_nothing(session: Session, text: str, readers: list[int], parallelism: str) -> None:
+def test_what_is_shared_and_that_it_changes_nothing(
+    session: Session, text: str, readers: list[int], parallelism: str
+) -> None:
     session.settings.set("parallelism.default", parallelism)
     try:
         (statement,) = session.parse(text)
@@ -80,9 +107,16 @@ def test_what_is_shared_and_that_it_changes_nothing(session: Session, text: str,
 
 
 def test_filters_of_all_readers_are_one_filter_of_what_is_shared(session: Session) -> None:
-    told = "\n".join(row for batch in session.execute(f"EXPLAIN OPTIMIZED {TOPS_FILTERED}").batches() for row in batch.column(0).to_pylist())
+    told = "\n".join(
+        row
+        for batch in session.execute(f"EXPLAIN OPTIMIZED {TOPS_FILTERED}").batches()
+        for row in batch.column(0).to_pylist()
+    )
     assert "computed once for 2 readers" in told
-    assert "where (region = 'S') OR (region <> 'S')" in told or "Filter (region = 'S') OR (region <> 'S')" in told
+    assert (
+        "where (region = 'S') OR (region <> 'S')" in told
+        or "Filter (region = 'S') OR (region <> 'S')" in told
+    )
 
 
 def test_statements_of_a_set_share(session: Session) -> None:

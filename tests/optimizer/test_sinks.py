@@ -14,19 +14,28 @@ from tests.optimizer.sql import bind
 def into(connector: str, text: str) -> LogicalPlan:
     plan = optimize(bind(text))
     assert isinstance(plan, Sink)
-    return Sink(plan.input, Table("out", plan.schema, plan.schema, {"connector": connector, "path": "out", "format": "csv"}))
+    return Sink(
+        plan.input,
+        Table("out", plan.schema, plan.schema, {"connector": connector, "path": "out", "format": "csv"}),
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "who"),
     [
-        ("SELECT k, COUNT(*) AS n FROM orders GROUP BY k", "GROUP BY k replaces a row whenever its group changes"),
+        (
+            "SELECT k, COUNT(*) AS n FROM orders GROUP BY k",
+            "GROUP BY k replaces a row whenever its group changes",
+        ),
         ("SELECT COUNT(*) AS n FROM orders", "the aggregate of all rows changes with every row"),
         (
             "SELECT o.a, p.id FROM orders AS o LEFT JOIN arrivals AS p ON o.k = p.k",
             "the LEFT JOIN takes back a row that stood alone when its match comes",
         ),
-        ("SELECT id FROM arrivals ORDER BY id LIMIT 2", "ORDER BY .. LIMIT takes back rows that fall out of the first"),
+        (
+            "SELECT id FROM arrivals ORDER BY id LIMIT 2",
+            "ORDER BY .. LIMIT takes back rows that fall out of the first",
+        ),
     ],
 )
 def test_updates_into_files_are_refused(text: str, who: str) -> None:

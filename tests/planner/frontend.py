@@ -22,8 +22,12 @@ HERE = Path(__file__).parent
 
 
 def run_statements(text: str, catalog: Catalog, settings: Settings | None = None) -> list[str]:
-    """Bind every statement of a text in order, declarations into the catalog; return what each became, or raise with its place."""
-    return [_placed(statement, text, Binder(catalog, settings or Settings())) for statement in parse_script(text)]
+    """Bind every statement of a text in order, declarations into the catalog; return what each became, or
+    raise with its place.
+    """
+    return [
+        _placed(statement, text, Binder(catalog, settings or Settings())) for statement in parse_script(text)
+    ]
 
 
 def _placed(statement: ParsedStatement, text: str, binder: Binder) -> str:
@@ -48,7 +52,9 @@ def _run(node: nodes.Statement, binder: Binder) -> str:
             return f"{create_statement(sink.table)}\n{plan_text(sink)}"
         case nodes.CreateView():
             view = binder.bind_create_view(node)
-            binder.catalog.create_view(view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span)
+            binder.catalog.create_view(
+                view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span
+            )
             return f"view {view.name}"
         case nodes.DropTable():
             return f"dropped {binder.catalog.drop_table(node.name.text, node.if_exists, node.name.span)}"
@@ -95,7 +101,9 @@ def plan_text(plan: LogicalPlan, depth: int = 0) -> str:
     """A plan as an indented tree: each node's own facts, and the columns it gives where it makes new ones."""
     pad = "  " * depth
     lines = [f"{pad}{type(plan).__name__}{_facts(plan)}"]
-    if depth == 0 or isinstance(plan, logical.Aggregate | logical.WindowAggregate | logical.Scan | logical.Values):
+    if depth == 0 or isinstance(
+        plan, logical.Aggregate | logical.WindowAggregate | logical.Scan | logical.Values
+    ):
         lines.append(f"{pad}  : {', '.join(_column(field) for field in plan.schema)}")
     return "\n".join(lines + [plan_text(node, depth + 1) for node in plan.inputs])
 
@@ -109,7 +117,11 @@ def _facts(plan: LogicalPlan) -> str:
     facts = []
     for field in dataclasses.fields(plan):
         value = getattr(plan, field.name)
-        if field.name in ("row_schema", "schema", "span") or value in (None, (), ON_CLOSE) or isinstance(value, LogicalPlan):
+        if (
+            field.name in ("row_schema", "schema", "span")
+            or value in (None, (), ON_CLOSE)
+            or isinstance(value, LogicalPlan)
+        ):
             continue
         if isinstance(value, tuple) and any(isinstance(item, LogicalPlan) for item in value):
             continue
@@ -120,7 +132,15 @@ def _facts(plan: LogicalPlan) -> str:
 def _fact(value: object) -> str:
     if isinstance(value, tuple):
         return "(" + ", ".join(_fact(item) for item in value) + ")"
-    if dataclasses.is_dataclass(value) and type(value).__name__ in ("Windowing", "AttachedWindow", "Emission"):
-        shown = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if getattr(value, f.name) not in (0, (), False)}
+    if dataclasses.is_dataclass(value) and type(value).__name__ in (
+        "Windowing",
+        "AttachedWindow",
+        "Emission",
+    ):
+        shown = {
+            f.name: getattr(value, f.name)
+            for f in dataclasses.fields(value)
+            if getattr(value, f.name) not in (0, (), False)
+        }
         return "{" + ", ".join(f"{name}: {item}" for name, item in shown.items()) + "}"
     return str(value)

@@ -1,4 +1,6 @@
-"""Bounded plans as text: a CTE per node, columns by position, literals escaped by the dialect, refusals with a sentence."""
+"""Bounded plans as text: a CTE per node, columns by position, literals escaped by the dialect, refusals
+with a sentence.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_a_cte_per_node_and_literals_by_the_dialect() -> None:
 
 def test_repeated_names_do_no_harm_and_one_table_is_one_relation() -> None:
     join = Join(SCAN, SCAN, JoinKind.LEFT, (1,), (1,))
-    query = spark_sql(Project(join, (Column(STRING, True, index=0), Column(STRING, True, index=2)), ("same", "same")))
+    query = spark_sql(
+        Project(join, (Column(STRING, True, index=0), Column(STRING, True, index=2)), ("same", "same"))
+    )
     assert len(query.relations) == 1 and query.relations[0].columns == (0, 1)
     assert "FROM n0 AS l LEFT OUTER JOIN n0 AS r ON l.c1 = r.c1" in query.text
 
@@ -63,7 +67,11 @@ def test_the_order_stands_at_the_end_and_ties_are_broken() -> None:
     top = TopN(SCAN, (SortKey(Column(INT, True, index=1), True, False),), 3, 2)
     for query in (spark_sql(Sink(top, None)), duckdb_sql(Sink(top, None))):
         last = query.text.split("\n")[-1]
-        assert "ORDER BY x.c1 DESC" in last and "x.c0" in last.split("ORDER BY")[1] and last.endswith("LIMIT 3 OFFSET 2")
+        assert (
+            "ORDER BY x.c1 DESC" in last
+            and "x.c0" in last.split("ORDER BY")[1]
+            and last.endswith("LIMIT 3 OFFSET 2")
+        )
 
 
 def test_no_columns_keep_the_number_of_rows() -> None:
@@ -86,16 +94,23 @@ def test_every_function_has_a_spelling_or_is_refused() -> None:
         "to_utc_timestamp",
     }
     assert names - set(SparkFlavour.functions) == ours
-    later = {function.name for function in (*NESTED, *LAMBDAS, *BIT_FUNCTIONS, *WORDS, *NUMBERS, *DAYS, *JSON, *TRIES)}
+    later = {
+        function.name
+        for function in (*NESTED, *LAMBDAS, *BIT_FUNCTIONS, *WORDS, *NUMBERS, *DAYS, *JSON, *TRIES)
+    }
     assert names - set(DuckDbFlavour.functions) - later == {"initcap", "zeroifnull", "nullifzero"}
-    assert {"field", "element", "size", "array_contains", "struct", "map_keys"} <= set(DuckDbFlavour.functions)
+    assert {"field", "element", "size", "array_contains", "struct", "map_keys"} <= set(
+        DuckDbFlavour.functions
+    )
     bound_to_others = {"median", "collect_set", "count_if", "regr_count", "approx_count_distinct"}
     for flavour in (SparkFlavour, DuckDbFlavour):
         assert {function.name for function in AGGREGATES} - bound_to_others <= set(flavour.aggregates)
 
 
 def test_a_refusal_says_what_and_what_else() -> None:
-    plan = Project(SCAN, (Call(STRING, True, function="initcap", args=(Column(STRING, True, index=0),)),), ("v",))
+    plan = Project(
+        SCAN, (Call(STRING, True, function="initcap", args=(Column(STRING, True, index=0),)),), ("v",)
+    )
     with pytest.raises(PenstockError) as caught:
         duckdb_sql(plan)
     assert caught.value.code == "BND-5101"
@@ -108,19 +123,42 @@ def test_a_refusal_says_what_and_what_else() -> None:
     [
         ("repeat", (Literal(STRING, False, value="x"), Literal(INT, False, value=2_000_000_000))),
         ("space", (Column(INT, True, index=1),)),
-        ("lpad", (Literal(STRING, False, value="x"), Column(INT, True, index=1), Literal(STRING, False, value="y"))),
-        ("replace", (Literal(STRING, False, value="x"), Literal(STRING, False, value="y"), Column(STRING, True, index=0))),
+        (
+            "lpad",
+            (
+                Literal(STRING, False, value="x"),
+                Column(INT, True, index=1),
+                Literal(STRING, False, value="y"),
+            ),
+        ),
+        (
+            "replace",
+            (
+                Literal(STRING, False, value="x"),
+                Literal(STRING, False, value="y"),
+                Column(STRING, True, index=0),
+            ),
+        ),
     ],
 )
-def test_duckdb_is_not_asked_for_what_could_take_all_memory(function: str, args: tuple[Expression, ...]) -> None:
+def test_duckdb_is_not_asked_for_what_could_take_all_memory(
+    function: str, args: tuple[Expression, ...]
+) -> None:
     with pytest.raises(PenstockError, match="no small constant"):
         duckdb_sql(Project(SCAN, (Call(STRING, True, function=function, args=args),), ("v",)))
 
 
 def test_literals_have_their_types() -> None:
-    row = (Literal(Decimal(5, 2), False, value=PyDecimal("1.50")), Literal(STRING, True, value=None), Literal(INT, False, value=-3))
+    row = (
+        Literal(Decimal(5, 2), False, value=PyDecimal("1.50")),
+        Literal(STRING, True, value=None),
+        Literal(INT, False, value=-3),
+    )
     plan = Values((row,), Schema((Field("d", Decimal(5, 2)), Field("s", STRING), Field("n", INT))))
-    assert "VALUES (CAST('1.50' AS DECIMAL(5, 2)), CAST(NULL AS STRING), (-3)) AS x(c0, c1, c2)" in spark_sql(plan).text
+    assert (
+        "VALUES (CAST('1.50' AS DECIMAL(5, 2)), CAST(NULL AS STRING), (-3)) AS x(c0, c1, c2)"
+        in spark_sql(plan).text
+    )
     assert SparkFlavour().kind(TIME).sql("spark") == "TIME(6)"
 
 
@@ -128,7 +166,10 @@ def test_literals_have_their_types() -> None:
 def test_windows_drop_rows_without_a_time(kind: WindowKind) -> None:
     scan: LogicalPlan = Scan(TABLE, (2,))
     timed = WatermarkAssign(scan, 0, Column(TIMESTAMP, True, index=0))
-    plan = WindowTable(timed, Windowing(kind, 0, 6_000_000, 2_000_000 if kind in (WindowKind.HOP, WindowKind.CUMULATE) else 0))
+    plan = WindowTable(
+        timed,
+        Windowing(kind, 0, 6_000_000, 2_000_000 if kind in (WindowKind.HOP, WindowKind.CUMULATE) else 0),
+    )
     for query in (spark_sql(plan), duckdb_sql(plan)):
         assert "WHERE NOT x.c0 IS NULL" in query.text
         assert len(query.schema) == 4

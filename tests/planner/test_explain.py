@@ -34,14 +34,22 @@ def test_every_node_has_a_line() -> None:
     assert describe(BoundedInput(plan.inputs[0])) == "BoundedInput [k]"
     assert describe(Exchange(plan.inputs[0], Partition((0,)))) == "Exchange ⤨ partition(k)"
     assert describe(StatementSet((plan, plan))) == "StatementSet 2 sinks"  # type: ignore[arg-type]
-    assert describe(bind("SELECT k FROM arrivals ORDER BY k DESC LIMIT 3 OFFSET 1").inputs[0]) == "TopN 3 offset 1 by k DESC"
+    assert (
+        describe(bind("SELECT k FROM arrivals ORDER BY k DESC LIMIT 3 OFFSET 1").inputs[0])
+        == "TopN 3 offset 1 by k DESC"
+    )
     nodes = {
-        kind for kind in vars(logical).values() if isinstance(kind, type) and issubclass(kind, LogicalPlan) and not kind.__name__.startswith("_")
+        kind
+        for kind in vars(logical).values()
+        if isinstance(kind, type) and issubclass(kind, LogicalPlan) and not kind.__name__.startswith("_")
     }
     assert nodes - {LogicalPlan, logical.Sink, logical.TopN} <= seen
 
 
-@pytest.mark.parametrize(("us", "text"), [(60_000_000, "1 min"), (90_000_000, "90 s"), (86_400_000_000, "1 d"), (1_500, "1500 us"), (0, "0 us")])
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [(60_000_000, "1 min"), (90_000_000, "90 s"), (86_400_000_000, "1 d"), (1_500, "1500 us"), (0, "0 us")],
+)
 def test_durations(us: int, text: str) -> None:
     assert duration_text(us) == text
 
@@ -49,7 +57,9 @@ def test_durations(us: int, text: str) -> None:
 def test_notes_stand_behind_their_node() -> None:
     plan = optimize(bind("SELECT k, COUNT(*) AS n FROM endless GROUP BY k"))
     facts = PlanFacts()
-    assert explain(plan, changelog_notes(facts)).split("\n")[-1] == "        └── Scan endless [k]  [insert-only]"
+    assert (
+        explain(plan, changelog_notes(facts)).split("\n")[-1] == "        └── Scan endless [k]  [insert-only]"
+    )
     line = explain(plan, all_notes(facts)).split("\n")[2]
     assert line == (
         "    └── Aggregate by k: count(*)  [updates; key (k); state unbounded because each distinct (k) keeps an entry for ever;"
@@ -63,7 +73,9 @@ def test_json_says_the_same() -> None:
     assert found["node"] == "Sink"
     assert found["facts"] == {"changelog": "insert-only", "key": "(id)"}
     assert found["inputs"][0]["text"] == "Scan keyed [id] where id > 2"
-    assert found["inputs"][0]["columns"] == [{"name": "id", "type": "BIGINT", "nullable": False, "role": None}]
+    assert found["inputs"][0]["columns"] == [
+        {"name": "id", "type": "BIGINT", "nullable": False, "role": None}
+    ]
 
 
 def test_only_rules_that_changed_the_plan_are_traced() -> None:

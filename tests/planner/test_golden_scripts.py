@@ -1,4 +1,6 @@
-"""Golden scripts of the frontend: good statements become plans, bad ones become errors with a place and a hint."""
+"""Golden scripts of the frontend: good statements become plans, bad ones become errors with a place and a
+hint.
+"""
 
 from __future__ import annotations
 
@@ -48,5 +50,7 @@ def test_every_bad_input_has_a_code_a_place_and_plain_words() -> None:
         where = f"{name}:{case.line}"
         assert re.match(r"error\[SQL-1\d\d\d\]: .{1,140}\n", case.expected), where
         assert re.search(r"^ +\| +\^+$|^ +\| \^+$", case.expected, re.MULTILINE), where
-        assert not re.search(r"Traceback|None\b|object at 0x|<class|sqlglot|lark|Token\(", case.expected), where
+        assert not re.search(r"Traceback|None\b|object at 0x|<class|sqlglot|lark|Token\(", case.expected), (
+            where
+        )
         assert len(case.expected.splitlines()) <= 12, where

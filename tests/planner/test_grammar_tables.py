@@ -12,7 +12,9 @@ from penstock.planner.statements.grammar_cache import tables_of
 from penstock.planner.statements.lexer import StatementLexer
 
 SOURCE = Path(grammar_cache.__file__).with_name("statements.lark")
-STATEMENT = "CREATE TABLE t (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen')"
+STATEMENT = (
+    "CREATE TABLE t (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen')"
+)
 
 
 @pytest.fixture
@@ -47,7 +49,9 @@ def test_tables_are_made_once(grammar: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("damage", ["another grammar", "cut short", "a bit", "nothing", "garbage"])
-def test_tables_of_something_else_are_made_anew(grammar: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+def test_tables_of_something_else_are_made_anew(
+    grammar: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
     expected = parse(grammar)
     (kept,) = grammar.parent.glob("__pycache__/*")
     content = kept.read_bytes()
@@ -65,7 +69,9 @@ def test_tables_of_something_else_are_made_anew(grammar: Path, monkeypatch: pyte
     assert len(made) == 1
 
 
-def test_where_nothing_can_be_written_tables_are_made_each_time(grammar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_written_tables_are_made_each_time(
+    grammar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (grammar.parent / "__pycache__").write_text("not a directory", encoding="utf-8")
     made = counted(monkeypatch)
     assert parse(grammar) == parse(grammar) and len(made) == 2

@@ -1,4 +1,6 @@
-"""Limits come before recursion: whatever the text, a clean error that names the limit, and nothing deeper than the rest of the engine can walk."""
+"""Limits come before recursion: whatever the text, a clean error that names the limit, and nothing deeper
+than the rest of the engine can walk.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,15 @@ def test_parentheses(depth: int) -> None:
         "SELECT " + "1 * " * 500 + "1",
         "SELECT a" + "[1]" * 500,
         "SELECT * FROM " + "(SELECT * FROM " * 300 + "city" + ")" * 300,
-        "CREATE TABLE t (a " + "ARRAY<" * 5 + "INT" + ">" * 5 + ", b AS " + "(" * 300 + "1" + ")" * 300 + ") WITH ()",
+        "CREATE TABLE t (a "
+        + "ARRAY<" * 5
+        + "INT"
+        + ">" * 5
+        + ", b AS "
+        + "(" * 300
+        + "1"
+        + ")" * 300
+        + ") WITH ()",
     ],
 )
 def test_nesting(text: str) -> None:

@@ -1,4 +1,6 @@
-"""Statements with words left out, doubled, swapped or replaced: whatever comes, either a plan or an error with a code and a place."""
+"""Statements with words left out, doubled, swapped or replaced: whatever comes, either a plan or an error
+with a code and a place.
+"""
 
 from __future__ import annotations
 

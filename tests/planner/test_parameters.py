@@ -21,7 +21,20 @@ def binder() -> Binder:
 
 
 def test_types(binder: Binder) -> None:
-    values = [None, True, 1, 1 << 40, 1 << 70, 1.5, "it's", b"x", Decimal("1.50"), date(2013, 1, 1), time(1, 2), timedelta(seconds=3)]
+    values = [
+        None,
+        True,
+        1,
+        1 << 40,
+        1 << 70,
+        1.5,
+        "it's",
+        b"x",
+        Decimal("1.50"),
+        date(2013, 1, 1),
+        time(1, 2),
+        timedelta(seconds=3),
+    ]
     moment = datetime(2013, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     values += [datetime(2013, 1, 1), moment]
     plan = binder.bind_query(parse_statement("SELECT " + ", ".join("?" * len(values))), values)  # type: ignore[arg-type]
@@ -34,7 +47,9 @@ def test_types(binder: Binder) -> None:
 
 
 def test_places(binder: Binder) -> None:
-    query = parse_statement("WITH a AS (SELECT * FROM bid WHERE price > ?) SELECT auction FROM a WHERE channel = ? LIMIT ?")
+    query = parse_statement(
+        "WITH a AS (SELECT * FROM bid WHERE price > ?) SELECT auction FROM a WHERE channel = ? LIMIT ?"
+    )
     plan = binder.bind_query(query, [5, "x", 3])  # type: ignore[arg-type]
     predicates = [str(node.predicate) for node in plan.walk() if isinstance(node, Filter)]
     assert predicates == ["(channel = 'x')", "(price > 5.00)"]

@@ -34,7 +34,12 @@ def job(plan: str | LogicalPlan, parallelism: int = 1, split: bool = False) -> J
     bound = bind(plan) if isinstance(plan, str) else plan
     optimized = optimize(optimize(bound), runtime="streaming", parallelism=parallelism if split else 1)
     facts = PlanFacts()
-    return plan_job(lay_edges(optimized, parallelism), facts, parallelism=parallelism, settings=Settings({"table.exec.source.idle-timeout": "7 s"}))
+    return plan_job(
+        lay_edges(optimized, parallelism),
+        facts,
+        parallelism=parallelism,
+        settings=Settings({"table.exec.source.idle-timeout": "7 s"}),
+    )
 
 
 def operators(graph: JobGraph) -> list[OperatorSpec]:
@@ -47,12 +52,23 @@ def ids(graph: JobGraph, kind: type[OperatorSpec]) -> list[str]:
 
 def test_one_subtask_is_one_chain() -> None:
     (chain,) = job(WINDOWED.format(limit=2)).chains
-    assert [type(operator) for operator in chain.operators] == [SourceSpec, WatermarkSpec, CalcSpec, WindowAggregateSpec, CalcSpec, SinkSpec]
+    assert [type(operator) for operator in chain.operators] == [
+        SourceSpec,
+        WatermarkSpec,
+        CalcSpec,
+        WindowAggregateSpec,
+        CalcSpec,
+        SinkSpec,
+    ]
     assert chain.is_source
 
 
 def test_filter_and_projection_are_one_calc() -> None:
-    calcs = [o for o in operators(job("SELECT a + 1 AS b FROM orders WHERE a > 2 AND k = 'x'")) if isinstance(o, CalcSpec)]
+    calcs = [
+        o
+        for o in operators(job("SELECT a + 1 AS b FROM orders WHERE a > 2 AND k = 'x'"))
+        if isinstance(o, CalcSpec)
+    ]
     (calc,) = calcs
     assert str(calc.predicate) == "((a > 2) AND (k = 'x'))"
     assert [str(p) for p in calc.projections or ()] == ["(a + 1)"]
@@ -74,7 +90,10 @@ def test_a_join_heads_a_chain_and_knows_which_side_is_loaded_first() -> None:
     assert isinstance(join, JoinSpec)
     assert join.bounded_ports == (1,)
     assert join.insert_only == (True, True)
-    assert [(e.port, type(e.edge)) for e in graph.inputs_of(join_chain.chain_id)] == [(0, Partition), (1, Partition)]
+    assert [(e.port, type(e.edge)) for e in graph.inputs_of(join_chain.chain_id)] == [
+        (0, Partition),
+        (1, Partition),
+    ]
 
 
 def test_changes_and_keys_reach_the_specs() -> None:
@@ -94,7 +113,11 @@ def test_an_order_has_no_operator() -> None:
 def test_ids_are_of_the_meaning() -> None:
     base = job(WINDOWED.format(limit=2))
     assert ids(base, WindowAggregateSpec) == ids(job(WINDOWED.format(limit=2)), WindowAggregateSpec)
-    renamed = "SELECT window_end AS w, k AS key, n AS total FROM (" + WINDOWED.format(limit="1 + 1").replace("window_start,", "window_end,", 1) + ")"
+    renamed = (
+        "SELECT window_end AS w, k AS key, n AS total FROM ("
+        + WINDOWED.format(limit="1 + 1").replace("window_start,", "window_end,", 1)
+        + ")"
+    )
     assert ids(base, WindowAggregateSpec) == ids(job(renamed), WindowAggregateSpec)
     assert ids(base, WindowAggregateSpec) != ids(job(WINDOWED.format(limit=3)), WindowAggregateSpec)
     minutes = WINDOWED.format(limit=2).replace("'1' MINUTE", "'2' MINUTE")
@@ -120,7 +143,9 @@ def test_subplans_of_one_meaning_run_once() -> None:
     assert len(ids(graph, SourceSpec)) == 1
     assert len(ids(graph, GroupAggregateSpec)) == 1
     assert len(ids(graph, SinkSpec)) == 2
-    shared = next(chain for chain in graph.chains if any(isinstance(o, GroupAggregateSpec) for o in chain.operators))
+    shared = next(
+        chain for chain in graph.chains if any(isinstance(o, GroupAggregateSpec) for o in chain.operators)
+    )
     assert [type(edge.edge) for edge in graph.outputs_of(shared.chain_id)] == [Forward, Forward]
 
 

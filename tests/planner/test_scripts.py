@@ -26,7 +26,14 @@ def test_complete() -> None:
     assert is_complete("SELECT 1;")
     assert is_complete("SELECT 1; -- done")
     assert is_complete("BEGIN STATEMENT SET; INSERT INTO a SELECT 1; END;")
-    for text in ["", "SELECT 1", "SELECT ';", "SELECT 1 /* ;", "BEGIN STATEMENT SET; INSERT INTO a SELECT 1;", "SELECT 1; SELECT 2"]:
+    for text in [
+        "",
+        "SELECT 1",
+        "SELECT ';",
+        "SELECT 1 /* ;",
+        "BEGIN STATEMENT SET; INSERT INTO a SELECT 1;",
+        "SELECT 1; SELECT 2",
+    ]:
         assert not is_complete(text), text
 
 
@@ -40,7 +47,10 @@ def test_offsets_lead_back_to_the_file() -> None:
     errors: list[PenstockError] = []
     statements = parse_script(text, "a.sql", errors=errors)
     assert [s.ordinal for s in statements] == [1, 3]
-    assert [(e.line, e.column, e.source.statement if e.source else None) for e in errors] == [(4, 1, 2), (6, 11, 4)]
+    assert [(e.line, e.column, e.source.statement if e.source else None) for e in errors] == [
+        (4, 1, 2),
+        (6, 11, 4),
+    ]
     assert errors[0].render().startswith("a.sql:4:1: error[SQL-1001]: ")
 
 

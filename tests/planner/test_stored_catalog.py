@@ -56,7 +56,10 @@ def test_secrets_are_not_shown() -> None:
     assert "******" in shown
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 2, "statements": []}', '{"format": 1}', '{"format": 1, "statements": [1]}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", '{"format": 2, "statements": []}', '{"format": 1}', '{"format": 1, "statements": [1]}'],
+)
 def test_a_file_that_is_no_catalog(tmp_path: Path, text: str) -> None:
     store = CatalogStore(tmp_path)
     store.path.write_text(text)

@@ -43,7 +43,12 @@ def same(table: Table, sql: str) -> None:
 
 def test_filter_and_select(bid: Table) -> None:
     sql = "SELECT auction, price * 2 AS twice FROM bid WHERE price > 10 AND channel IS NOT NULL"
-    same(bid.filter((col("price") > 10) & col("channel").is_not_null()).select("auction", (col("price") * 2).alias("twice")), sql)
+    same(
+        bid.filter((col("price") > 10) & col("channel").is_not_null()).select(
+            "auction", (col("price") * 2).alias("twice")
+        ),
+        sql,
+    )
     same(bid.where("price > 10 AND channel IS NOT NULL").select("auction", "price * 2 AS twice"), sql)
 
 
@@ -65,7 +70,12 @@ def test_operators(bid: Table) -> None:
 
 def test_groups(bid: Table) -> None:
     sql = "SELECT channel, COUNT(*) AS n, SUM(price) FILTER (WHERE price > 1) AS s FROM bid GROUP BY channel"
-    same(bid.group_by("channel").select("channel", count().alias("n"), col("price").sum().where(col("price") > 1).alias("s")), sql)
+    same(
+        bid.group_by("channel").select(
+            "channel", count().alias("n"), col("price").sum().where(col("price") > 1).alias("s")
+        ),
+        sql,
+    )
     same(bid.group_by("channel").aggregate("COUNT(*) AS n", "SUM(price) FILTER (WHERE price > 1) AS s"), sql)
     same(bid.aggregate("COUNT(*) AS n"), "SELECT COUNT(*) AS n FROM bid")
 
@@ -74,37 +84,75 @@ def test_groups(bid: Table) -> None:
     ("window", "sql"),
     [
         (tumble("ts", "10 minutes"), "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTE)"),
-        (tumble("ts", timedelta(hours=1), offset="5 minutes"), "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '5' MINUTE)"),
-        (hop("ts", "1 minute", "1 hour"), "HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)"),
-        (cumulate("ts", "1 hour", "1 day"), "CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY)"),
-        (session("ts", "5 minutes"), "SESSION(TABLE bid PARTITION BY channel, DESCRIPTOR(ts), INTERVAL '5' MINUTE)"),
-        (session("ts", "5 minutes", partition_by=["channel"]), "SESSION(TABLE bid PARTITION BY channel, DESCRIPTOR(ts), INTERVAL '5' MINUTE)"),
+        (
+            tumble("ts", timedelta(hours=1), offset="5 minutes"),
+            "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '5' MINUTE)",
+        ),
+        (
+            hop("ts", "1 minute", "1 hour"),
+            "HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)",
+        ),
+        (
+            cumulate("ts", "1 hour", "1 day"),
+            "CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY)",
+        ),
+        (
+            session("ts", "5 minutes"),
+            "SESSION(TABLE bid PARTITION BY channel, DESCRIPTOR(ts), INTERVAL '5' MINUTE)",
+        ),
+        (
+            session("ts", "5 minutes", partition_by=["channel"]),
+            "SESSION(TABLE bid PARTITION BY channel, DESCRIPTOR(ts), INTERVAL '5' MINUTE)",
+        ),
     ],
 )
 def test_windows(bid: Table, window: object, sql: str) -> None:
-    table = bid.window(window).group_by("channel").select("window_start", "channel", col("price").max().alias("top"))  # type: ignore[arg-type]
-    same(table, f"SELECT window_start, channel, MAX(price) AS top FROM {sql} GROUP BY window_start, window_end, channel")
+    table = (
+        bid.window(window)
+        .group_by("channel")
+        .select("window_start", "channel", col("price").max().alias("top"))
+    )  # type: ignore[arg-type]
+    same(
+        table,
+        f"SELECT window_start, channel, MAX(price) AS top FROM {sql} GROUP BY window_start, window_end, channel",
+    )
 
 
 def test_several_tables(binder: Binder, bid: Table) -> None:
     city = open_table("city", binder)
-    same(bid.join(city, "bid.auction = city.size", how="left"), "SELECT * FROM bid LEFT JOIN city ON bid.auction = city.size")
+    same(
+        bid.join(city, "bid.auction = city.size", how="left"),
+        "SELECT * FROM bid LEFT JOIN city ON bid.auction = city.size",
+    )
     same(
         bid.join(city, col("bid.channel") == col("city.name")).select("price", "country"),
         "SELECT price, country FROM (SELECT * FROM bid JOIN city ON channel = name) AS bid",
     )
     itself = bid.select("auction").join(bid.select("auction", "price"), "left.auction = right.auction")
     assert itself.columns == ["auction", "auction", "price"]
-    same(bid.union(bid).distinct(), "SELECT DISTINCT * FROM (SELECT * FROM bid UNION ALL SELECT * FROM bid) AS bid")
+    same(
+        bid.union(bid).distinct(),
+        "SELECT DISTINCT * FROM (SELECT * FROM bid UNION ALL SELECT * FROM bid) AS bid",
+    )
 
 
 def test_order_and_columns(binder: Binder, bid: Table) -> None:
     city = open_table("city", binder)
-    same(city.order_by("size DESC", col("name").asc(), limit=3, offset=1), "SELECT * FROM city ORDER BY size DESC, name LIMIT 3 OFFSET 1")
+    same(
+        city.order_by("size DESC", col("name").asc(), limit=3, offset=1),
+        "SELECT * FROM city ORDER BY size DESC, name LIMIT 3 OFFSET 1",
+    )
     same(city.order_by(col("size").desc()), "SELECT * FROM city ORDER BY size DESC")
     same(bid.limit(5), "SELECT * FROM bid LIMIT 5")
     assert bid.drop("price", "ts").columns == ["auction", "bidder", "channel"]
-    assert bid.with_columns("price * 2 AS twice").columns == ["auction", "bidder", "price", "channel", "ts", "twice"]
+    assert bid.with_columns("price * 2 AS twice").columns == [
+        "auction",
+        "bidder",
+        "price",
+        "channel",
+        "ts",
+        "twice",
+    ]
     assert "price DECIMAL(10, 2)" in repr(bid)
 
 
@@ -122,7 +170,11 @@ def test_ends(binder: Binder) -> None:
 @pytest.mark.parametrize(
     ("build", "code", "text"),
     [
-        (lambda t: t.select("auction", "prcie"), "SQL-1042", "  1 | auction, prcie\n    |          ^^^^^\nhint: did you mean"),
+        (
+            lambda t: t.select("auction", "prcie"),
+            "SQL-1042",
+            "  1 | auction, prcie\n    |          ^^^^^\nhint: did you mean",
+        ),
         (lambda t: t.filter("price +"), "SQL-1001", "  1 | price +\n"),
         (lambda t: t.filter(col("prcie") > 1), "SQL-1042", 'did you mean "price"?'),
         (lambda t: t.filter("price"), "SQL-1103", "filter takes a BOOLEAN"),

@@ -1,4 +1,6 @@
-"""One wrong letter in a keyword, a name, a function, a type, an option or a setting: the right word is the first suggestion."""
+"""One wrong letter in a keyword, a name, a function, a type, an option or a setting: the right word is the
+first suggestion.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ TEMPLATES = {
     "SELECT name FROM city {} BY name": ["ORDER"],
     "SELECT name FROM city {} 5": ["LIMIT"],
     "SELECT a.name FROM city a {} city b ON a.name = b.name": ["JOIN"],
-    "SELECT a.name FROM city a {} JOIN city b ON a.name = b.name": ["LEFT", "RIGHT", "INNER", "FULL", "CROSS"],
+    "SELECT a.name FROM city a {} JOIN city b ON a.name = b.name": [
+        "LEFT",
+        "RIGHT",
+        "INNER",
+        "FULL",
+        "CROSS",
+    ],
     "{} TABLE t (a INT) WITH ('connector' = 'datagen')": ["CREATE"],
     "CREATE {} t (a INT) WITH ('connector' = 'datagen')": ["TABLE"],
     "{} INTO totals SELECT 1, 2, 'a'": ["INSERT"],
@@ -23,7 +31,17 @@ TEMPLATES = {
     "SHOW {}": ["TABLES", "VIEWS", "FUNCTIONS", "CONNECTORS", "JOBS", "CATALOGS", "DATABASES"],
     "SELECT {} FROM bid": ["auction", "bidder", "price", "channel"],
     "SELECT 1 FROM {}": ["person", "airline", "totals"],
-    "SELECT {}(channel) FROM bid": ["upper", "lower", "length", "reverse", "initcap", "count", "collect_list", "histogram", "median"],
+    "SELECT {}(channel) FROM bid": [
+        "upper",
+        "lower",
+        "length",
+        "reverse",
+        "initcap",
+        "count",
+        "collect_list",
+        "histogram",
+        "median",
+    ],
     "SELECT {}(price, bidder) FROM bid": ["corr", "max_by", "covar_pop"],
     "SELECT {}(channel, 'a') FROM bid": ["listagg", "split", "instr", "contains"],
     "SELECT {}(ARRAY[1, 2]) AS x": ["array_distinct", "array_max", "cardinality", "sort_array"],
@@ -36,7 +54,10 @@ TEMPLATES = {
         "execution.checkpointing.interval",
         "table.local-time-zone",
     ],
-    "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', '{}' = '1')": ["number-of-rows", "rows-per-second"],
+    "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', '{}' = '1')": [
+        "number-of-rows",
+        "rows-per-second",
+    ],
     "CREATE TABLE t (a INT) WITH ('connector' = '{}')": ["datagen", "blackhole", "filesystem"],
     "SELECT price FROM bid {} ROW_NUMBER() OVER (PARTITION BY channel ORDER BY price) = 1": ["QUALIFY"],
     "SELECT 1 FROM bid CROSS JOIN {}(ARRAY[1, 2]) AS u(x)": ["UNNEST"],
@@ -45,7 +66,9 @@ TEMPLATES = {
 
 
 def typos(word: str) -> list[str]:
-    """Words one edit away: a letter left out, two swapped, one doubled, one replaced, each in one place chosen by the word itself."""
+    """Words one edit away: a letter left out, two swapped, one doubled, one replaced, each in one place
+    chosen by the word itself.
+    """
     middle = max(1, len(word) // 2)
     candidates = [
         word[:middle] + word[middle + 1 :],
@@ -79,5 +102,11 @@ def test_the_first_suggestion_is_the_right_word() -> None:
 
 
 def test_nothing_near_is_suggested_when_nothing_is_near() -> None:
-    for text in ["SELECT zzqqy FROM bid", "SELECT 1 FROM zzqqy", "SELECT zzqqy(1)", "SELECT CAST(1 AS ZZQQY)", "SET 'zzqqy' = '1'"]:
+    for text in [
+        "SELECT zzqqy FROM bid",
+        "SELECT 1 FROM zzqqy",
+        "SELECT zzqqy(1)",
+        "SELECT CAST(1 AS ZZQQY)",
+        "SET 'zzqqy' = '1'",
+    ]:
         assert "did you mean" not in suggestion(text), text

@@ -1,6 +1,8 @@
-"""The language as questions to three runtimes: the rows of docs/LANGUAGE_STATUS.md, the golden scripts that are queries, and the queries on flights.
+"""The language as questions to three runtimes: the rows of docs/LANGUAGE_STATUS.md, the golden scripts that
+are queries, and the queries on flights.
 
-``python -m tests.queries.bounded_corpus`` asks all of them of our own runtime (folded), of DuckDB and of Spark, and prints one line for each.
+``python -m tests.queries.bounded_corpus`` asks all of them of our own runtime (folded), of DuckDB and of
+Spark, and prints one line for each.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ EXCUSED = {
     "SELECT * FROM t": "its file is not there",
     "FROM flight_delays": "its file is not there",
 }
-"""What stands in queries whose answers may differ, and why. A key that is a whole query by its look, ``SELECT * FROM t``, must be all of it."""
+"""What stands in queries whose answers may differ, and why. A key that is a whole query by its look,
+``SELECT * FROM t``, must be all of it.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Told:
-    """What came of it: ``equal``, what differs, or the error; ``parts``: whether our own runtime ran a part of it for the backend."""
+    """What came of it: ``equal``, what differs, or the error; ``parts``: whether our own runtime ran a
+    part of it for the backend.
+    """
 
     asked: Asked
     backend: str
@@ -93,12 +99,16 @@ def workplace(folder: Path) -> Path:
 
 
 def asked_of_status(every: int = 1, since: str = "") -> Iterator[Asked]:
-    """The queries of the page that says what works, from a construct on; what else stands in its rows is run on the way."""
+    """The queries of the page that says what works, from a construct on; what else stands in its rows is
+    run on the way.
+    """
     session, last, number = Session(), "", 0
     rows = status_rows()
     rows = rows[[about for about, _, _ in rows].index(since) if since else 0 :]
     try:
-        for statement in [statement for text in blocks(STATUS, "sql") for statement in session.parse(text, STATUS.name)]:
+        for statement in [
+            statement for text in blocks(STATUS, "sql") for statement in session.parse(text, STATUS.name)
+        ]:
             session.run(statement)
         for about, code, text in rows:
             for statement in session.parse(text.replace("{last}", last)) if code is None else ():
@@ -120,7 +130,13 @@ def golden_tables() -> str:
     text = (ROOT / "tests" / "planner" / "tables.sql").read_text(encoding="utf-8")
     for name, options in _ROWS.items():
         pattern = rf"(CREATE TABLE {name} .*?'connector' = 'datagen')"
-        text = re.sub(pattern, rf"\1, 'number-of-rows' = '60', 'rows-per-second' = '0', {options}", text, count=1, flags=re.DOTALL)
+        text = re.sub(
+            pattern,
+            rf"\1, 'number-of-rows' = '60', 'rows-per-second' = '0', {options}",
+            text,
+            count=1,
+            flags=re.DOTALL,
+        )
     return text
 
 
@@ -148,7 +164,11 @@ def asked_of_scripts(every: int = 1) -> Iterator[Asked]:
 def asked_of_flights(flights: Path, every: int = 1) -> Iterator[Asked]:
     """The queries that are shipped, over some of the flights."""
     for path in FLIGHTS[::every]:
-        text = path.read_text(encoding="utf-8").replace("queries/data/flights'", f"{flights}'").replace("queries/data/", f"{ROOT}/queries/data/")
+        text = (
+            path.read_text(encoding="utf-8")
+            .replace("queries/data/flights'", f"{flights}'")
+            .replace("queries/data/", f"{ROOT}/queries/data/")
+        )
         session = Session()
         try:
             for statement in session.parse(text.replace(", 'source.replay' = 'true'", ""), path.name):
@@ -163,7 +183,14 @@ def asked_of_flights(flights: Path, every: int = 1) -> Iterator[Asked]:
 def excuse(asked: Asked) -> str | None:
     """Return why a query's answers may differ, if they may."""
     text = asked.text.rstrip(";")
-    return next((reason for words, reason in EXCUSED.items() if words in text and (not words.startswith("SELECT *") or words == text)), None)
+    return next(
+        (
+            reason
+            for words, reason in EXCUSED.items()
+            if words in text and (not words.startswith("SELECT *") or words == text)
+        ),
+        None,
+    )
 
 
 def tell(asked: Asked, backends: Sequence[str]) -> list[Told]:
@@ -184,7 +211,9 @@ def tell(asked: Asked, backends: Sequence[str]) -> list[Told]:
             told.append(Told(asked, backend, f"{error.code} {error.message}", ours.num_rows))
             continue
         found = difference(ours.select(timeless), theirs.select(timeless))
-        told.append(Told(asked, backend, "; ".join(found.lines()) or "equal", ours.num_rows, road.graph is not None))
+        told.append(
+            Told(asked, backend, "; ".join(found.lines()) or "equal", ours.num_rows, road.graph is not None)
+        )
     return told
 
 
@@ -205,7 +234,10 @@ def main(backends: Sequence[str]) -> int:
             for told in [] if reason else tell(asked, backends):
                 kind = "wrong" if told.verdict != "equal" else "partly ours" if told.parts else "whole"
                 counts[f"{told.backend}: {kind}"] += 1
-                print(f"{told.backend:6} {kind:11} {told.rows:5} rows  {asked.about}: {asked.text[:100]}", flush=True)
+                print(
+                    f"{told.backend:6} {kind:11} {told.rows:5} rows  {asked.about}: {asked.text[:100]}",
+                    flush=True,
+                )
                 if kind == "wrong":
                     print(f"       {told.verdict}")
             counts["excused" if reason else "asked"] += 1

@@ -1,4 +1,6 @@
-"""Many generated queries: ``python -m tests.queries.soak 0 2000`` runs seeds 0 to 1999 and reports those that go wrong, each made small."""
+"""Many generated queries: ``python -m tests.queries.soak 0 2000`` runs seeds 0 to 1999 and reports those
+that go wrong, each made small.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The language over bounded tables: our runtime, folded, DuckDB and Spark give one answer. All of it: ``python -m tests.queries.bounded_corpus``."""
+"""The language over bounded tables: our runtime, folded, DuckDB and Spark give one answer. All of it:
+``python -m tests.queries.bounded_corpus``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.bounded.spark.java_runtime import find_java
-from tests.queries.bounded_corpus import Asked, asked_of_flights, asked_of_scripts, asked_of_status, excuse, tell, workplace
+from tests.queries.bounded_corpus import (
+    Asked,
+    asked_of_flights,
+    asked_of_scripts,
+    asked_of_status,
+    excuse,
+    tell,
+    workplace,
+)
 from tests.streams.main_job import sample
 from tests.test_docs import MODULE
 
@@ -35,7 +45,11 @@ def backends() -> tuple[str, ...]:
 
 def check(corpus: Iterator[Asked], least: int) -> None:
     told = [answer for asked in corpus if excuse(asked) is None for answer in tell(asked, backends())]
-    wrong = [f"{answer.backend}: {answer.asked.about}: {answer.asked.text}\n  {answer.verdict}" for answer in told if answer.verdict != "equal"]
+    wrong = [
+        f"{answer.backend}: {answer.asked.about}: {answer.asked.text}\n  {answer.verdict}"
+        for answer in told
+        if answer.verdict != "equal"
+    ]
     assert not wrong, "\n".join(wrong)
     assert len(told) >= least * len(backends()) and any(answer.rows for answer in told)
 

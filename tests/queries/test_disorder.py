@@ -1,4 +1,6 @@
-"""Rows in disorder, in several splits, by windows, sessions, interval joins and by the clock, against a naive model of lateness and arrival."""
+"""Rows in disorder, in several splits, by windows, sessions, interval joins and by the clock, against a
+naive model of lateness and arrival.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,20 @@ def arenas() -> Iterator[dict[int, Arena]]:
 
 
 def run(arena: Arena, tried: Case, seed: int) -> Rows:
-    """Run a case in batches and subtasks of any number, stopped at a barrier and gone on from it in another number."""
+    """Run a case in batches and subtasks of any number, stopped at a barrier and gone on from it in
+    another number.
+    """
     dice = random.Random(seed)
     batch_rows, stops = dice.choice((1, 3, 50)), dice.sample(range(1, 14), dice.randint(0, 2))
-    if tried.kind in BY_CLOCK:  # the clock lets rows pass behind the barrier, which a sink here has taken already: test_arrival_order restores these
+    # the clock lets rows pass behind the barrier, which a sink here has taken already: test_arrival_order
+    # restores these
+    if tried.kind in BY_CLOCK:
         stops = []
     arena.session.settings.set("execution.checkpointing.dir", "/nonexistent" if stops else "")
     feeds = Feeds(tried.feeds, batch_rows=batch_rows)
-    job = DirectJob(planned(arena.session, tried.query, dice.randint(1, 3)).graph, feeds, batch_rows=batch_rows)
+    job = DirectJob(
+        planned(arena.session, tried.query, dice.randint(1, 3)).graph, feeds, batch_rows=batch_rows
+    )
     for stop in sorted(stops):
         job.advance(stop)
         snapshot = job.barrier()
@@ -51,11 +59,15 @@ def test_the_answer_is_that_of_the_splits(arenas: dict[int, Arena], kind: str) -
     for seed in range(KINDS.index(kind), CASES, len(KINDS)):
         tried = case(seed)
         found, expected = run(arenas[tried.delay], tried, seed), tried.expected
-        assert found == expected, f"seed {seed}: {tried.query}\nmissing {expected - found}\nextra {found - expected}"
+        assert found == expected, (
+            f"seed {seed}: {tried.query}\nmissing {expected - found}\nextra {found - expected}"
+        )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("tumble", "hop", "cumulate")])
 def test_a_wrong_answer_would_be_seen(kind: str) -> None:
-    """Planted: what drops every row behind its watermark, or orders rows of one time by value, has another answer in some of the cases."""
+    """Planted: what drops every row behind its watermark, or orders rows of one time by value, has another
+    answer in some of the cases.
+    """
     tried = [case(seed) for seed in range(KINDS.index(kind), 140, len(KINDS))]
     assert sum(one.wrong != one.expected for one in tried) >= 3

@@ -1,4 +1,6 @@
-"""Generated queries over inserts, updates and deletes: DuckDB's answer at the end and at barriers, a changelog as the plan promises it."""
+"""Generated queries over inserts, updates and deletes: DuckDB's answer at the end and at barriers, a
+changelog as the plan promises it.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,13 @@ def test_every_construct_is_met() -> None:
         met.update(query.features)
     groups = Counter(feature.split(":")[0] for feature in met)
     assert len(met) >= 220, groups
-    assert groups["relation"] >= 24 and groups["window"] == 4 and groups["set"] == 6 and groups["subquery"] >= 10 and groups["over"] >= 7
+    assert (
+        groups["relation"] >= 24
+        and groups["window"] == 4
+        and groups["set"] == 6
+        and groups["subquery"] >= 10
+        and groups["over"] >= 7
+    )
 
 
 # the oracle sees: planted wrong answers, each in what another engine is asked
@@ -64,7 +72,10 @@ def test_every_construct_is_met() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        ("SELECT k, count(*) AS n FROM {t} GROUP BY k", "SELECT k, count(*) + CASE WHEN k = 2 THEN 1 ELSE 0 END AS n FROM {t} GROUP BY k"),
+        (
+            "SELECT k, count(*) AS n FROM {t} GROUP BY k",
+            "SELECT k, count(*) + CASE WHEN k = 2 THEN 1 ELSE 0 END AS n FROM {t} GROUP BY k",
+        ),
         ("SELECT k FROM {t} WHERE v > 1", "SELECT k FROM {t} WHERE v >= 1"),
         ("SELECT DISTINCT k FROM {t}", "SELECT DISTINCT k FROM {t} WHERE k IS NOT NULL"),
     ],
@@ -75,27 +86,42 @@ def test_planted_wrong_answers_are_seen(arenas: list[Arena], ours: str, theirs: 
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"), [("k, v FROM u LIMIT 4", "same"), ("k, v FROM u OFFSET 3", "same"), ("k, v + 1 AS v FROM u LIMIT 9", "Wrong")]
+    ("rows", "told"),
+    [
+        ("k, v FROM u LIMIT 4", "same"),
+        ("k, v FROM u OFFSET 3", "same"),
+        ("k, v + 1 AS v FROM u LIMIT 9", "Wrong"),
+    ],
 )
 def test_some_rows_are_held_against_all_rows(arenas: list[Arena], rows: str, told: str) -> None:
-    assert outcome(arenas[0], made("some rows", f"SELECT {rows}", theirs="SELECT k, v FROM u"), Manner()).startswith(told)
+    assert outcome(
+        arenas[0], made("some rows", f"SELECT {rows}", theirs="SELECT k, v FROM u"), Manner()
+    ).startswith(told)
 
 
 def test_too_few_of_some_rows_are_seen(arenas: list[Arena]) -> None:
-    query = made("some rows", "SELECT k, v FROM (SELECT * FROM u LIMIT 4) LIMIT 5", theirs="SELECT k, v FROM u")
+    query = made(
+        "some rows", "SELECT k, v FROM (SELECT * FROM u LIMIT 4) LIMIT 5", theirs="SELECT k, v FROM u"
+    )
     assert outcome(arenas[0], query, Manner()).startswith("Wrong at the end: 4 rows where there should be 5")
 
 
 def test_a_wrong_prefix_is_seen(arenas: list[Arena]) -> None:
     """Right in the end, wrong before: the prefix of another table."""
     query = made(
-        "query", "SELECT count(*) >= 0 AS x, count(*) > 24 AS y FROM u", theirs="SELECT true AS x, (SELECT count(*) > 24 FROM u) AND false AS y"
+        "query",
+        "SELECT count(*) >= 0 AS x, count(*) > 24 AS y FROM u",
+        theirs="SELECT true AS x, (SELECT count(*) > 24 FROM u) AND false AS y",
     )
     expected = arenas[0].expected("SELECT true, count(*) > 24 FROM u")
     assert expected is not None
     told = outcome(arenas[0], query, replace(Manner(), cuts=(2,)))
     assert told == "same" if expected == Counter({(True, False): 1}) else told.startswith("Wrong")
-    late = made("query", "SELECT min(id) AS m FROM u", theirs="SELECT CASE WHEN count(*) > 10 THEN min(id) END AS m FROM u")
+    late = made(
+        "query",
+        "SELECT min(id) AS m FROM u",
+        theirs="SELECT CASE WHEN count(*) > 10 THEN min(id) END AS m FROM u",
+    )
     assert outcome(arenas[0], late, replace(Manner(), cuts=(2,))).startswith("Wrong after 2 changes")
 
 
@@ -104,7 +130,13 @@ def test_reports_are_small(arenas: list[Arena]) -> None:
     group = "(SELECT k, s, {n} AS v, max(x) AS x, ts FROM u GROUP BY k, s, ts)"
     wrong = made("relation", group.replace("{n}", "count(*)"), theirs=group.replace("{n}", "0"))
     item = made("item", ", {e} AS c", least="", e=Piece("value", ("r.v + 1",), least="r.v"))
-    query = made("query", "SELECT r.k AS k{i}, r.v AS v FROM {r} AS r{w}", i=item, r=wrong, w=made("where", " WHERE r.k > 0", least=""))
+    query = made(
+        "query",
+        "SELECT r.k AS k{i}, r.v AS v FROM {r} AS r{w}",
+        i=item,
+        r=wrong,
+        w=made("where", " WHERE r.k > 0", least=""),
+    )
     told = outcome(arenas[0], query, Manner())
     text = report(arenas[0], query, Manner(), told)
     lines = text.split("\n")

@@ -1,4 +1,6 @@
-"""Windows named in GROUP BY give what the windowing functions in FROM give, and grouping sets within windows what DuckDB gives."""
+"""Windows named in GROUP BY give what the windowing functions in FROM give, and grouping sets within
+windows what DuckDB gives.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 
 START = datetime(2024, 1, 1)
-ROWS = [(START + timedelta(seconds=i * 37 % 1800 // 3 * 3), None if i % 9 == 4 else "abc"[i % 3], i % 7) for i in range(120)]
+ROWS = [
+    (START + timedelta(seconds=i * 37 % 1800 // 3 * 3), None if i % 9 == 4 else "abc"[i % 3], i % 7)
+    for i in range(120)
+]
 EVENTS = pa.table(
     [pa.array(column) for column in zip(*sorted(ROWS, key=lambda row: row[0]), strict=True)],
     schema=pa.schema([("ts", pa.timestamp("us")), ("k", pa.string()), ("v", pa.int64())]),

@@ -1,4 +1,6 @@
-"""Metamorphic relations of queries: other words for the same thing, on our runtime or on a bounded one. MR8, MR9, MR11, MR12, MR16, TLP, NoREC."""
+"""Metamorphic relations of queries: other words for the same thing, on our runtime or on a bounded one.
+MR8, MR9, MR11, MR12, MR16, TLP, NoREC.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from tests.queries.generated.queries import Queries
 from tests.queries.generated.relations import TIMES, Run, corpus, ran, run, same
 from tests.queries.generated.trial import Arena, compare, plain
 
-_TUMBLE = re.compile(r"TUMBLE\((TABLE (?:(?!DESCRIPTOR|TUMBLE).)*, DESCRIPTOR\(ts\), )(INTERVAL '\d+' SECONDS)\)")
+_TUMBLE = re.compile(
+    r"TUMBLE\((TABLE (?:(?!DESCRIPTOR|TUMBLE).)*, DESCRIPTOR\(ts\), )(INTERVAL '\d+' SECONDS)\)"
+)
 
 
 @pytest.mark.parametrize("word", ["HOP", "CUMULATE"])
@@ -42,7 +46,9 @@ def test_mr9_a_hop_is_its_panes(slide: int, times: int) -> None:
     sums = "SELECT window_start, k, count(*) AS n, coalesce(sum(v), 0) AS s FROM {w} GROUP BY window_start, window_end, k"
     for table in ("t", "c"):
         tables = feeds(4)
-        panes = run(tables, sums.replace("{w}", f"TUMBLE(TABLE {table}, DESCRIPTOR(ts), INTERVAL '{slide}' SECONDS)")).rows
+        panes = run(
+            tables, sums.replace("{w}", f"TUMBLE(TABLE {table}, DESCRIPTOR(ts), INTERVAL '{slide}' SECONDS)")
+        ).rows
         hop = f"HOP(TABLE {table}, DESCRIPTOR(ts), INTERVAL '{slide}' SECONDS, INTERVAL '{slide * times}' SECONDS)"
         hops = run(tables, sums.replace("{w}", hop)).rows
         step = timedelta(seconds=slide)
@@ -51,7 +57,11 @@ def test_mr9_a_hop_is_its_panes(slide: int, times: int) -> None:
             for back in range(times):
                 of = summed.setdefault((start - back * step, key), [0, 0])
                 of[0], of[1] = of[0] + count, of[1] + total
-        compare(hops, Counter({(*key, *values): 1 for key, values in summed.items()}), f"{table} {slide} x {times}")
+        compare(
+            hops,
+            Counter({(*key, *values): 1 for key, values in summed.items()}),
+            f"{table} {slide} x {times}",
+        )
 
 
 class OnDisk(StateBudget):
@@ -106,40 +116,61 @@ def test_mr12_views_and_names() -> None:
         arena.close()
 
 
-@pytest.mark.parametrize(("kind", "turned"), [("JOIN", "JOIN"), ("LEFT JOIN", "RIGHT JOIN"), ("FULL JOIN", "FULL JOIN")])
+@pytest.mark.parametrize(
+    ("kind", "turned"), [("JOIN", "JOIN"), ("LEFT JOIN", "RIGHT JOIN"), ("FULL JOIN", "FULL JOIN")]
+)
 def test_mr12_joins_turned_around(kind: str, turned: str) -> None:
     pairs = list(relation_texts(2_000, 4 * TIMES))
     for (tables, one), (_, two) in itertools.pairwise(pairs):
         items = "a.k, b.s, a.v, b.v, b.x"
         residual = " AND a.v <= b.v" if kind != "FULL JOIN" else ""
         straight = run(tables, f"SELECT {items} FROM {one} AS a {kind} {two} AS b ON a.k = b.k{residual}")
-        same(straight, run(tables, f"SELECT {items} FROM {two} AS b {turned} {one} AS a ON b.k = a.k{residual}", Run(2)), f"{one} {kind} {two}")
+        same(
+            straight,
+            run(tables, f"SELECT {items} FROM {two} AS b {turned} {one} AS a ON b.k = a.k{residual}", Run(2)),
+            f"{one} {kind} {two}",
+        )
 
 
 AGGREGATES = ["count(*)", "sum(v)", "min(x)", "max(s)"]
 
 
 def test_tlp_three_parts_of_rows() -> None:
-    """Rows where a condition holds, where it does not, and where it is unknown are all rows, also to aggregates."""
+    """Rows where a condition holds, where it does not, and where it is unknown are all rows, also to
+    aggregates.
+    """
     for number, (tables, text) in enumerate(relation_texts(3_000, 6 * TIMES)):
         condition = Queries(number + 77, Counter()).scalars.condition("r").text()
-        parts = [f"SELECT k, s, v, x, ts FROM {text} AS r WHERE {word}" for word in (condition, f"NOT ({condition})", f"({condition}) IS NULL")]
+        parts = [
+            f"SELECT k, s, v, x, ts FROM {text} AS r WHERE {word}"
+            for word in (condition, f"NOT ({condition})", f"({condition}) IS NULL")
+        ]
         whole = run(tables, f"SELECT k, s, v, x, ts FROM {text} AS r")
         union = " UNION ALL ".join(parts)
         same(whole, run(tables, union, Run(2)), f"{condition}: {text}")
         calls = ", ".join(AGGREGATES)
         grouped = f"SELECT k, {calls} FROM {{r}} AS q GROUP BY k HAVING count(*) > 1"
         for query in (f"SELECT {calls} FROM {{r}} AS q", grouped, "SELECT DISTINCT k, s FROM {r} AS q"):
-            same(run(tables, query.replace("{r}", text)), run(tables, query.replace("{r}", f"({union})")), f"{condition}: {text}")
+            same(
+                run(tables, query.replace("{r}", text)),
+                run(tables, query.replace("{r}", f"({union})")),
+                f"{condition}: {text}",
+            )
 
 
 def test_norec_and_other_words_for_a_condition() -> None:
-    """Counting rows that pass is summing ones over all, without the optimizer; a condition said in a longer way says the same."""
+    """Counting rows that pass is summing ones over all, without the optimizer; a condition said in a
+    longer way says the same.
+    """
     rules = (("optimizer.disabled-rules", ",".join(rule.name for rule in RULES)),)
     for number, (tables, text) in enumerate(relation_texts(4_000, 6 * TIMES)):
         condition = Queries(number + 177, Counter()).scalars.condition("r").text()
         counted = run(tables, f"SELECT count(*) AS n FROM {text} AS r WHERE {condition}").rows
-        summed = run(tables, f"SELECT coalesce(sum(CASE WHEN {condition} THEN 1 ELSE 0 END), 0) AS n FROM {text} AS r", Run(settings=rules)).rows
+        summed = run(
+            tables,
+            f"SELECT coalesce(sum(CASE WHEN {condition} THEN 1 ELSE 0 END), 0) AS n FROM {text} AS r",
+            Run(settings=rules),
+        ).rows
         compare(counted, summed, f"{condition}: {text}")
         for longer in (
             f"({condition}) AND TRUE",
@@ -147,7 +178,11 @@ def test_norec_and_other_words_for_a_condition() -> None:
             f"CASE WHEN TRUE THEN {condition} ELSE FALSE END",
             f"({condition}) IS TRUE",
         ):
-            compare(run(tables, f"SELECT count(*) AS n FROM {text} AS r WHERE {longer}").rows, counted, f"{longer}: {text}")
+            compare(
+                run(tables, f"SELECT count(*) AS n FROM {text} AS r WHERE {longer}").rows,
+                counted,
+                f"{longer}: {text}",
+            )
 
 
 # MR16: as a bounded query on a backend, as a stream on our runtime
@@ -156,7 +191,13 @@ def test_norec_and_other_words_for_a_condition() -> None:
 def bounded_session(tables: dict[str, Feed], backend: str) -> Session:
     session = Session({"execution.runtime-mode": "batch", "bounded.backend": backend})
     for name, feed in tables.items():
-        session.register(name, feed.table(), time_column=feed.time_column, delay=feed.delay if feed.time_column else None, stream=False)
+        session.register(
+            name,
+            feed.table(),
+            time_column=feed.time_column,
+            delay=feed.delay if feed.time_column else None,
+            stream=False,
+        )
     return session
 
 
@@ -189,7 +230,15 @@ def test_mr16_bounded_on_duckdb() -> None:
 
 def test_any_value_is_the_smallest_everywhere() -> None:
     check_bounded(
-        iter([(feeds(variant), "SELECT k, any_value(s) AS a, any_value(v) FILTER (WHERE x > 1) AS b FROM e GROUP BY k") for variant in (0, 1)]),
+        iter(
+            [
+                (
+                    feeds(variant),
+                    "SELECT k, any_value(s) AS a, any_value(v) FILTER (WHERE x > 1) AS b FROM e GROUP BY k",
+                )
+                for variant in (0, 1)
+            ]
+        ),
         "duckdb",
     )
 
@@ -222,5 +271,9 @@ def test_planted_faults_break_relations(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(GroupState, "remove", remove)
     stopped = Run(stops=((5, 1),))
     same(run(tables, query), run(tables, query, stopped), query)
-    monkeypatch.setattr(FeedOperator, "restore_items", lambda op, items: restore(op, [{**item, "row": item["row"] + 1} for item in items]))
+    monkeypatch.setattr(
+        FeedOperator,
+        "restore_items",
+        lambda op, items: restore(op, [{**item, "row": item["row"] + 1} for item in items]),
+    )
     assert run(tables, query).rows != run(tables, query, stopped).rows

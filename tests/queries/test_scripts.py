@@ -1,4 +1,6 @@
-"""Metamorphic relations over the queries that are shipped: MR1, MR4, MR10, MR16. Three acts (MR5) of them: tests/streams, tests/nexmark."""
+"""Metamorphic relations over the queries that are shipped: MR1, MR4, MR10, MR16. Three acts (MR5) of them:
+tests/streams, tests/nexmark.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,13 @@ STRAIGHT = (1, {"execution.batch.max-rows": "1000"})
 MANNERS: dict[str, tuple[int, dict[str, str]]] = {
     "MR1 batches": (1, {"execution.batch.max-rows": "37"}),
     "MR4 parallelism": (3, {"execution.batch.max-rows": "500", "pipeline.max-parallelism": "7"}),
-    "MR10 without optimizer": (2, {"optimizer.disabled-rules": ",".join(rule.name for rule in RULES), "optimizer.split-aggregates": "false"}),
+    "MR10 without optimizer": (
+        2,
+        {
+            "optimizer.disabled-rules": ",".join(rule.name for rule in RULES),
+            "optimizer.split-aggregates": "false",
+        },
+    ),
 }
 
 
@@ -39,10 +47,14 @@ def text_of(name: str, flights: Path) -> str:
     if name in NEXMARK:
         return auction_script(name, EVENTS, RATE)
     text = (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8")
-    return text.replace("queries/data/flights'", f"{flights}'").replace("queries/data/", f"{ROOT}/queries/data/")
+    return text.replace("queries/data/flights'", f"{flights}'").replace(
+        "queries/data/", f"{ROOT}/queries/data/"
+    )
 
 
-def streamed(name: str, flights: Path, parallelism: int, settings: dict[str, str]) -> Counter[tuple[Any, ...]]:
+def streamed(
+    name: str, flights: Path, parallelism: int, settings: dict[str, str]
+) -> Counter[tuple[Any, ...]]:
     acts = Script(name, settings, text_of(name, flights))
     try:
         folded = Folded()
@@ -53,7 +65,9 @@ def streamed(name: str, flights: Path, parallelism: int, settings: dict[str, str
 
 
 def bounded(name: str, flights: Path) -> Counter[tuple[Any, ...]]:
-    """The query over the same rows as a table, in DuckDB as we say it or, where there are no words, on our runtime."""
+    """The query over the same rows as a table, in DuckDB as we say it or, where there are no words, on our
+    runtime.
+    """
     text = text_of(name, flights).replace(", 'source.replay' = 'true'", "")
     acts = Script(name, {"execution.runtime-mode": "batch"}, text)
     try:
@@ -65,7 +79,9 @@ def bounded(name: str, flights: Path) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", [*FLIGHTS, *NEXMARK])
 def test_however_it_is_run(name: str, flights: Path) -> None:
     straight = plain(streamed(name, flights, *STRAIGHT))
-    assert straight or name in ("weather", "busy_planes", "growing_delays", "cancellations", "q6"), "nothing to compare"
+    assert straight or name in ("weather", "busy_planes", "growing_delays", "cancellations", "q6"), (
+        "nothing to compare"
+    )
     for relation, (parallelism, settings) in MANNERS.items():
         compare(streamed(name, flights, parallelism, settings), straight, f"{relation}: {name}")
     compare(bounded(name, flights), straight, f"MR16 bounded: {name}")

@@ -1,6 +1,8 @@
-"""State comes to nothing: when everything is taken back, and when time has passed everything, for every kind of operator that keeps any.
+"""State comes to nothing: when everything is taken back, and when time has passed everything, for every kind
+of operator that keeps any.
 
-Looked at are snapshots, what operators say they hold, and the indexes of keys inside them, which no snapshot shows.
+Looked at are snapshots, what operators say they hold, and the indexes of keys inside them, which no snapshot
+shows.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from tests.direct.job import DirectJob, planned
 from tests.queries.generated.trial import Arena
 
 START = datetime(2024, 1, 1)
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("k", pa.int32()), ("v", pa.int64()), ("ts", pa.timestamp("us"))])
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("k", pa.int32()),
+        ("v", pa.int64()),
+        ("ts", pa.timestamp("us")),
+    ]
+)
 _NEAR = "a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '2' SECONDS AND a.ts + INTERVAL '1' SECOND"
 _AGGREGATES = "count(*), sum(v), min(v), max(id), count(DISTINCT v), mode(v), avg(v), max_by(v, id)"
 _WINDOWS = {
@@ -28,9 +37,13 @@ _WINDOWS = {
     "session": "SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECONDS)",
 }
 _LATENESS = "EMIT CHANGES WITH LATENESS INTERVAL '5' SECONDS"
-_GROUPS = {name: f"SELECT k, window_end, {_AGGREGATES} FROM {table} GROUP BY k, window_start, window_end" for name, table in _WINDOWS.items()}
+_GROUPS = {
+    name: f"SELECT k, window_end, {_AGGREGATES} FROM {table} GROUP BY k, window_start, window_end"
+    for name, table in _WINDOWS.items()
+}
 _BY_WINDOW = "OVER (PARTITION BY k, window_start, window_end ORDER BY"
-# What time frees, and so does taking rows back, but for the entries of TUMBLE, HOP and CUMULATE, which wait for their windows to close.
+# What time frees, and so does taking rows back, but for the entries of TUMBLE, HOP and CUMULATE, which wait
+# for their windows to close.
 TIMED = {
     **_GROUPS,
     **{f"{name} corrected": f"{query} {_LATENESS}" for name, query in _GROUPS.items()},
@@ -39,7 +52,10 @@ TIMED = {
     "last of windows": f"SELECT id, window_end FROM (SELECT *, ROW_NUMBER() {_BY_WINDOW} ts DESC) AS n FROM {_WINDOWS['tumble']}) WHERE n = 1",
     "top of groups of windows": "SELECT k FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY c, k) AS n FROM"
     f" (SELECT k, window_start, window_end, count(*) AS c FROM {_WINDOWS['tumble']} GROUP BY k, window_start, window_end)) WHERE n <= 2",
-    **{f"{kind} join near in time": f"SELECT a.id, b.id FROM a {kind} JOIN b ON {_NEAR}" for kind in ("INNER", "LEFT", "FULL")},
+    **{
+        f"{kind} join near in time": f"SELECT a.id, b.id FROM a {kind} JOIN b ON {_NEAR}"
+        for kind in ("INNER", "LEFT", "FULL")
+    },
     "anti join near in time": f"SELECT id FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE {_NEAR})",
     "join of windows": f"SELECT x.id, y.id FROM {_WINDOWS['tumble']} AS x LEFT JOIN {_WINDOWS['tumble'].replace(' a,', ' b,')} AS y"
     " ON x.k = y.k AND x.window_start = y.window_start AND x.window_end = y.window_end",
@@ -55,7 +71,10 @@ SETTLED = {
 KEPT = {
     "group aggregate": f"SELECT k, {_AGGREGATES} FROM a GROUP BY k",
     "distinct": "SELECT DISTINCT k, v FROM a",
-    **{f"{kind} join": f"SELECT a.id, b.id FROM a {kind} JOIN b ON a.k = b.k AND a.v < b.v" for kind in ("INNER", "LEFT", "RIGHT", "FULL")},
+    **{
+        f"{kind} join": f"SELECT a.id, b.id FROM a {kind} JOIN b ON a.k = b.k AND a.v < b.v"
+        for kind in ("INNER", "LEFT", "RIGHT", "FULL")
+    },
     "semi join": "SELECT id FROM a WHERE EXISTS (SELECT * FROM b WHERE a.k = b.k)",
     "anti join": "SELECT id FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE a.k = b.k)",
     "top": "SELECT id, v FROM a ORDER BY v, id LIMIT 3",
@@ -63,7 +82,8 @@ KEPT = {
     "ranks of keys": "SELECT id, n FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS n FROM a) WHERE n <= 2",
     "over": "SELECT id, sum(v) OVER (PARTITION BY k ORDER BY id), lag(v) OVER (PARTITION BY k ORDER BY id) FROM a",
     **{
-        f"{word} of sets": f"SELECT k, v FROM a {word} SELECT k, v FROM b" for word in ("UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
+        f"{word} of sets": f"SELECT k, v FROM a {word} SELECT k, v FROM b"
+        for word in ("UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
     },
 }
 
@@ -73,7 +93,10 @@ def _rows(first: int, count: int) -> tuple[tuple[Row, int], ...]:
     numbers = range(first, first + count)
     seconds = [i % 50 / 2 - i * 7 % 4 - (9 if i % 17 == 5 else 0) for i in range(count)]
     times = [None if i % 23 == 11 else START + timedelta(seconds=at) for i, at in enumerate(seconds)]
-    return tuple(((n, None if n % 11 == 3 else n % 4, None if n % 7 == 2 else n * 5 % 9, at), 1) for n, at in zip(numbers, times, strict=True))
+    return tuple(
+        ((n, None if n % 11 == 3 else n % 4, None if n % 7 == 2 else n * 5 % 9, at), 1)
+        for n, at in zip(numbers, times, strict=True)
+    )
 
 
 def _feed(delay: float, back: bool) -> Feed:
@@ -92,9 +115,13 @@ def _held(operator: Operator) -> dict[str, int]:
         if isinstance(thing, KeyIndex):
             held[name] = len(thing) if thing._types else 0  # no columns: the one key there is
             continue
-        parts: dict[Any, Any] = dict(enumerate(thing)) if isinstance(thing, list | tuple) else getattr(thing, "__dict__", {})
+        parts: dict[Any, Any] = (
+            dict(enumerate(thing)) if isinstance(thing, list | tuple) else getattr(thing, "__dict__", {})
+        )
         module = type(thing).__module__
-        if isinstance(thing, list | tuple) or module.startswith(("penstock.engine.state", "penstock.engine.operators")):
+        if isinstance(thing, list | tuple) or module.startswith(
+            ("penstock.engine.state", "penstock.engine.operators")
+        ):
             todo += [(f"{name}.{key}", part) for key, part in parts.items()]
     return held
 
@@ -115,12 +142,26 @@ def _job(query: str, feed: Feed, parallelism: int, batch_rows: int) -> DirectJob
     tables = dict.fromkeys(("a", "b"), feed)
     arena = Arena(tables)
     try:
-        return DirectJob(planned(arena.session, query, parallelism).graph, Feeds(tables, batch_rows=batch_rows), batch_rows=batch_rows)
+        return DirectJob(
+            planned(arena.session, query, parallelism).graph,
+            Feeds(tables, batch_rows=batch_rows),
+            batch_rows=batch_rows,
+        )
     finally:
         arena.close()
 
 
-@pytest.mark.parametrize("name", [*(name for name in TIMED if name.split()[0] not in ("tumble", "hop", "cumulate") and "groups" not in name), *KEPT])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            name
+            for name in TIMED
+            if name.split()[0] not in ("tumble", "hop", "cumulate") and "groups" not in name
+        ),
+        *KEPT,
+    ],
+)
 def test_nothing_is_left_of_what_is_taken_back(name: str) -> None:
     for parallelism, batch_rows in ((1, 7), (2, 50)):
         job = _job({**TIMED, **KEPT}[name], _feed(3600, True), parallelism, batch_rows)

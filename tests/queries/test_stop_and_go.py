@@ -1,4 +1,6 @@
-"""A query of each kind in three acts: alone straight through; two slots with checkpoints, stopped; finished by three. The answer is DuckDB's."""
+"""A query of each kind in three acts: alone straight through; two slots with checkpoints, stopped;
+finished by three. The answer is DuckDB's.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def _table(step: int, rows: int) -> pa.Table:
     keys = [None if i % 97 == 0 else i * step % 13 for i in range(rows)]
     names = ["abc"[i % 3] for i in range(rows)]
     values = [None if i % 501 == 500 else i * 7 % 1000 for i in range(rows)]
-    return pa.table([keys, names, values], schema=pa.schema([("k", pa.int32()), ("s", pa.string()), ("v", pa.int64())]))
+    return pa.table(
+        [keys, names, values], schema=pa.schema([("k", pa.int32()), ("s", pa.string()), ("v", pa.int64())])
+    )
 
 
 TABLES = {"t": _table(5, ROWS), "u": _table(3, ROWS // 3).slice(0, ROWS // 3 - 1)}
@@ -50,16 +54,23 @@ def session() -> Iterator[Session]:
     session.close()
 
 
-def submit(session: Session, text: str, parallelism: int, state_dir: Path | None) -> tuple[Job, ResultChannel]:
+def submit(
+    session: Session, text: str, parallelism: int, state_dir: Path | None
+) -> tuple[Job, ResultChannel]:
     session.settings.set("parallelism.default", str(parallelism))
     query = session.parse(text)[0].node
     assert isinstance(query, Query)
     graph = session.plan(session.bind(query)).graph
     assert graph is not None
-    sink = next(spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec))
+    sink = next(
+        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
+    )
     session.channels.release(sink)
     channel = session.channels.channel(sink)
-    options = replace(JobOptions.from_settings(session.settings, name="act", state_dir=state_dir), checkpoint_interval_ms=20 if state_dir else 0)
+    options = replace(
+        JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
+        checkpoint_interval_ms=20 if state_dir else 0,
+    )
     return session.job_manager.submit(graph, options, "act" if state_dir else None), channel
 
 
@@ -90,4 +101,6 @@ def test_three_acts(session: Session, kind: str, tmp_path: Path, monkeypatch: py
 
 def rows_of_t(job: Job) -> int:
     """How many rows of t were given so far."""
-    return max((operator.rows_out for operator in job.metrics().operators if operator.name == "source t"), default=0)
+    return max(
+        (operator.rows_out for operator in job.metrics().operators if operator.name == "source t"), default=0
+    )

@@ -1,7 +1,9 @@
-"""Metamorphic relations of streams: however the same changes are cut, dealt, ordered, stopped and taken back, the answer is the same.
+"""Metamorphic relations of streams: however the same changes are cut, dealt, ordered, stopped and taken back,
+the answer is the same.
 
-MR1 to MR7, MR10, MR11, MR13 to MR18 of the list in RELIABILITY; jobs driven directly hold state in memory and align barriers, so MR11 varies
-the room in channels and whether state went through a file. MR5's stops are at every few changes.
+MR1 to MR7, MR10, MR11, MR13 to MR18 of the list in RELIABILITY; jobs driven directly hold state in memory and
+align barriers, so MR11 varies the room in channels and whether state went through a file. MR5's stops are at
+every few changes.
 """
 
 from __future__ import annotations
@@ -44,11 +46,17 @@ def test_run_in_another_manner(relation: str, hows: list[Run]) -> None:
 def test_mr10_without_optimizer() -> None:
     optional = ",".join(rule.name for rule in RULES)
     for tables, query in corpus(15_000, 6):
-        same(run(tables, query), run(tables, query, Run(2, settings=(("optimizer.disabled-rules", optional),))), query)
+        same(
+            run(tables, query),
+            run(tables, query, Run(2, settings=(("optimizer.disabled-rules", optional),))),
+            query,
+        )
 
 
 def shuffled(feed: Feed, seed: int) -> Feed:
-    """Changes of different rows in another order: freely, or near their places where there is a time they must not miss."""
+    """Changes of different rows in another order: freely, or near their places where there is a time they
+    must not miss.
+    """
     dice = random.Random(seed)
     reach = 2.5 if feed.time_column else 1000.0
     splits = []
@@ -113,7 +121,10 @@ def test_mr6_keys_in_two_jobs(query: str) -> None:
     halves = []
     for side in (0, 1):
         part = {
-            name: replace(feed, splits=tuple(tuple(c for c in split if (c[0][1] or 0) % 2 == side) for split in feed.splits))
+            name: replace(
+                feed,
+                splits=tuple(tuple(c for c in split if (c[0][1] or 0) % 2 == side) for split in feed.splits),
+            )
             for name, feed in tables.items()
         }
         halves.append(run(part, query).rows)
@@ -130,15 +141,22 @@ def test_mr7_later_by_whole_windows() -> None:
 
     for tables, query in corpus(30_000, 5, lambda text: "TIMESTAMP '" not in text and "DESCRIPTOR" in text):
         later = {
-            name: replace(feed, splits=tuple(tuple((whole(row), w) for row, w in split) for split in feed.splits)) for name, feed in tables.items()
+            name: replace(
+                feed, splits=tuple(tuple((whole(row), w) for row, w in split) for split in feed.splits)
+            )
+            for name, feed in tables.items()
         }
         compare(run(later, query).rows, multiset(run(tables, query).rows, whole), query)
 
 
 def test_mr13_everything_twice_through_deduplication() -> None:
     first = "(SELECT id, k, s, v, x, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY s) AS n FROM w) WHERE n = 1)"
-    for tables, query in corpus(35_000, 4, lambda text: "FROM w AS" in text and "TABLE w" not in text and "JOIN w" not in text):
-        twice = tables | {"w": replace(tables["w"], splits=tuple(split + split[:7] + split for split in tables["w"].splits))}
+    for tables, query in corpus(
+        35_000, 4, lambda text: "FROM w AS" in text and "TABLE w" not in text and "JOIN w" not in text
+    ):
+        twice = tables | {
+            "w": replace(tables["w"], splits=tuple(split + split[:7] + split for split in tables["w"].splits))
+        }
         words = query.replace("FROM w AS", f"FROM {first} AS")
         assert words != query
         same(run(tables, query), run(twice, words, Run(2)), query)
@@ -156,10 +174,14 @@ def test_mr14_an_empty_split() -> None:
 ])  # fmt: skip
 @pytest.mark.parametrize("parallelism", [1, 2])
 def test_mr15_a_row_that_is_too_late(window: str, windows: int, parallelism: int) -> None:
-    query = f"SELECT k, window_end, count(*) AS n, sum(v) AS s FROM {window} GROUP BY window_start, window_end, k"
+    query = (
+        f"SELECT k, window_end, count(*) AS n, sum(v) AS s FROM {window} GROUP BY window_start, window_end, k"
+    )
     tables = feeds(1)
     late: Row = (4_000, 1, "a", 7, None, START - timedelta(seconds=5))
-    other = tables | {"t": replace(tables["t"], splits=(tables["t"].splits[0] + ((late, 1),), *tables["t"].splits[1:]))}
+    other = tables | {
+        "t": replace(tables["t"], splits=(tables["t"].splits[0] + ((late, 1),), *tables["t"].splits[1:]))
+    }
     straight, with_late = run(tables, query, Run(parallelism)), run(other, query, Run(parallelism))
     same(straight, with_late, query)
     assert straight.late == 0
@@ -167,14 +189,20 @@ def test_mr15_a_row_that_is_too_late(window: str, windows: int, parallelism: int
 
 
 def test_mr17_everything_taken_back() -> None:
-    """Nothing is left, in the answer but what an empty input gives, in the state but the one row of an aggregate without keys."""
-    for number, (tables, query) in enumerate(corpus(45_000, 14, lambda text: "VALUES" not in text, windows=False)):
+    """Nothing is left, in the answer but what an empty input gives, in the state but the one row of an
+    aggregate without keys.
+    """
+    for number, (tables, query) in enumerate(
+        corpus(45_000, 14, lambda text: "VALUES" not in text, windows=False)
+    ):
         timeless = {name: replace(feed.taken_back(), time_column=None) for name, feed in tables.items()}
         nothing = {name: replace(feed, splits=((), ()), time_column=None) for name, feed in tables.items()}
         empty = run(nothing, query)
         gone = run(timeless, query, Run(1 + number % 2, stops=((8, 1),) if number % 3 == 0 else ()))
         compare(gone.rows, empty.rows, query)
-        assert sum(gone.kept.values()) <= sum(empty.kept.values()), f"{gone.kept} is kept of nothing, {empty.kept} of no input: {query}"
+        assert sum(gone.kept.values()) <= sum(empty.kept.values()), (
+            f"{gone.kept} is kept of nothing, {empty.kept} of no input: {query}"
+        )
 
 
 BOUNDED_STATE = [
@@ -191,12 +219,23 @@ BOUNDED_STATE = [
 
 @pytest.mark.parametrize("query", BOUNDED_STATE)
 def test_mr17_time_frees_what_it_has_passed(query: str) -> None:
-    """A row far ahead in every split closes everything before it: then no more is kept than of these rows alone."""
+    """A row far ahead in every split closes everything before it: then no more is kept than of these rows
+    alone.
+    """
     tables = feeds(2)
-    ahead = {name: tuple((((9_000 + i, 3, "z", 1, None, START + timedelta(days=2, microseconds=i)), 1),) for i in (0, 1)) for name in ("t", "e", "c")}
+    ahead = {
+        name: tuple(
+            (((9_000 + i, 3, "z", 1, None, START + timedelta(days=2, microseconds=i)), 1),) for i in (0, 1)
+        )
+        for name in ("t", "e", "c")
+    }
     alone = tables | {name: replace(tables[name], splits=ahead[name]) for name in ahead}
     after = tables | {
-        name: replace(tables[name], splits=tuple(s + more for s, more in zip(tables[name].splits, ahead[name], strict=True))) for name in ahead
+        name: replace(
+            tables[name],
+            splits=tuple(s + more for s, more in zip(tables[name].splits, ahead[name], strict=True)),
+        )
+        for name in ahead
     }
     for how in (Run(), Run(2, 3)):
         assert sum(run(after, query, how).kept.values()) <= sum(run(alone, query, how).kept.values()), query
@@ -219,8 +258,16 @@ print(hashlib.sha256(repr(text).encode()).hexdigest())
 
 def test_mr18_hash_seeds_locales_and_time_zones() -> None:
     """Byte-identical, the order of changes and the key groups too."""
-    surroundings = [{"PYTHONHASHSEED": "0"}, {"PYTHONHASHSEED": "1", "TZ": "Pacific/Chatham", "LC_ALL": "C", "LANG": "C"}]
+    surroundings = [
+        {"PYTHONHASHSEED": "0"},
+        {"PYTHONHASHSEED": "1", "TZ": "Pacific/Chatham", "LC_ALL": "C", "LANG": "C"},
+    ]
     root = Path(__file__).parents[2]
-    made = [subprocess.Popen([sys.executable, "-c", _DIGEST], env={**os.environ, **more}, cwd=root, stdout=subprocess.PIPE) for more in surroundings]
+    made = [
+        subprocess.Popen(
+            [sys.executable, "-c", _DIGEST], env={**os.environ, **more}, cwd=root, stdout=subprocess.PIPE
+        )
+        for more in surroundings
+    ]
     digests = {process.communicate(timeout=PATIENCE_S)[0] for process in made}
     assert len(digests) == 1 and len(next(iter(digests))) == 65

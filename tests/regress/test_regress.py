@@ -1,4 +1,6 @@
-"""Queries that once went wrong, as small as they could be made: ours, ``===``, and DuckDB's words where they differ."""
+"""Queries that once went wrong, as small as they could be made: ours, ``===``, and DuckDB's words where
+they differ.
+"""
 
 from __future__ import annotations
 

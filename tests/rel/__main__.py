@@ -1,6 +1,8 @@
-"""``python -m tests.rel <card> --seed S ..``: one experiment with faults, judged by an exact oracle. ``soak``: all of them at length.
+"""``python -m tests.rel <card> --seed S ..``: one experiment with faults, judged by an exact oracle.
+``soak``: all of them at length.
 
-Exit code 0: passed, 1: failed, 2: invalid, for too little has happened. ``result.json`` tells all; the last line printed repeats the run."""
+Exit code 0: passed, 1: failed, 2: invalid, for too little has happened. ``result.json`` tells all; the last
+line printed repeats the run."""
 
 from __future__ import annotations
 
@@ -82,10 +84,16 @@ def soak(words: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="+", metavar="CARD", help="these cards only")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(words)
-    verdicts = [run_card(c, ["--seed", str(arguments.seed), *c.soak]) for c in CARDS if not arguments.only or c.name in arguments.only]
+    verdicts = [
+        run_card(c, ["--seed", str(arguments.seed), *c.soak])
+        for c in CARDS
+        if not arguments.only or c.name in arguments.only
+    ]
     say("")
     for verdict in verdicts:
-        say(f"{verdict.card:12} {verdict.word:8} {len(verdict.faults):>6,} faults {verdict.figures['seconds']:>9,.0f} s")
+        say(
+            f"{verdict.card:12} {verdict.word:8} {len(verdict.faults):>6,} faults {verdict.figures['seconds']:>9,.0f} s"
+        )
     return max((verdict.exit_code for verdict in verdicts), default=2)
 
 

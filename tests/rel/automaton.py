@@ -1,4 +1,6 @@
-"""The events of entities that follow an automaton, and what an alert is: Flink's StateMachineExample, as files and as pairs of events."""
+"""The events of entities that follow an automaton, and what an alert is: Flink's StateMachineExample, as
+files and as pairs of events.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Events:
 
 
 def make_events(rows: int, keys: int, seed: int, error_rate: float = 0.0) -> Events:
-    """Draw events: each of a random entity, of the kind its automaton takes next; some replaced by any other kind."""
+    """Draw events: each of a random entity, of the kind its automaton takes next; some replaced by any
+    other kind.
+    """
     random = np.random.default_rng(seed)
     entity = random.integers(0, keys, rows)
     order = np.argsort(entity, kind="stable")
@@ -56,13 +60,26 @@ def write_events(events: Events, directory: Path, rate: int) -> None:
     rows = len(events.entity)
     times = 1_600_000_000_000_000 + np.arange(rows) * max(1, 1_000_000 // rate)
     kinds = pa.DictionaryArray.from_arrays(pa.array(events.kind), pa.array(list(EVENTS))).cast(pa.string())
-    table = pa.table({"entity": events.entity, "n": events.number, "event": kinds, "ts": pa.array(times).cast(pa.timestamp("us"))})
+    table = pa.table(
+        {
+            "entity": events.entity,
+            "n": events.number,
+            "event": kinds,
+            "ts": pa.array(times).cast(pa.timestamp("us")),
+        }
+    )
     for file in range(FILES):
-        pq.write_table(table.take(pa.array(np.arange(file, rows, FILES))), directory / f"part-{file}.parquet", row_group_size=16_384)
+        pq.write_table(
+            table.take(pa.array(np.arange(file, rows, FILES))),
+            directory / f"part-{file}.parquet",
+            row_group_size=16_384,
+        )
 
 
 def expected_alerts(events: Events) -> Counter[Alert]:
-    """Return the alerts a single-threaded reading of the log raises: events that may not follow the one before of their entity."""
+    """Return the alerts a single-threaded reading of the log raises: events that may not follow the one
+    before of their entity.
+    """
     legal = np.zeros((6, 6), bool)
     for before, after in LEGAL:
         legal[EVENTS.index(before), EVENTS.index(after)] = True
@@ -93,7 +110,9 @@ VARIANTS = {"lag": LAG, "match": MATCH}
 
 
 def script(root: Path, variant: str, rate: int) -> str:
-    """Return the job: alerts by one of the two queries, and beside them how many events there were, by the second."""
+    """Return the job: alerts by one of the two queries, and beside them how many events there were, by the
+    second.
+    """
     query = VARIANTS[variant].format(legal=", ".join(f"'{pair}'" for pair in LEGAL))
     counted = "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' SECOND)) GROUP BY window_start, window_end"
     tables = TABLES.format(root=root, rate=rate)

@@ -1,4 +1,6 @@
-"""Real checkpoints, damaged: every bit flipped, file cut, swapped, lost or spliced is told before use, naming it and what is intact."""
+"""Real checkpoints, damaged: every bit flipped, file cut, swapped, lost or spliced is told before use,
+naming it and what is intact.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
-    """Damage the checkpoints of golden jobs; then once more, not looking at segments, which must be seen to miss damage."""
+    """Damage the checkpoints of golden jobs; then once more, not looking at segments, which must be seen
+    to miss damage.
+    """
     for job in JOBS:
         shutil.copytree(GOLDEN / job / "state" / f"{job}-1", arguments.directory / job)
-    verdict.least = {"bits flipped": arguments.flips, "cut": arguments.cuts, "swapped": 1, "spliced": 1, "gone": 4, "unused": 1, "layers": 2}
+    verdict.least = {
+        "bits flipped": arguments.flips,
+        "cut": arguments.cuts,
+        "swapped": 1,
+        "spliced": 1,
+        "gone": 4,
+        "unused": 1,
+        "layers": 2,
+    }
     for job in JOBS:
-        Damage(arguments.directory, job, Random(arguments.seed), verdict).all(arguments.flips // 2, arguments.cuts // 2)
+        Damage(arguments.directory, job, Random(arguments.seed), verdict).all(
+            arguments.flips // 2, arguments.cuts // 2
+        )
     checked = checkpoint_store.check_file
     blind = Verdict(verdict.card, verdict.seed)
     checkpoint_store.check_file = lambda storage, file: None
@@ -53,9 +67,15 @@ class Damage:
         self._other = root / next(other for other in JOBS if other != job)
         reader = CheckpointReader(LocalStorage(self._root))
         manifest = reader.manifest()
-        verdict.coverage["layers"] = max([verdict.coverage["layers"], *(line.layers for line in reader.states(manifest))])
+        verdict.coverage["layers"] = max(
+            [verdict.coverage["layers"], *(line.layers for line in reader.states(manifest))]
+        )
         self._segments = [self._root / file.name for file in manifest.files]
-        self._needed = [self._root / CURRENT, self._root / f"chk-{manifest.checkpoint_id}.manifest.json", *self._segments]
+        self._needed = [
+            self._root / CURRENT,
+            self._root / f"chk-{manifest.checkpoint_id}.manifest.json",
+            *self._segments,
+        ]
         older = [line.manifest for line in reader.lines() if line.manifest is not None and not line.current]
         self._beside = {file.name for one in older for file in one.files}
 
@@ -64,7 +84,11 @@ class Damage:
         for number in range(flips):
             self._change("bits flipped", self._needed[number % len(self._needed)], self._flip)
         for number in range(cuts):
-            self._change("cut", self._needed[number % len(self._needed)], lambda data: data[: self._random.randrange(len(data))])
+            self._change(
+                "cut",
+                self._needed[number % len(self._needed)],
+                lambda data: data[: self._random.randrange(len(data))],
+            )
         for path in self._needed:
             self._change("gone", path, None)
         for one, other in itertools.islice(itertools.combinations(self._segments, 2), 8):
@@ -73,8 +97,14 @@ class Damage:
             if whole != foreign:
                 self._change("swapped", one, lambda data, foreign=foreign: foreign, also=other)
             other.write_bytes(foreign)
-        for path, foreign in zip(self._segments, itertools.cycle(sorted(self._other.glob("seg-*"))), strict=False):
-            self._change("spliced", path, lambda data, foreign=foreign: data[: len(data) // 2] + foreign.read_bytes()[len(data) // 2 :])
+        for path, foreign in zip(
+            self._segments, itertools.cycle(sorted(self._other.glob("seg-*"))), strict=False
+        ):
+            self._change(
+                "spliced",
+                path,
+                lambda data, foreign=foreign: data[: len(data) // 2] + foreign.read_bytes()[len(data) // 2 :],
+            )
         unused = self._root / "notes.txt"
         unused.write_text("mine", encoding="utf-8")
         error = self._refusal()
@@ -86,7 +116,9 @@ class Damage:
         place = self._random.randrange(len(data))
         return data[:place] + bytes([data[place] ^ 1 << self._random.randrange(8)]) + data[place + 1 :]
 
-    def _change(self, what: str, path: Path, change: Callable[[bytes], bytes] | None, also: Path | None = None) -> None:
+    def _change(
+        self, what: str, path: Path, change: Callable[[bytes], bytes] | None, also: Path | None = None
+    ) -> None:
         whole = path.read_bytes()
         if change is None:
             path.unlink()
@@ -95,16 +127,21 @@ class Damage:
         error = self._refusal()
         path.write_bytes(whole)
         self._verdict.coverage[what] += 1
-        if not self._verdict.check(error is not None and error.code in DAMAGED, f"{self._job}: {path.name} {what}: told as {error}"):
+        if not self._verdict.check(
+            error is not None and error.code in DAMAGED, f"{self._job}: {path.name} {what}: told as {error}"
+        ):
             return
         assert error is not None
         told = f"{error.message} {error.detail} {error.hint}"
         names = [path.name] if also is None else [path.name, also.name]
-        self._verdict.check(any(name in told for name in names), f"{self._job}: {path.name} {what}: not named in {told}")
+        self._verdict.check(
+            any(name in told for name in names), f"{self._job}: {path.name} {what}: not named in {told}"
+        )
         intact = not {path.name, *([] if also is None else [also.name])} & self._beside
         said = " is intact" in (error.hint or "")
         self._verdict.check(
-            said or error.code == "STA-3006" or not (self._beside and intact), f"{self._job}: {path.name} {what}: what is intact is not said"
+            said or error.code == "STA-3006" or not (self._beside and intact),
+            f"{self._job}: {path.name} {what}: what is intact is not said",
         )
 
     def _refusal(self) -> PenstockError | None:

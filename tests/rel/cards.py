@@ -1,6 +1,8 @@
-"""The cards: one line each. A card's module has ``add_arguments(parser)`` and ``run(arguments, verdict)``, which fills the verdict.
+"""The cards: one line each. A card's module has ``add_arguments(parser)`` and ``run(arguments, verdict)``,
+which fills the verdict.
 
-``arguments`` holds at least ``seed`` (int) and ``directory`` (an empty Path of the run's own). ``soak``: the words of its long run.
+``arguments`` holds at least ``seed`` (int) and ``directory`` (an empty Path of the run's own). ``soak``: the
+words of its long run.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ class Card:
 
 
 CARDS: tuple[Card, ...] = (
-    Card("ends", "tests.rel.ends", "programs that end at any moment: no abort, no row lost in silence, stopped jobs are named", ("--count", "500")),
+    Card(
+        "ends",
+        "tests.rel.ends",
+        "programs that end at any moment: no abort, no row lost in silence, stopped jobs are named",
+        ("--count", "500"),
+    ),
     Card(
         "backpressure",
         "tests.rel.backpressure",
@@ -27,22 +34,38 @@ CARDS: tuple[Card, ...] = (
         ("--minutes", "10"),
     ),
     Card(
-        "bit-rot", "tests.rel.bit_rot", "damaged checkpoints are told before use: flips, cuts, swaps, splices", ("--flips", "2000", "--cuts", "200")
+        "bit-rot",
+        "tests.rel.bit_rot",
+        "damaged checkpoints are told before use: flips, cuts, swaps, splices",
+        ("--flips", "2000", "--cuts", "200"),
     ),
-    Card("sim", "tests.rel.sim", "seeded simulation of coordinators, workers, connections and storage, each seed twice", ("--minutes", "120")),
+    Card(
+        "sim",
+        "tests.rel.sim",
+        "seeded simulation of coordinators, workers, connections and storage, each seed twice",
+        ("--minutes", "120"),
+    ),
     Card(
         "memory",
         "tests.rel.memory",
         "a join of many keys under a memory budget spills, or fails by name",
         ("--rows", "10000000", "--width", "40", "--budget", "256", "--beside", "512"),
     ),
-    Card("outsized", "tests.rel.outsized", "hot keys, 2.4 GB of text, types and plans without end: an answer in bounded memory, or a sentence"),
+    Card(
+        "outsized",
+        "tests.rel.outsized",
+        "hot keys, 2.4 GB of text, types and plans without end: an answer in bounded memory, or a sentence",
+    ),
     Card(
         "unaligned",
         "tests.rel.slow_sink",
         "checkpoints behind a slow sink: unaligned ones are done at once, and restore exactly at another parallelism",
     ),
-    Card("failpoints", "tests.rel.failpoints", "killed, failed and delayed at each of the 39 steps of the protocol"),
+    Card(
+        "failpoints",
+        "tests.rel.failpoints",
+        "killed, failed and delayed at each of the 39 steps of the protocol",
+    ),
     Card(
         "rescale",
         "tests.rel.rescaled",
@@ -55,9 +78,18 @@ CARDS: tuple[Card, ...] = (
         "jobs of one name write to one table at once and are killed: each one's rows are there once",
         ("--seeds", "400", "--jobs", "4", "--kills", "12", "--rows", "20000"),
     ),
-    Card("ledger", "tests.rel.ledger", "balances that are committed sum to zero in every read while the job is killed"),
+    Card(
+        "ledger",
+        "tests.rel.ledger",
+        "balances that are committed sum to zero in every read while the job is killed",
+    ),
     Card("recovery", "tests.rel.recovery", "how long a job is out after a kill, and what takes how long"),
-    Card("alerts", "tests.rel.alerts", "an automaton's alerts are exact while the job is killed", ("--error-rate", "0.0001")),
+    Card(
+        "alerts",
+        "tests.rel.alerts",
+        "an automaton's alerts are exact while the job is killed",
+        ("--error-rate", "0.0001"),
+    ),
     Card(
         "hosted",
         "tests.rel.hosted",

@@ -1,8 +1,10 @@
-"""Card ``ends``: programs that end at any moment, in any way. No abort, no noise, no row lost in silence, none twice.
+"""Card ``ends``: programs that end at any moment, in any way. No abort, no noise, no row lost in silence,
+none twice.
 
-Each end is one process: a client (with and without ``with``) or the command line (``-c``, ``-f``, a pipe, ``run``), over sources that end, that do
-not, or both, with and without a state. It is ended at a drawn moment by the end of main, an exception, ``sys.exit``, Ctrl-C, SIGTERM, or a
-``close`` from another thread. What must then hold is in ``judge``.
+Each end is one process: a client (with and without ``with``) or the command line (``-c``, ``-f``, a pipe,
+``run``), over sources that end, that do not, or both, with and without a state. It is ended at a drawn moment
+by the end of main, an exception, ``sys.exit``, Ctrl-C, SIGTERM, or a ``close`` from another thread. What must
+then hold is in ``judge``.
 """
 
 from __future__ import annotations
@@ -29,8 +31,18 @@ from tests.rel.verdict import Verdict
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT_ENDS = ("main", "exception", "exit", "close", "SIGINT", "SIGTERM")
 FACES = ("client", "client with", "-c", "-f", "pipe", "run")
-ABORTS = re.compile(r"terminate called|nanobind|Fatal Python error|Segmentation|core dumped|Exception ignored|Exception in thread|pure virtual")
-CODES = {"main": (0,), "close": (0,), "exit": (7,), "exception": (1,), "SIGINT": (-signal.SIGINT, 1), "SIGTERM": (-signal.SIGTERM,), "hard": (0,)}
+ABORTS = re.compile(
+    r"terminate called|nanobind|Fatal Python error|Segmentation|core dumped|Exception ignored|Exception in thread|pure virtual"
+)
+CODES = {
+    "main": (0,),
+    "close": (0,),
+    "exit": (7,),
+    "exception": (1,),
+    "SIGINT": (-signal.SIGINT, 1),
+    "SIGTERM": (-signal.SIGTERM,),
+    "hard": (0,),
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,10 @@ class End:
         draw = random.Random(f"{seed}-{number}")
         face = FACES[number % len(FACES)]
         if face.startswith("client"):
-            how, job = CLIENT_ENDS[(number // len(FACES) + number) % len(CLIENT_ENDS)], draw.choice(("bounded", "endless", "both", "query"))
+            how, job = (
+                CLIENT_ENDS[(number // len(FACES) + number) % len(CLIENT_ENDS)],
+                draw.choice(("bounded", "endless", "both", "query")),
+            )
         else:
             how, job = draw.choice(("SIGINT", "SIGTERM", "main")), draw.choice(("bounded", "endless", "both"))
             how = "SIGTERM" if how == "main" and job != "bounded" else how
@@ -78,7 +93,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=int, default=24, help="programs to end")
     parser.add_argument("--first", type=int, default=0, help="number of the first of them")
     parser.add_argument("--beside", type=int, default=2, help="programs at a time")
-    parser.add_argument("--hard", action="store_true", help="negative control: programs leave by os._exit and are judged as if by the end of main")
+    parser.add_argument(
+        "--hard",
+        action="store_true",
+        help="negative control: programs leave by os._exit and are judged as if by the end of main",
+    )
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
@@ -101,14 +120,27 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def report(ends: list[End], one: Callable[[End], tuple[End, Outcome, list[str]]], beside: int, verdict: Verdict) -> None:
+def report(
+    ends: list[End], one: Callable[[End], tuple[End, Outcome, list[str]]], beside: int, verdict: Verdict
+) -> None:
     """Carry out ends, several at a time, and note what was wrong."""
     with ThreadPoolExecutor(beside) as pool:
         for end, outcome, wrong in pool.map(one, ends):
             verdict.faults.append(f"{end}: {outcome.code}")
-            verdict.coverage.update((end.face, f"end: {end.how}", f"job: {end.job}", "with state" if end.state else "without state"))
-            verdict.coverage["an INSERT was under way"] += "started" in outcome.out and "finished" not in outcome.out
-            verdict.wrong += [f"{end}: {sentence}\n{outcome.out[-300:]}\n{outcome.err[-1500:]}" for sentence in wrong]
+            verdict.coverage.update(
+                (
+                    end.face,
+                    f"end: {end.how}",
+                    f"job: {end.job}",
+                    "with state" if end.state else "without state",
+                )
+            )
+            verdict.coverage["an INSERT was under way"] += (
+                "started" in outcome.out and "finished" not in outcome.out
+            )
+            verdict.wrong += [
+                f"{end}: {sentence}\n{outcome.out[-300:]}\n{outcome.err[-1500:]}" for sentence in wrong
+            ]
 
 
 def carry_out(end: End, root: Path, *, really: str) -> Outcome:
@@ -116,7 +148,14 @@ def carry_out(end: End, root: Path, *, really: str) -> Outcome:
     root.mkdir()
     state = str(root / "state") if end.state else ""
     if end.face.startswith("client"):
-        asked = {"root": str(root), "state": state, "with": end.face == "client with", "how": really, "job": end.job, "moment_s": end.moment_s}
+        asked = {
+            "root": str(root),
+            "state": state,
+            "with": end.face == "client with",
+            "how": really,
+            "job": end.job,
+            "moment_s": end.moment_s,
+        }
         words, text = ["-m", "tests.rel.ends_program", json.dumps(asked)], None
     else:
         words, text = command(end, root, state)
@@ -146,7 +185,13 @@ def carry_out(end: End, root: Path, *, really: str) -> Outcome:
             threading.Timer(end.moment_s, process.send_signal, (end.signal,)).start()
     code = process.wait(PATIENCE_S)
     listening.join(PATIENCE_S)
-    return Outcome(code, "".join(said), "".join(errors), dict(committed(root, "copied")), dict(committed(root, "streamed")))
+    return Outcome(
+        code,
+        "".join(said),
+        "".join(errors),
+        dict(committed(root, "copied")),
+        dict(committed(root, "streamed")),
+    )
 
 
 def command(end: End, root: Path, state: str) -> tuple[list[str], str | None]:
@@ -173,7 +218,12 @@ def command(end: End, root: Path, state: str) -> tuple[list[str], str | None]:
     path.write_text(script, encoding="utf-8")
     match end.face:
         case "-c":
-            return ["-m", "penstock", *settings, *[word for statement in statements for word in ("-c", statement)]], None
+            return [
+                "-m",
+                "penstock",
+                *settings,
+                *[word for statement in statements for word in ("-c", statement)],
+            ], None
         case "-f":
             return ["-m", "penstock", *settings, "-f", str(path)], None
         case "run":
@@ -182,12 +232,29 @@ def command(end: End, root: Path, state: str) -> tuple[list[str], str | None]:
 
 
 def judge(end: End, outcome: Outcome) -> list[str]:
-    """Return what is wrong with an end: its code, noise, rows of a finished INSERT, rows that are there twice, a stopped job that nobody named."""
+    """Return what is wrong with an end: its code, noise, rows of a finished INSERT, rows that are there
+    twice, a stopped job that nobody named.
+    """
     wrong = []
     client = end.face.startswith("client")
-    codes = CODES[end.how] if client else (0,) if end.signal is None else (130, 0) if end.job == "bounded" else (130,)
-    came_late = not client and end.job == "bounded" and len(outcome.copied) == ROWS and end.signal is not None and outcome.code == -end.signal
-    if outcome.code not in codes and not came_late:  # late: all was done, and nobody listened for signals any more
+    codes = (
+        CODES[end.how]
+        if client
+        else (0,)
+        if end.signal is None
+        else (130, 0)
+        if end.job == "bounded"
+        else (130,)
+    )
+    came_late = (
+        not client
+        and end.job == "bounded"
+        and len(outcome.copied) == ROWS
+        and end.signal is not None
+        and outcome.code == -end.signal
+    )
+    # late: all was done, and nobody listened for signals any more
+    if outcome.code not in codes and not came_late:
         wrong.append(f"exit code {outcome.code}, not {' or '.join(map(str, codes))}")
     if (noise := ABORTS.search(outcome.err)) is not None:
         wrong.append(f"noise: {noise[0]}")
@@ -202,7 +269,9 @@ def judge(end: End, outcome: Outcome) -> list[str]:
         wrong.append(f"the INSERT was finished, and {ROWS - len(outcome.copied)} of its rows are not there")
     if "finished" in outcome.out and not finished:
         wrong.append("the INSERT was finished with another number of rows")
-    started = re.search(r"started (\S+)", outcome.out if client else outcome.err.replace("job ", "started ", 1))
+    started = re.search(
+        r"started (\S+)", outcome.out if client else outcome.err.replace("job ", "started ", 1)
+    )
     in_order = not (client and end.how == "SIGTERM")  # nobody has asked for it to be heard
     if end.job in ("endless", "both") and in_order and "ready" in outcome.out:
         name = started[1] if started else "insert-into-streamed"
@@ -217,7 +286,11 @@ def gone_on(end: End, outcome: Outcome, root: Path) -> list[str]:
     wanted += [("copied", "numbers")] if end.job in ("bounded", "both") else []
     if not end.state or "ready" not in outcome.out:
         return []
-    settings = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "20 ms", "execution.checkpointing.dir": str(root / "state")}
+    settings = {
+        "bounded.backend": "duckdb",
+        "execution.checkpointing.interval": "20 ms",
+        "execution.checkpointing.dir": str(root / "state"),
+    }
     session, wrong = Session(settings), []
     session.tell = lambda sentence: None
     try:

@@ -1,7 +1,8 @@
-"""A program over the client that ends at some moment in some way: ``python -m tests.rel.ends_program '{..}'``. It says what it has seen.
+"""A program over the client that ends at some moment in some way: ``python -m tests.rel.ends_program
+'{..}'``. It says what it has seen.
 
-``how``: main, exception, exit, close (from another thread), hard (``os._exit``, which is nobody's right); signals come from outside.
-``job``: bounded, endless, both, query. ``moment_s``: after ``ready`` was said.
+``how``: main, exception, exit, close (from another thread), hard (``os._exit``, which is nobody's right);
+signals come from outside. ``job``: bounded, endless, both, query. ``moment_s``: after ``ready`` was said.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ def say(word: str) -> None:
 
 
 def main(asked: dict[str, Any]) -> None:
-    settings = {"bounded.backend": "duckdb", "execution.batch.max-rows": "500", "execution.checkpointing.interval": "30 ms"}
+    settings = {
+        "bounded.backend": "duckdb",
+        "execution.batch.max-rows": "500",
+        "execution.checkpointing.interval": "30 ms",
+    }
     if asked["state"]:
         settings["execution.checkpointing.dir"] = asked["state"]
     connection = penstock.connect(settings=settings)

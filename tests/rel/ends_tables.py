@@ -1,4 +1,6 @@
-"""The tables that programs that end read and write: numbers that end, the same numbers as a watched directory that does not, and two sinks."""
+"""The tables that programs that end read and write: numbers that end, the same numbers as a watched
+directory that does not, and two sinks.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,11 @@ def declarations(root: str | Path) -> list[str]:
 
 def committed(root: Path, name: str) -> Counter[int]:
     """Return the rows that a reader of a sink's directory sees."""
-    files = [path for path in (root / name).rglob("*.parquet") if not any(part.startswith((".", "_")) for part in path.relative_to(root).parts)]
+    files = [
+        path
+        for path in (root / name).rglob("*.parquet")
+        if not any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
+    ]
     return Counter(value for path in files for value in pq.read_table(path).column("a").to_pylist())
 
 

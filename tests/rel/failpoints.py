@@ -1,6 +1,8 @@
-"""The card of the failpoints: at each step of the protocol the swept job is killed, failed and delayed, in the simulation and as a process.
+"""The card of the failpoints: at each step of the protocol the swept job is killed, failed and delayed, in
+the simulation and as a process.
 
-Pass: the files are DuckDB's answer, nothing is left over, a process that was killed is followed by one that completes a checkpoint within seconds.
+Pass: the files are DuckDB's answer, nothing is left over, a process that was killed is followed by one that
+completes a checkpoint within seconds.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory
     write_input(root, arguments.seed)
-    cases = [(point, does) for point, does in product(arguments.points, arguments.does) if meaningful(point, does)]
+    cases = [
+        (point, does) for point, does in product(arguments.points, arguments.does) if meaningful(point, does)
+    ]
     if arguments.only != "processes":
         plans = Plans(root, root / "planned")
         for (point, does), parallelism, unaligned in product(cases, PARALLELISM, (False, True)):
@@ -46,14 +50,36 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     if arguments.only != "simulation":
         for number, (point, does) in enumerate(cases):
             in_processes(root, point, does, PARALLELISM[number % 2], verdict, recoveries)
-        verdict.check(quantile(recoveries, 0.5) <= arguments.most, f"recoveries take {quantile(recoveries, 0.5)} s at the median")
-        verdict.figures |= {"recovery p50 s": quantile(recoveries, 0.5), "recovery p95 s": quantile(recoveries, 0.95)}
+        verdict.check(
+            quantile(recoveries, 0.5) <= arguments.most,
+            f"recoveries take {quantile(recoveries, 0.5)} s at the median",
+        )
+        verdict.figures |= {
+            "recovery p50 s": quantile(recoveries, 0.5),
+            "recovery p95 s": quantile(recoveries, 0.95),
+        }
     verdict.least = {f"{point} {does}": 1 for point, does in cases}
 
 
-def in_simulation(plans: Plans, point: str, does: str, parallelism: tuple[int, int], unaligned: bool, seed: int, verdict: Verdict) -> None:
+def in_simulation(
+    plans: Plans,
+    point: str,
+    does: str,
+    parallelism: tuple[int, int],
+    unaligned: bool,
+    seed: int,
+    verdict: Verdict,
+) -> None:
     """Run one case in the simulation."""
-    swept = sweep(plans, point, does, parallelism, seed=seed, times=2 if (point, does) == ("R2b", "kill") else 1, unaligned=unaligned)
+    swept = sweep(
+        plans,
+        point,
+        does,
+        parallelism,
+        seed=seed,
+        times=2 if (point, does) == ("R2b", "kill") else 1,
+        unaligned=unaligned,
+    )
     case = f"{point} {does} at parallelism {parallelism[0]} then {parallelism[1]}{', unaligned' if unaligned else ''}"
     verdict.faults.append(f"simulation: {case}")
     verdict.coverage[f"{point} {does}"] += swept.reached
@@ -62,20 +88,33 @@ def in_simulation(plans: Plans, point: str, does: str, parallelism: tuple[int, i
     verdict.check(not swept.left, f"{case}: left over are {swept.left}")
 
 
-def in_processes(root: Path, point: str, does: str, parallelism: tuple[int, int], verdict: Verdict, recoveries: list[float]) -> None:
+def in_processes(
+    root: Path, point: str, does: str, parallelism: tuple[int, int], verdict: Verdict, recoveries: list[float]
+) -> None:
     """Run one case as a process of the command line, and after its death another."""
     place = root / "process"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    out, case = place / "out", f"{point} {does} as a process at parallelism {parallelism[0]} then {parallelism[1]}"
-    settings = ("execution.batch.max-rows=50", *(("execution.checkpointing.timeout=5 ms",) if point == "C13" else ()))
-    job = JobProcess(place, script(root, out, rate=RATE, rolling=3), JOB, interval="100 ms", settings=settings)
+    out, case = (
+        place / "out",
+        f"{point} {does} as a process at parallelism {parallelism[0]} then {parallelism[1]}",
+    )
+    settings = (
+        "execution.batch.max-rows=50",
+        *(("execution.checkpointing.timeout=5 ms",) if point == "C13" else ()),
+    )
+    job = JobProcess(
+        place, script(root, out, rate=RATE, rolling=3), JOB, interval="100 ms", settings=settings
+    )
     hit = "@3" if point in WRITING else ""
-    job.failpoints = f"{point}={does}({'500 ms, ' if does == 'delay' else ''}times={2 if point == 'R2b' else 1}){hit}"
+    job.failpoints = (
+        f"{point}={does}({'500 ms, ' if does == 'delay' else ''}times={2 if point == 'R2b' else 1}){hit}"
+    )
     if point in RESTORING:
         job.failpoints += ";C11=kill(times=1)@2"
     if point == "C14":
-        job.failpoints += ";S4=delay(300 ms, times=3)"  # so that sinks are still at it when the next checkpoint is due
+        # so that sinks are still at it when the next checkpoint is due
+        job.failpoints += ";S4=delay(300 ms, times=3)"
     verdict.faults.append(case)
     try:
         code = _run_through(job, parallelism, recoveries)
@@ -90,7 +129,9 @@ def in_processes(root: Path, point: str, does: str, parallelism: tuple[int, int]
 
 
 def _run_through(job: JobProcess, parallelism: tuple[int, int], recoveries: list[float]) -> int:
-    """Start the job until it ends by itself; measure how long each death keeps it from its next checkpoint."""
+    """Start the job until it ends by itself; measure how long each death keeps it from its next
+    checkpoint.
+    """
     job.start(parallelism=parallelism[0])
     while (code := job.wait()) == -signal.SIGKILL:
         died_s, newest = time.monotonic(), job.newest

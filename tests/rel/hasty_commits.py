@@ -1,4 +1,6 @@
-"""The command line with a planted bug: every sink commits what it has prepared at once, before the checkpoint it belongs to is complete."""
+"""The command line with a planted bug: every sink commits what it has prepared at once, before the
+checkpoint it belongs to is complete.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The card of hosting: a keyed window count on workers of Spark, killed, stopped and rescaled; every row counts once, and nothing is left behind."""
+"""The card of hosting: a keyed window count on workers of Spark, killed, stopped and rescaled; every row
+counts once, and nothing is left behind.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--rate", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=2, help="how often each fault is tried in a run")
-    parser.add_argument("--strict", action="store_true", help="outages over the limits fail the run: for a machine that has nothing else to do")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="outages over the limits fail the run: for a machine that has nothing else to do",
+    )
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
@@ -81,7 +87,9 @@ def killed(arguments: argparse.Namespace, verdict: Verdict, master: str, name: s
         SESSIONS.close()
 
 
-def _measure(arguments: argparse.Namespace, verdict: Verdict, job: Job, what: str, fault: Callable[[], None]) -> None:
+def _measure(
+    arguments: argparse.Namespace, verdict: Verdict, job: Job, what: str, fault: Callable[[], None]
+) -> None:
     took = hosted.outage_s(job, fault)
     verdict.faults.append(what)
     verdict.coverage[what] += 1
@@ -92,7 +100,9 @@ def _measure(arguments: argparse.Namespace, verdict: Verdict, job: Job, what: st
 
 
 def _finish(job: Job, out: Path, rows: int, verdict: Verdict, name: str) -> None:
-    verdict.check(job.wait(hosted.PATIENCE_S), f"{name}: the job does not end: {job.state}, {job.last_failure}")
+    verdict.check(
+        job.wait(hosted.PATIENCE_S), f"{name}: the job does not end: {job.state}, {job.last_failure}"
+    )
     verdict.check(job.error is None, f"{name}: {job.error}")
     for sentence in hosted.wrong_counts(out, rows):
         verdict.check(False, f"{name}: {sentence}")
@@ -102,7 +112,9 @@ def _nothing_left(session: Session, verdict: Verdict, name: str, pids: list[int]
     """The cores are Spark's again within a moment, and no worker of ours is connected."""
     deadline = time.monotonic() + PATIENCE_S
     tracker = SESSIONS.new("UTC").sparkContext.statusTracker()
-    while (tracker.getActiveJobsIds() or session.job_manager.worker_processes()) and time.monotonic() < deadline:
+    while (
+        tracker.getActiveJobsIds() or session.job_manager.worker_processes()
+    ) and time.monotonic() < deadline:
         time.sleep(0.05)
     verdict.check(not tracker.getActiveJobsIds(), f"{name}: Spark jobs are left")
     verdict.check(not session.job_manager.worker_processes(), f"{name}: workers are left")
@@ -120,13 +132,25 @@ def _listens(pid: int) -> bool:
 
 
 def driver_killed(arguments: argparse.Namespace, verdict: Verdict) -> None:
-    """The driver is killed: all is gone within two seconds, and the program started again goes on from the checkpoint."""
+    """The driver is killed: all is gone within two seconds, and the program started again goes on from the
+    checkpoint.
+    """
     root = arguments.directory / "driver"
     root.mkdir()
     sink, query = hosted.count_sql(root / "out")
     script = ";\n".join([hosted.numbers_sql(arguments.rows, arguments.rate), sink, query]) + ";\n"
-    settings = tuple(f"{key}={value}" for key, value in hosted.SETTINGS.items() if "interval" not in key and "delay" not in key)
-    job = JobProcess(root, script, "counts-1", "200 ms", (*settings, f"spark.master={MASTER}", "pipeline.name=counts", "table.dml-sync=true"))
+    settings = tuple(
+        f"{key}={value}"
+        for key, value in hosted.SETTINGS.items()
+        if "interval" not in key and "delay" not in key
+    )
+    job = JobProcess(
+        root,
+        script,
+        "counts-1",
+        "200 ms",
+        (*settings, f"spark.master={MASTER}", "pipeline.name=counts", "table.dml-sync=true"),
+    )
     try:
         job.start(parallelism=2, env=_without_writing())
         job.await_checkpoint()
@@ -139,7 +163,10 @@ def driver_killed(arguments: argparse.Namespace, verdict: Verdict) -> None:
             time.sleep(0.02)
         took = time.monotonic() - began
         verdict.figures["driver killed: all gone, s"] = round(took, 2)
-        verdict.check(took < (2.0 if arguments.strict else 10.0), f"after the driver, its processes took {took:.1f} s to go")
+        verdict.check(
+            took < (2.0 if arguments.strict else 10.0),
+            f"after the driver, its processes took {took:.1f} s to go",
+        )
         verdict.faults.append("driver killed")
         verdict.coverage["driver killed"] += 1
         before = job.newest
@@ -154,7 +181,9 @@ def driver_killed(arguments: argparse.Namespace, verdict: Verdict) -> None:
 
 
 def _without_writing() -> dict[str, str]:
-    """Return the environment in which no virtual machine stays to write its archive of classes, which takes half a minute, when its parent dies."""
+    """Return the environment in which no virtual machine stays to write its archive of classes, which
+    takes half a minute, when its parent dies.
+    """
     there = archive_file(find_java(), spark_home() / "jars").is_file()
     return {} if there else {SWITCH: "off"}
 
@@ -180,20 +209,38 @@ def _lives(pid: int) -> bool:
 
 def rescaled(arguments: argparse.Namespace, verdict: Verdict) -> None:
     """One worker, two, one again, on executors that Spark starts and lets go as they are needed."""
-    session = session_on(MASTER, **DYNAMIC, **{"parallelism.default": "1", "execution.checkpointing.dir": str(arguments.directory / "rescale-state")})
+    session = session_on(
+        MASTER,
+        **DYNAMIC,
+        **{
+            "parallelism.default": "1",
+            "execution.checkpointing.dir": str(arguments.directory / "rescale-state"),
+        },
+    )
     out = arguments.directory / "rescale-out"
     try:
         job = hosted.started(session, out, arguments.rows, arguments.rate)
         for then in (2, 1):
             began = time.monotonic()
             session.execute(f"ALTER JOB '{job.job_id}' SET PARALLELISM {then}")
-            hosted.until(lambda then=then: len(job.processes.members()) == then and all(each.deployed for each in job.processes.members()), job)
-            verdict.figures.setdefault("rescaled 1 to 2 to 1, s", []).append(round(time.monotonic() - began, 2))
+            hosted.until(
+                lambda then=then: (
+                    len(job.processes.members()) == then
+                    and all(each.deployed for each in job.processes.members())
+                ),
+                job,
+            )
+            verdict.figures.setdefault("rescaled 1 to 2 to 1, s", []).append(
+                round(time.monotonic() - began, 2)
+            )
             completed = job.metrics().checkpoints_completed
             hosted.until(lambda completed=completed: job.metrics().checkpoints_completed > completed + 2, job)
             verdict.coverage[f"rescaled to {then}"] += 1
         spark = SESSIONS.new("UTC").sparkContext
-        verdict.check(len(spark.statusTracker().getActiveJobsIds()) == 1, "rescale: the job of the worker that was given back goes on")
+        verdict.check(
+            len(spark.statusTracker().getActiveJobsIds()) == 1,
+            "rescale: the job of the worker that was given back goes on",
+        )
         _finish(job, out, arguments.rows, verdict, "rescale")
     finally:
         session.close()

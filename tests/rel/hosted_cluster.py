@@ -17,7 +17,9 @@ from tests.patience import PATIENCE_S
 
 
 class Cluster:
-    """Runs while it is entered. ``master``: its address; ``directory`` holds logs and the executors' directories."""
+    """Runs while it is entered. ``master``: its address; ``directory`` holds logs and the executors'
+    directories.
+    """
 
     def __init__(self, directory: Path, workers: int) -> None:
         self.master = ""
@@ -28,11 +30,32 @@ class Cluster:
     def __enter__(self) -> Self:
         self._directory.mkdir(parents=True)
         try:
-            log = self._start("master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+            log = self._start(
+                "master",
+                "org.apache.spark.deploy.master.Master",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--webui-port",
+                "0",
+            )
             self.master = self._await(log, r"Starting Spark master at (spark://\S+)")
             for number in range(self._count):
                 place = self._directory / f"worker-{number}"
-                words = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(place), self.master]
+                words = [
+                    "--host",
+                    "127.0.0.1",
+                    "--cores",
+                    "1",
+                    "--memory",
+                    "1g",
+                    "--webui-port",
+                    "0",
+                    "--work-dir",
+                    str(place),
+                    self.master,
+                ]
                 log = self._start(f"worker-{number}", "org.apache.spark.deploy.worker.Worker", *words)
                 self._await(log, "Successfully registered with master")
         except BaseException:
@@ -67,7 +90,9 @@ class Cluster:
         log = self._directory / f"{name}.log"
         with log.open("wb") as said:
             command = [str(home / "bin" / "spark-class"), program, *words]
-            self._processes.append(subprocess.Popen(command, stdout=said, stderr=said, env=environment, start_new_session=True))
+            self._processes.append(
+                subprocess.Popen(command, stdout=said, stderr=said, env=environment, start_new_session=True)
+            )
         return log
 
     def _await(self, log: Path, pattern: str) -> str:

@@ -37,7 +37,9 @@ def numbers_sql(rows: int, rate: int) -> str:
 
 
 def count_sql(out: Path) -> tuple[str, str]:
-    """Return the sink of the counts and the insert that fills it: numbers of each key in windows of ten seconds, which are 10,000 numbers."""
+    """Return the sink of the counts and the insert that fills it: numbers of each key in windows of ten
+    seconds, which are 10,000 numbers.
+    """
     sink = f"""CREATE TABLE counts (w TIMESTAMP_LTZ(3), k BIGINT, c BIGINT, s BIGINT)
       WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'json')"""
     query = f"""INSERT INTO counts SELECT window_start, n % {KEYS}, COUNT(*), SUM(n)
@@ -58,7 +60,10 @@ def started(session: Session, out: Path, rows: int, rate: int) -> Job:
 
 def until(reached: Callable[[], Any], job: Job) -> None:
     """Wait for something while the job runs."""
-    await_that(lambda: reached() or job.state.terminal, lambda: f"what was waited for of {job.state}, {job.last_failure}, {job.metrics().events}")
+    await_that(
+        lambda: reached() or job.state.terminal,
+        lambda: f"what was waited for of {job.state}, {job.last_failure}, {job.metrics().events}",
+    )
     assert not job.state.terminal or reached(), f"{job.state}, {job.error}"
 
 
@@ -79,7 +84,9 @@ def outage_s(job: Job, fault: Callable[[], None]) -> float:
 
 
 def let_time_pass(worker: WorkerProcess) -> None:
-    """Have the coordinator wait too long for one worker that stands still, without waiting: others need not be quick."""
+    """Have the coordinator wait too long for one worker that stands still, without waiting: others need
+    not be quick.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while worker.state is not WorkerState.LOST:
         assert time.monotonic() < deadline, "the worker is not lost"
@@ -113,7 +120,11 @@ def executor_of(pid: int) -> int:
 
 
 def _parent(pid: int) -> int:
-    return next(int(line.split()[1]) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("PPid:"))
+    return next(
+        int(line.split()[1])
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("PPid:")
+    )
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> Callable[[], None]:
@@ -122,7 +133,9 @@ def kill(pid: int, number: int = signal.SIGKILL) -> Callable[[], None]:
 
 
 def drained(job: Job, out: Path) -> list[str]:
-    """Stop a job over endless numbers, all windows closed; return what is wrong with what it has written, up to the number it stopped at."""
+    """Stop a job over endless numbers, all windows closed; return what is wrong with what it has written,
+    up to the number it stopped at.
+    """
     job.stop(drain=True)
     assert job.wait(PATIENCE_S)
     assert job.error is None, job.error
@@ -136,7 +149,11 @@ def wrong_counts(out: Path, rows: int) -> list[str]:
     counted = sum(count * times for (_, _, count, _), times in found.items())
     summed = sum(total * times for (_, _, _, total), times in found.items())
     windows = Counter((window, key) for window, key, _, _ in found.elements())
-    wrong = [f"window {window} of key {key} was written {times} times" for (window, key), times in windows.items() if times > 1]
+    wrong = [
+        f"window {window} of key {key} was written {times} times"
+        for (window, key), times in windows.items()
+        if times > 1
+    ]
     if (counted, summed) != (rows, rows * (rows + 1) // 2):
         wrong.append(f"{counted} rows were counted of {rows}, their sum is {summed}")
     return wrong
@@ -144,7 +161,8 @@ def wrong_counts(out: Path, rows: int) -> list[str]:
 
 def _written(out: Path) -> Counter[tuple[str, int, int, int]]:
     found: Counter[tuple[str, int, int, int]] = Counter()
-    for path in sorted(path for path in out.glob("*") if path.is_file()):  # the sink keeps notes in a directory of its own
+    # the sink keeps notes in a directory of its own
+    for path in sorted(path for path in out.glob("*") if path.is_file()):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             found[row["w"], row["k"], row["c"], row["s"]] += 1

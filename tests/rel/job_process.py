@@ -1,4 +1,6 @@
-"""A job as a process of the command line that can be killed, stopped, gone on with, and started again over what it left."""
+"""A job as a process of the command line that can be killed, stopped, gone on with, and started again over
+what it left.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ POLL_S = 0.002
 
 @dataclass
 class JobProcess:
-    """``penstock run`` of one script, state and output below ``root``. ``module``: what ``python -m`` runs, the command line or a mutant of it."""
+    """``penstock run`` of one script, state and output below ``root``. ``module``: what ``python -m``
+    runs, the command line or a mutant of it.
+    """
 
     root: Path
     script: str
@@ -44,18 +48,40 @@ class JobProcess:
         return self.state_dir / self.job
 
     def start(self, *words: str, parallelism: int = 1, env: dict[str, str] | None = None) -> None:
-        """Start the process over whatever state there is; ``words`` instead of ``run SCRIPT`` start another command over it."""
+        """Start the process over whatever state there is; ``words`` instead of ``run SCRIPT`` start
+        another command over it.
+        """
         self.runs += 1
         path = self.root / "job.sql"
         path.write_text(self.script, encoding="utf-8")
         command: Sequence[str] = words or ("run", str(path))
-        settings = [f"execution.checkpointing.interval={self.interval}", "restart-strategy.delay=20 ms", *self.settings]
-        flags = ["--state", str(self.state_dir), "-p", str(parallelism), *(word for one in settings for word in ("--set", one))]
+        settings = [
+            f"execution.checkpointing.interval={self.interval}",
+            "restart-strategy.delay=20 ms",
+            *self.settings,
+        ]
+        flags = [
+            "--state",
+            str(self.state_dir),
+            "-p",
+            str(parallelism),
+            *(word for one in settings for word in ("--set", one)),
+        ]
         marks = self.root / "marks"
         marks.mkdir(exist_ok=True)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PENSTOCK_CONFIG": "/nonexistent", "NO_COLOR": "1", **(env or {})}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PENSTOCK_CONFIG": "/nonexistent",
+            "NO_COLOR": "1",
+            **(env or {}),
+        }
         if self.failpoints:
-            environment |= {"PENSTOCK_FAILPOINTS": self.failpoints, "PENSTOCK_TEST": "1", "PENSTOCK_FAILPOINT_MARKS": str(marks)}
+            environment |= {
+                "PENSTOCK_FAILPOINTS": self.failpoints,
+                "PENSTOCK_TEST": "1",
+                "PENSTOCK_FAILPOINT_MARKS": str(marks),
+            }
         self.started_s = time.monotonic()
         with self._told.open("wb") as told:
             line = [sys.executable, "-m", self.module, *command, *flags]
@@ -79,7 +105,9 @@ class JobProcess:
         """Wait until something is true while the process runs; return the seconds that took."""
         began = time.monotonic()
         while not happened():
-            assert self.alive, f"the process ended by itself with {self.process and self.process.returncode}:\n{self.told}"
+            assert self.alive, (
+                f"the process ended by itself with {self.process and self.process.returncode}:\n{self.told}"
+            )
             assert time.monotonic() < began + patience_s, f"it does not get on:\n{self.told}"
             time.sleep(POLL_S)
         return time.monotonic() - began
@@ -92,7 +120,10 @@ class JobProcess:
     @property
     def newest(self) -> int:
         """The number of the newest durable checkpoint, 0 when there is none."""
-        return max((int(path.name.split("-")[1].split(".")[0]) for path in self.state.glob("chk-*.manifest.json")), default=0)
+        return max(
+            (int(path.name.split("-")[1].split(".")[0]) for path in self.state.glob("chk-*.manifest.json")),
+            default=0,
+        )
 
     @property
     def publishing(self) -> bool:

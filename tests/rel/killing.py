@@ -1,4 +1,6 @@
-"""Killing a job's processes again and again at moments drawn from a seed, and counting what the kills have hit."""
+"""Killing a job's processes again and again at moments drawn from a seed, and counting what the kills have
+hit.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ POLL_S = 0.0005
 
 @dataclass
 class Kills:
-    """``count`` kills, ``every`` seconds apart (drawn up to ``jitter`` more), each aimed at a moment; ``targets``: coordinator, worker."""
+    """``count`` kills, ``every`` seconds apart (drawn up to ``jitter`` more), each aimed at a moment;
+    ``targets``: coordinator, worker.
+    """
 
     count: int
     every: float
@@ -40,7 +44,8 @@ class Kills:
         restart()
         for number in range(self.count):
             job.await_checkpoint()
-            job.await_that(lambda: job.finished or rows_kept(job.state) >= LEAST_ROWS)  # or there is little that could be lost
+            # or there is little that could be lost
+            job.await_that(lambda: job.finished or rows_kept(job.state) >= LEAST_ROWS)
             time.sleep(max(0.0, self.every - 1.0) + self.random.random() * self.jitter)
             aim = AIMS[number % len(AIMS)]
             target = self.targets[number % len(self.targets)]
@@ -75,7 +80,9 @@ class Kills:
         self.coverage["kills just behind a durable checkpoint"] += aim == AIMS[2]
 
     def _recovered(self, job: JobProcess, killed_s: float) -> None:
-        """Measure what of the outage was what: until the job runs, until it has restored, until it has completed a checkpoint."""
+        """Measure what of the outage was what: until the job runs, until it has restored, until it has
+        completed a checkpoint.
+        """
         started_s = job.started_s
         job.await_that(lambda: job.running)
         running_s = time.monotonic()
@@ -93,13 +100,24 @@ class Kills:
 def checkpoint_under_way(state: Path) -> bool:
     """Whether parts of a checkpoint that is not complete lie in a job's directory."""
     names = os.listdir(state) if state.is_dir() else []
-    newest = max((int(found[1]) for name in names if (found := re.fullmatch(r"chk-(\d+)\.manifest\.json", name))), default=0)
-    return any(name.endswith(".tmp") or ((found := re.match(r"\w+-e\d+-a\d+-c(\d+)-", name)) and int(found[1]) > newest) for name in names)
+    newest = max(
+        (int(found[1]) for name in names if (found := re.fullmatch(r"chk-(\d+)\.manifest\.json", name))),
+        default=0,
+    )
+    return any(
+        name.endswith(".tmp")
+        or ((found := re.match(r"\w+-e\d+-a\d+-c(\d+)-", name)) and int(found[1]) > newest)
+        for name in names
+    )
 
 
 def rows_kept(state: Path) -> int:
     """Return how many rows of keyed state the newest checkpoint in a job's directory has."""
-    newest = max(state.glob("chk-*.manifest.json"), key=lambda path: int(path.name.split("-")[1].split(".")[0]), default=None)
+    newest = max(
+        state.glob("chk-*.manifest.json"),
+        key=lambda path: int(path.name.split("-")[1].split(".")[0]),
+        default=None,
+    )
     try:
         tasks = () if newest is None else decode_manifest(newest.name, newest.read_bytes()).tasks
     except FileNotFoundError:  # a newer one has just taken its place
@@ -111,7 +129,11 @@ def workers_of(job: JobProcess) -> list[int]:
     """Return the process ids of a coordinator's children."""
     assert job.process is not None
     pid = job.process.pid
-    return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+    return [
+        int(word)
+        for path in Path(f"/proc/{pid}/task").glob("*/children")
+        for word in path.read_text().split()
+    ]
 
 
 def quantile(values: list[float], share: float) -> float:

@@ -1,6 +1,8 @@
-"""The card of the ledger: transfers between accounts, their balances kept up to date in files: in whatever is committed they sum to zero.
+"""The card of the ledger: transfers between accounts, their balances kept up to date in files: in whatever is
+committed they sum to zero.
 
-``--mutant``: rows are published as they come, without waiting for their checkpoint: a reader must see a sum that is not zero.
+``--mutant``: rows are published as they come, without waiting for their checkpoint: a reader must see a sum
+that is not zero.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ FROM transfers CROSS JOIN UNNEST(ARRAY[ROW(payer, -amount), ROW(payee, amount)])
 
 
 class Reader:
-    """Reads what is committed, again and again, in a thread of its own: each checkpoint's file holds the balances that changed."""
+    """Reads what is committed, again and again, in a thread of its own: each checkpoint's file holds the
+    balances that changed.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -62,7 +66,9 @@ class Reader:
             self.read()
 
     def read(self) -> None:
-        """Read the files that have come since, in the order of their checkpoints; the sum must be zero after each."""
+        """Read the files that have come since, in the order of their checkpoints; the sum must be zero
+        after each.
+        """
         self.reads += 1
         for path in sorted(self._directory.glob("part-*.jsonl")):
             if path.name in self._seen:
@@ -85,12 +91,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory
-    seconds = int(arguments.kills * (arguments.every + arguments.jitter)) + 60  # a slow machine takes longer for its kills
+    # a slow machine takes longer for its kills
+    seconds = int(arguments.kills * (arguments.every + arguments.jitter)) + 60
     write_transfers(root / "transfers", arguments.rate * seconds, arguments.seed)
     job = JobProcess(root, SCRIPT.format(root=root, rate=arguments.rate), JOB, interval=arguments.ckpt)
     if arguments.mutant:
         job.module = "tests.streams.hasty_sink"
-    kills = Kills(arguments.kills, arguments.every, arguments.jitter, Random(arguments.seed), coverage=verdict.coverage)
+    kills = Kills(
+        arguments.kills, arguments.every, arguments.jitter, Random(arguments.seed), coverage=verdict.coverage
+    )
     reader = Reader(root / "balances")
     reader.start()
     try:
@@ -107,8 +116,15 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     verdict.wrong += reader.wrong[:5]
     verdict.check(reader.balances == expected(root / "transfers"), "the balances are not DuckDB's")
     verdict.least = {"kills": arguments.kills, "kills while a checkpoint was under way": arguments.kills // 3}
-    verdict.figures |= {"reads": reader.reads, "reads that did not sum to zero": len(reader.wrong), "accounts": len(reader.balances)}
-    verdict.figures |= {"transfers": arguments.rate * seconds, "outage p95 s": quantile(kills.outages_s, 0.95)}
+    verdict.figures |= {
+        "reads": reader.reads,
+        "reads that did not sum to zero": len(reader.wrong),
+        "accounts": len(reader.balances),
+    }
+    verdict.figures |= {
+        "transfers": arguments.rate * seconds,
+        "outage p95 s": quantile(kills.outages_s, 0.95),
+    }
 
 
 def write_transfers(directory: Path, rows: int, seed: int) -> None:
@@ -117,7 +133,9 @@ def write_transfers(directory: Path, rows: int, seed: int) -> None:
     directory.mkdir(parents=True)
     payer = random.zipf(1.1, rows) % ACCOUNTS
     payee = (payer + random.integers(1, ACCOUNTS, rows)) % ACCOUNTS
-    table = pa.table({"id": np.arange(rows), "payer": payer, "payee": payee, "amount": random.integers(1, 10_000, rows)})
+    table = pa.table(
+        {"id": np.arange(rows), "payer": payer, "payee": payee, "amount": random.integers(1, 10_000, rows)}
+    )
     pq.write_table(table, directory / "part-0.parquet", row_group_size=8_192)
 
 
@@ -125,4 +143,8 @@ def expected(directory: Path) -> dict[int, int]:
     """Return the balances DuckDB finds in the log."""
     sides = "SELECT payer AS account, -amount AS delta FROM log UNION ALL SELECT payee, amount FROM log"
     log = f"read_parquet('{directory}/*.parquet')"
-    return dict(duckdb.execute(f"WITH log AS (FROM {log}) SELECT account, SUM(delta)::BIGINT FROM ({sides}) GROUP BY account").fetchall())
+    return dict(
+        duckdb.execute(
+            f"WITH log AS (FROM {log}) SELECT account, SUM(delta)::BIGINT FROM ({sides}) GROUP BY account"
+        ).fetchall()
+    )

@@ -1,7 +1,9 @@
-"""A log as message brokers keep one: partitions that are only appended to, transactions that hide records until they are committed, fenced producers.
+"""A log as message brokers keep one: partitions that are only appended to, transactions that hide records
+until they are committed, fenced producers.
 
-A test's double: its server is a file of SQLite. A record has its offset from when it is written; who reads what is committed reads, as Kafka's
-clients do, up to the first record of a transaction that is still open, and passes over records of those that were aborted.
+A test's double: its server is a file of SQLite. A record has its offset from when it is written; who reads
+what is committed reads, as Kafka's clients do, up to the first record of a transaction that is still open,
+and passes over records of those that were aborted.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ class Log:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._made = sqlite3.connect(directory / "log.sqlite", timeout=60, isolation_level=None, check_same_thread=False)
+        self._made = sqlite3.connect(
+            directory / "log.sqlite", timeout=60, isolation_level=None, check_same_thread=False
+        )
         self._made.execute("PRAGMA journal_mode = WAL")
         self._made.execute("PRAGMA synchronous = OFF")  # processes are killed here, not machines
         self._made.executescript(_TABLES)
@@ -47,31 +51,46 @@ class Log:
             raise
 
     def take_over(self, producers: int, index: int, kept: Iterable[int]) -> int:
-        """Fence off whoever was producer ``index`` of so many, abort what it left open but for the ``kept``; return the epoch that may write now."""
+        """Fence off whoever was producer ``index`` of so many, abort what it left open but for the
+        ``kept``; return the epoch that may write now.
+        """
         with self._at_once() as made:
             mine, kept = f"producer % {producers} = {index}", set(kept)
             open_ = made.execute(f"SELECT id FROM txns WHERE {mine} AND state = 'open'").fetchall()
-            made.executemany("UPDATE txns SET state = 'aborted' WHERE id = ?", [row for row in open_ if row[0] not in kept])
+            made.executemany(
+                "UPDATE txns SET state = 'aborted' WHERE id = ?", [row for row in open_ if row[0] not in kept]
+            )
             made.execute("INSERT OR IGNORE INTO producers VALUES (?, 0)", (index,))
             made.execute(f"UPDATE producers SET epoch = epoch + 1 WHERE id % {producers} = {index}")
             return int(made.execute("SELECT epoch FROM producers WHERE id = ?", (index,)).fetchone()[0])
 
     def append(self, producer: int, epoch: int, txn: int | None, values: Sequence[int]) -> int:
-        """Append numbers within a transaction, a new one when there is none; return which. Refused to a producer that was fenced off."""
+        """Append numbers within a transaction, a new one when there is none; return which. Refused to a
+        producer that was fenced off.
+        """
         with self._at_once() as made:
             if made.execute("SELECT epoch FROM producers WHERE id = ?", (producer,)).fetchone() != (epoch,):
                 raise Refused(f"producer {producer} of epoch {epoch} is fenced off")
-            txn = txn or made.execute("INSERT INTO txns (producer, state) VALUES (?, 'open')", (producer,)).lastrowid
+            txn = (
+                txn
+                or made.execute(
+                    "INSERT INTO txns (producer, state) VALUES (?, 'open')", (producer,)
+                ).lastrowid
+            )
             ends = dict(made.execute("SELECT partition, MAX(at) FROM records GROUP BY partition").fetchall())
             for value in values:
                 partition = value % KEYS % PARTITIONS
                 ends[partition] = ends.get(partition, -1) + 1
-                made.execute("INSERT INTO records VALUES (?, ?, ?, ?)", (partition, ends[partition], txn, value))
+                made.execute(
+                    "INSERT INTO records VALUES (?, ?, ?, ?)", (partition, ends[partition], txn, value)
+                )
         assert txn is not None
         return txn
 
     def end(self, txn: int, state: str) -> None:
-        """Commit or abort a transaction; done again it changes nothing. Refused when it had ended the other way."""
+        """Commit or abort a transaction; done again it changes nothing. Refused when it had ended the
+        other way.
+        """
         with self._at_once() as made:
             (was,) = made.execute("SELECT state FROM txns WHERE id = ?", (txn,)).fetchone()
             if was not in ("open", state):
@@ -88,7 +107,9 @@ class Log:
         return int(self._made.execute("SELECT COUNT(*) FROM txns WHERE state = 'open'").fetchone()[0])
 
     def committed(self) -> np.ndarray:
-        """Return the numbers of what may be read, partition after partition, in the order of their offsets."""
+        """Return the numbers of what may be read, partition after partition, in the order of their
+        offsets.
+        """
         text = (
             "WITH stable AS (SELECT partition, MIN(at) AS until FROM records JOIN txns ON txn = id WHERE state = 'open' GROUP BY partition) "
             "SELECT value FROM records AS r JOIN txns AS t ON txn = id LEFT JOIN stable AS s ON s.partition = r.partition "

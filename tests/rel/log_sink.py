@@ -1,4 +1,6 @@
-"""The command line with a sink into a test's log: a table of files whose path ends with ``.log`` is one. A transaction per epoch and subtask."""
+"""The command line with a sink into a test's log: a table of files whose path ends with ``.log`` is one. A
+transaction per epoch and subtask.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,14 @@ class LogSink:
         self._epoch = 0
 
     def recover(self, pending: list[Committable]) -> None:
-        self._epoch = self._log.take_over(self._request.parallelism, self._request.subtask, [item["txn"] for item in pending])
+        self._epoch = self._log.take_over(
+            self._request.parallelism, self._request.subtask, [item["txn"] for item in pending]
+        )
 
     def write(self, batch: Batch) -> None:
-        self._txn = self._log.append(self._request.subtask, self._epoch, self._txn, batch.rows.column(0).to_pylist())
+        self._txn = self._log.append(
+            self._request.subtask, self._epoch, self._txn, batch.rows.column(0).to_pylist()
+        )
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
         failpoint("S2")

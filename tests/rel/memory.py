@@ -1,4 +1,6 @@
-"""The card of memory: a join, or an aggregate, of many distinct keys under a budget keeps within it, its indexes and groups included."""
+"""The card of memory: a join, or an aggregate, of many distinct keys under a budget keeps within it, its
+indexes and groups included.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", type=int, default=400, help="bytes of text in each row")
     parser.add_argument("--budget", type=int, default=128, help="MB of memory for state")
     parser.add_argument(
-        "--beside", type=int, default=384, help="MB a process may grow beside its state: batches on their way, arrays being made larger"
+        "--beside",
+        type=int,
+        default=384,
+        help="MB a process may grow beside its state: batches on their way, arrays being made larger",
     )
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     """With the budget, then as a negative control without it, which must take more."""
-    state = 2 * arguments.rows * ((arguments.width if arguments.query == "join" else 0) + _INDEX_BYTES[arguments.query])
+    state = (
+        2
+        * arguments.rows
+        * ((arguments.width if arguments.query == "join" else 0) + _INDEX_BYTES[arguments.query])
+    )
     verdict.least = {"looks at memory": 8, "bytes of state over the budget, MB": 1}
     verdict.coverage["bytes of state over the budget, MB"] = (state - arguments.budget * _MB) // _MB
     kept = measured(arguments.rows, arguments.width, arguments.budget, arguments.query)
     verdict.coverage["looks at memory"] = len(kept.memory)
     verdict.check(kept.code == 0, f"ended with {kept.code}: {kept.printed[-400:]}")
     allowed = (arguments.budget + arguments.beside) * _MB
-    verdict.check(kept.grown() <= allowed, f"memory grew by {kept.grown() / _MB:,.0f} MB, allowed are {allowed / _MB:,.0f}")
+    verdict.check(
+        kept.grown() <= allowed,
+        f"memory grew by {kept.grown() / _MB:,.0f} MB, allowed are {allowed / _MB:,.0f}",
+    )
     free = measured(arguments.rows, arguments.width, 0, arguments.query)
-    verdict.check(free.grown() > kept.grown(), "without a budget memory did not grow more, so the measure measures nothing")
+    verdict.check(
+        free.grown() > kept.grown(),
+        "without a budget memory did not grow more, so the measure measures nothing",
+    )
     verdict.figures |= {
         "rows per second": round(2 * arguments.rows / kept.seconds),
         "rows per second without a budget": round(2 * arguments.rows / free.seconds),

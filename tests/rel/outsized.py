@@ -1,6 +1,8 @@
-"""The card of outsized things: what is too large for memory, for an array or for a plan is answered in bounded memory, or refused in a sentence.
+"""The card of outsized things: what is too large for memory, for an array or for a plan is answered in
+bounded memory, or refused in a sentence.
 
-Each thing is done in a process of its own, so that its peak of memory is known. As a program: one thing, by name.
+Each thing is done in a process of its own, so that its peak of memory is known. As a program: one thing, by
+name.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _PLAIN_MB = 700
 
 @dataclass(frozen=True)
 class Thing:
-    """Statements whose last one gives ``answer`` (its one row), or is refused with a code; ``most_mb`` of memory is allowed."""
+    """Statements whose last one gives ``answer`` (its one row), or is refused with a code; ``most_mb`` of
+    memory is allowed.
+    """
 
     statements: tuple[str, ...]
     answer: str
@@ -42,7 +46,9 @@ _WIDE_ROWS = 2_400
 _WIDE = f"CREATE VIEW wide AS SELECT k, CONCAT(REPEAT('x', 1000000), CAST(k AS STRING)) AS x FROM (SELECT * FROM w{_WIDE_ROWS}) AS n"
 _FEW_AT_ONCE = (("execution.batch.max-rows", "64"),)
 _WIDE_MB = 9_000
-_DOUBLED = ", ".join(f"v{i} AS (SELECT x.a FROM v{i - 1} AS x JOIN v{i - 1} AS y ON x.a = y.a)" for i in range(1, 27))
+_DOUBLED = ", ".join(
+    f"v{i} AS (SELECT x.a FROM v{i - 1} AS x JOIN v{i - 1} AS y ON x.a = y.a)" for i in range(1, 27)
+)
 _ARRAYS = "ARRAY<" * 3_000 + "INT" + ">" * 3_000
 _CUMULATED = "TABLE(CUMULATE(TABLE e, DESCRIPTOR(ts), INTERVAL '0.001' SECOND, INTERVAL '1' DAY))"
 _HOPPED = "TABLE(HOP(TABLE e, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '1' DAY))"
@@ -51,18 +57,31 @@ _FIRST = "SELECT k, x FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY
 
 THINGS: dict[str, Thing] = {
     "a join of one hot key, 8,000 x 8,000 rows, state budget 64 MB": Thing(
-        (_numbers("a", 8_000), _numbers("b", 8_000), "SELECT COUNT(*) AS n FROM a JOIN b ON a.k * 0 = b.k * 0"),
+        (
+            _numbers("a", 8_000),
+            _numbers("b", 8_000),
+            "SELECT COUNT(*) AS n FROM a JOIN b ON a.k * 0 = b.k * 0",
+        ),
         "64000000",
         settings=(("state.memory.budget-per-slot", "64 mb"),),
     ),
     "CROSS JOIN of 30,000 x 30,000 rows": Thing(
-        (_numbers("a", 30_000), _numbers("b", 30_000), "SELECT COUNT(*) AS n FROM a CROSS JOIN b"), "900000000"
+        (_numbers("a", 30_000), _numbers("b", 30_000), "SELECT COUNT(*) AS n FROM a CROSS JOIN b"),
+        "900000000",
     ),
-    "one row that gives 100,000,000": Thing((_numbers("a", 1), "SELECT COUNT(*) AS n FROM a, LATERAL range(0, 100000000) AS q (g)"), "100000000"),
-    "HOP of 1 s in 1 day: 86,400 windows a row": Thing((_TIMED, f"SELECT COUNT(*) AS n FROM (SELECT k FROM {_HOPPED}) AS t"), "259200"),
-    "CUMULATE of 1 ms in 1 day": Thing((_TIMED, f"SELECT COUNT(*) FROM {_CUMULATED} GROUP BY window_start, window_end"), "SQL-1715"),
+    "one row that gives 100,000,000": Thing(
+        (_numbers("a", 1), "SELECT COUNT(*) AS n FROM a, LATERAL range(0, 100000000) AS q (g)"), "100000000"
+    ),
+    "HOP of 1 s in 1 day: 86,400 windows a row": Thing(
+        (_TIMED, f"SELECT COUNT(*) AS n FROM (SELECT k FROM {_HOPPED}) AS t"), "259200"
+    ),
+    "CUMULATE of 1 ms in 1 day": Thing(
+        (_TIMED, f"SELECT COUNT(*) FROM {_CUMULATED} GROUP BY window_start, window_end"), "SQL-1715"
+    ),
     "a type of 3,000 nested ARRAYs": Thing((f"SELECT CAST(NULL AS {_ARRAYS}) AS x",), "SQL-1017"),
-    "26 names that each double the one before": Thing((f"WITH v0 AS (SELECT 1 AS a), {_DOUBLED} SELECT a FROM v26",), "SQL-1016"),
+    "26 names that each double the one before": Thing(
+        (f"WITH v0 AS (SELECT 1 AS a), {_DOUBLED} SELECT a FROM v26",), "SQL-1016"
+    ),
     "2.4 GB of text in a join's state": Thing(
         (
             _numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS),
@@ -75,7 +94,11 @@ THINGS: dict[str, Thing] = {
         _FEW_AT_ONCE,
     ),
     "2.4 GB of text in Top-1's state": Thing(
-        (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, f"SELECT COUNT(*) AS n FROM ({_FIRST}) AS t WHERE CHAR_LENGTH(x) > 0"),
+        (
+            _numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS),
+            _WIDE,
+            f"SELECT COUNT(*) AS n FROM ({_FIRST}) AS t WHERE CHAR_LENGTH(x) > 0",
+        ),
         str(_WIDE_ROWS),
         _WIDE_MB,
         _FEW_AT_ONCE,
@@ -92,7 +115,10 @@ THINGS: dict[str, Thing] = {
         (*_FEW_AT_ONCE, ("execution.checkpointing.interval", "2 s"), ("table.dml-sync", "true")),
     ),
     "a result of 2.4 GB of text": Thing(
-        (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, "SELECT k, x FROM wide"), f"{_WIDE_ROWS} rows", _WIDE_MB, _FEW_AT_ONCE
+        (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, "SELECT k, x FROM wide"),
+        f"{_WIDE_ROWS} rows",
+        _WIDE_MB,
+        _FEW_AT_ONCE,
     ),
 }
 
@@ -104,7 +130,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     """Do all things, one after the other, and print a line for each."""
-    chosen = [name for name, thing in THINGS.items() if arguments.only in name and not (arguments.quick and _is_slow(name, thing))]
+    chosen = [
+        name
+        for name, thing in THINGS.items()
+        if arguments.only in name and not (arguments.quick and _is_slow(name, thing))
+    ]
     verdict.least = {"things": 1}
     for name in chosen:
         found = _in_a_process(name, arguments.directory)
@@ -112,7 +142,10 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
         verdict.coverage["things"] += 1
         print(f"{name}: {found['said']}; peak {found['peak_mb']:,} MB, {found['seconds']:.0f} s", flush=True)
         verdict.check(found["got"] == thing.answer, f"{name}: {found['said']}, expected {thing.answer}")
-        verdict.check(found["peak_mb"] <= thing.most_mb, f"{name} took {found['peak_mb']:,} MB, allowed are {thing.most_mb:,}")
+        verdict.check(
+            found["peak_mb"] <= thing.most_mb,
+            f"{name} took {found['peak_mb']:,} MB, allowed are {thing.most_mb:,}",
+        )
         verdict.figures[name] = f"{found['said']}; peak {found['peak_mb']} MB"
 
 
@@ -128,14 +161,21 @@ def _in_a_process(name: str, directory: Path) -> dict:
         return {"said": f"no answer in {_TIMEOUT_S} s", "got": "", "peak_mb": 0, "seconds": _TIMEOUT_S}
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
-        return {"said": f"ended with {done.returncode}: {done.stderr[-300:]}", "got": "", "peak_mb": 0, "seconds": 0}
+        return {
+            "said": f"ended with {done.returncode}: {done.stderr[-300:]}",
+            "got": "",
+            "peak_mb": 0,
+            "seconds": 0,
+        }
     return json.loads(lines[-1])
 
 
 def main(name: str, directory: str) -> None:
     """Do one thing; print what came of it and the peak of memory as JSON."""
     thing, started = THINGS[name], time.monotonic()
-    session = Session({"bounded.backend": "duckdb", "execution.runtime-mode": "streaming", **dict(thing.settings)})
+    session = Session(
+        {"bounded.backend": "duckdb", "execution.runtime-mode": "streaming", **dict(thing.settings)}
+    )
     if any(key.startswith("execution.checkpointing") for key, _ in thing.settings):
         session.settings.set("execution.checkpointing.dir", f"{directory}/state")
     try:
@@ -145,17 +185,25 @@ def main(name: str, directory: str) -> None:
         said = said or "done"
     except PenstockError as error:
         got, said = error.code, f"{error.code}: {error.message}"
-    print(json.dumps({"said": said, "got": got, "peak_mb": _peak_mb(), "seconds": time.monotonic() - started}))
+    print(
+        json.dumps({"said": said, "got": got, "peak_mb": _peak_mb(), "seconds": time.monotonic() - started})
+    )
 
 
 def _peak_mb() -> int:
-    """Return the most memory of this program; ``ru_maxrss`` would count that of the process it was forked from."""
+    """Return the most memory of this program; ``ru_maxrss`` would count that of the process it was forked
+    from.
+    """
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1024
 
 
 def _answer(rows) -> str:
-    return str(rows.column(0)[0].as_py()) if rows.num_columns == 1 and rows.num_rows == 1 else f"{rows.num_rows} rows"
+    return (
+        str(rows.column(0)[0].as_py())
+        if rows.num_columns == 1 and rows.num_rows == 1
+        else f"{rows.num_rows} rows"
+    )
 
 
 if __name__ == "__main__":

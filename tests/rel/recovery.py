@@ -1,6 +1,8 @@
-"""The card of recovery time: the job of the alerts is killed again and again, and what follows each time is measured.
+"""The card of recovery time: the job of the alerts is killed again and again, and what follows each time is
+measured.
 
-An outage is the time from the kill to the first checkpoint completed after it: until then nothing new is committed.
+An outage is the time from the kill to the first checkpoint completed after it: until then nothing new is
+committed.
 """
 
 from __future__ import annotations
@@ -23,15 +25,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=float, default=1.0)
     parser.add_argument("--ckpt", default="500 ms")
     parser.add_argument("--most", type=float, default=3.0, help="seconds the p95 of outages may take")
-    parser.add_argument("--workers", type=int, default=0, help="worker processes, one of which is killed each time (0: the one process of all)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=0,
+        help="worker processes, one of which is killed each time (0: the one process of all)",
+    )
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory
     seconds = int(arguments.kills * (arguments.every + 4)) + 10
-    write_events(make_events(arguments.rate * seconds, arguments.keys, arguments.seed), root / "events", arguments.rate)
+    write_events(
+        make_events(arguments.rate * seconds, arguments.keys, arguments.seed), root / "events", arguments.rate
+    )
     settings = ("deployment=processes",) if arguments.workers else ()
-    job = JobProcess(root, script(root, "lag", arguments.rate), JOB, interval=arguments.ckpt, settings=settings)
+    job = JobProcess(
+        root, script(root, "lag", arguments.rate), JOB, interval=arguments.ckpt, settings=settings
+    )
     target = "worker" if arguments.workers else "coordinator"
     kills = Kills(arguments.kills, arguments.every, 0.5, Random(arguments.seed), (target,), verdict.coverage)
     try:
@@ -41,6 +52,12 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     verdict.faults += kills.faults
     verdict.least = {"kills": arguments.kills}
     parts = {"outage": kills.outages_s, **kills.splits_s}
-    verdict.figures |= {f"{name} p{share} s": quantile(spent, share / 100) for name, spent in parts.items() for share in (50, 95)}
+    verdict.figures |= {
+        f"{name} p{share} s": quantile(spent, share / 100)
+        for name, spent in parts.items()
+        for share in (50, 95)
+    }
     p95 = quantile(kills.outages_s, 0.95)
-    verdict.check(p95 <= arguments.most, f"95 of 100 outages took up to {p95} s, more than {arguments.most} s")
+    verdict.check(
+        p95 <= arguments.most, f"95 of 100 outages took up to {p95} s, more than {arguments.most} s"
+    )

@@ -1,6 +1,8 @@
-"""The card of rescaling: a job begins at one parallelism and is finished at another, from a checkpoint of each kind; the answer is that of one slot.
+"""The card of rescaling: a job begins at one parallelism and is finished at another, from a checkpoint of
+each kind; the answer is that of one slot.
 
-Choices are the job, both parallelisms, what lies between, whether state has a small budget of memory and whether checkpoints tell changes only.
+Choices are the job, both parallelisms, what lies between, whether state has a small budget of memory and
+whether checkpoints tell changes only.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ WAYS = ("stop", "savepoint", "crash", "crash unaligned", "online")
 RATE = 30_000
 FAST = 1_000_000
 HELD_AT = ROWS * 4 // 5
-"""Rows of each table after which sources wait until the job was rescaled or stopped: every case is rescaled in mid-run."""
+"""Rows of each table after which sources wait until the job was rescaled or stopped: every case is
+rescaled in mid-run.
+"""
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,7 @@ class Case:
     incremental: bool
 
     def __str__(self) -> str:
-        return (
-            f"{self.job} {self.first}->{self.then}, {self.way}{', small memory' * self.small_memory}{', whole checkpoints' * (not self.incremental)}"
-        )
+        return f"{self.job} {self.first}->{self.then}, {self.way}{', small memory' * self.small_memory}{', whole checkpoints' * (not self.incremental)}"
 
     def settings(self, parallelism: int) -> dict[str, str]:
         """What a session of the case is opened with."""
@@ -54,11 +56,20 @@ class Case:
         return chosen | ({"state.memory.budget-per-slot": "4 MB"} if self.small_memory else {})
 
 
-CHOICES: tuple[Sequence[Any], ...] = (tuple(JOBS), range(1, 6), range(1, 6), WAYS, (False, True), (True, False))
+CHOICES: tuple[Sequence[Any], ...] = (
+    tuple(JOBS),
+    range(1, 6),
+    range(1, 6),
+    WAYS,
+    (False, True),
+    (True, False),
+)
 
 
 def every_pair(seed: int) -> list[Case]:
-    """Return cases in which each two values of different choices meet at least once; the first ones meet most."""
+    """Return cases in which each two values of different choices meet at least once; the first ones meet
+    most.
+    """
     random = Random(seed)
     places = list(itertools.combinations(range(len(CHOICES)), 2))
     missing = {(a, b, x, y) for a, b in places for x in CHOICES[a] for y in CHOICES[b]}
@@ -120,10 +131,15 @@ def rescaled(case: Case, verdict: Verdict) -> None:
 
 
 def _begin_and_leave(case: Case, connection: Connection, gate: SourceGate) -> None:
-    """Run the job to a checkpoint in mid-run; rescale it there and await its end, or stop it as the case says."""
+    """Run the job to a checkpoint in mid-run; rescale it there and await its end, or stop it as the case
+    says.
+    """
     job = connection.execute(statement(case.job)).job
     assert job is not None
-    await_that(lambda: (job.metrics().rows_in >= ROWS // 3 and bool(job.checkpoints)) or job.state.terminal, f"a checkpoint of {case}")
+    await_that(
+        lambda: (job.metrics().rows_in >= ROWS // 3 and bool(job.checkpoints)) or job.state.terminal,
+        f"a checkpoint of {case}",
+    )
     assert not job.state.terminal, job.error
     match case.way:
         case "online":

@@ -1,7 +1,9 @@
-"""The card of the shared table: jobs of one name and one script, each with a state of its own, write to one table at once and are killed.
+"""The card of the shared table: jobs of one name and one script, each with a state of its own, write to one
+table at once and are killed.
 
-Pass: the table holds the rows of all of them, each job's once, and its log names every file once. Simulated jobs take turns in an order drawn from a
-seed and die at failpoints; processes of the command line, each in a working directory of its own, are killed as they stand and started again.
+Pass: the table holds the rows of all of them, each job's once, and its log names every file once. Simulated
+jobs take turns in an order drawn from a seed and die at failpoints; processes of the command line, each in a
+working directory of its own, are killed as they stand and started again.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ INTO = ("filesystem", "sqlite", "postgres")
 
 @dataclass(frozen=True)
 class Shared:
-    """What a run showed; ``logged``: how often the log names each published file that it does not name once."""
+    """What a run showed; ``logged``: how often the log names each published file that it does not name
+    once.
+    """
 
     states: list[JobState]
     rows: Counter[Row]
@@ -43,8 +47,11 @@ class Shared:
     kills: int
 
 
-def share(plans: Plans, seed: int, jobs: int, kills: int = 6, owner_of: Callable[[int], str] = "job {}".format) -> Shared:
-    """Run so many jobs over one table to their ends, each killed at points and moments drawn from the seed, ``kills`` times in all.
+def share(
+    plans: Plans, seed: int, jobs: int, kills: int = 6, owner_of: Callable[[int], str] = "job {}".format
+) -> Shared:
+    """Run so many jobs over one table to their ends, each killed at points and moments drawn from the seed,
+    ``kills`` times in all.
 
     ``owner_of``: the identity a job draws at its first start; the negative control gives all the same.
     """
@@ -75,7 +82,11 @@ def share(plans: Plans, seed: int, jobs: int, kills: int = 6, owner_of: Callable
                 break
             random.choice(running).advance()
     return Shared(
-        [simulation.master.state for simulation in simulations], written(plans.out), unpublished(plans.out), misnamed(plans.out, "*.jsonl"), killed
+        [simulation.master.state for simulation in simulations],
+        written(plans.out),
+        unpublished(plans.out),
+        misnamed(plans.out, "*.jsonl"),
+        killed,
     )
 
 
@@ -92,7 +103,9 @@ class SharedSimulation(SweptSimulation):
         return self._begun and self.master.state.terminal
 
     def advance(self) -> None:
-        """Take a step; a process that is killed in it, also while it starts, is started again at its next turn."""
+        """Take a step; a process that is killed in it, also while it starts, is started again at its next
+        turn.
+        """
         try:
             if self._begun:
                 self._step()
@@ -105,11 +118,19 @@ class SharedSimulation(SweptSimulation):
 
 
 def misnamed(out: Path, files: str) -> dict[str, int]:
-    """Return how often the log of a directory names each of its published files and each it names, where that is not once."""
+    """Return how often the log of a directory names each of its published files and each it names, where
+    that is not once.
+    """
     log = CommitLog(out)
     named = Counter(file.path for number in log.numbers() for file in log.read(number).files)
-    there = {path.relative_to(out).as_posix() for path in out.rglob(files) if ".penstock" not in str(path.relative_to(out))}
-    return {name: named[name] for name in sorted(there | named.keys()) if named[name] != 1 or name not in there}
+    there = {
+        path.relative_to(out).as_posix()
+        for path in out.rglob(files)
+        if ".penstock" not in str(path.relative_to(out))
+    }
+    return {
+        name: named[name] for name in sorted(there | named.keys()) if named[name] != 1 or name not in there
+    }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +151,10 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
         for seed in range(arguments.seed, arguments.seed + arguments.seeds):
             jobs = 2 + seed % 3
             shared = share(plans, seed, jobs)
-            verdict.check(not faults(shared, expected(root), jobs), f"seed {seed}, {jobs} jobs: {faults(shared, expected(root), jobs)}")
+            verdict.check(
+                not faults(shared, expected(root), jobs),
+                f"seed {seed}, {jobs} jobs: {faults(shared, expected(root), jobs)}",
+            )
             verdict.coverage["simulated kills"] += shared.kills
             verdict.faults += [f"seed {seed}: killed"] * shared.kills
         plans.close()
@@ -145,7 +169,8 @@ def faults(shared: Shared, of_one: Counter[Row], jobs: int) -> list[str]:
     wanted = Counter({row: count * jobs for row, count in of_one.items()})
     facts = {
         f"the jobs are {shared.states}": set(shared.states) != {JobState.FINISHED},
-        f"{(wanted - shared.rows).total()} rows lost, {(shared.rows - wanted).total()} doubled": shared.rows != wanted,
+        f"{(wanted - shared.rows).total()} rows lost, {(shared.rows - wanted).total()} doubled": shared.rows
+        != wanted,
         f"left over: {shared.left}": bool(shared.left),
         f"named other than once in the log: {shared.logged}": bool(shared.logged),
     }
@@ -164,23 +189,37 @@ class Table:
     def script(self, rows: int, rate: int) -> str:
         """Return the statements of each job: it writes the numbers below ``rows``."""
         files = f"WITH ('connector' = 'filesystem', 'path' = '{self.out}', 'format' = 'json', 'sink.rolling.rows' = '40')"
-        return SCRIPT.format(rows=rows, rate=rate, splits=SPLITS, options=files if self._place is None else self._place.options("out"))
+        return SCRIPT.format(
+            rows=rows,
+            rate=rate,
+            splits=SPLITS,
+            options=files if self._place is None else self._place.options("out"),
+        )
 
     def numbers(self) -> Counter[int]:
         """Return how often each number is there."""
         if self._place is not None:
             return Counter(row[0] for row in self._place.ask("SELECT k FROM out"))
-        return Counter(json.loads(line)["k"] for path in self.out.glob("part-*") for line in path.read_text(encoding="utf-8").splitlines())
+        return Counter(
+            json.loads(line)["k"]
+            for path in self.out.glob("part-*")
+            for line in path.read_text(encoding="utf-8").splitlines()
+        )
 
     def left(self) -> list[str]:
         """Return what is left staged or is not named once in the log."""
         if self._place is not None:
             return [str(row) for row in self._place.ask("SELECT job, number FROM penstock_staged")]
-        return [*unpublished(self.out), *(f"{name} named {count} times" for name, count in misnamed(self.out, "*.jsonl").items())]
+        return [
+            *unpublished(self.out),
+            *(f"{name} named {count} times" for name, count in misnamed(self.out, "*.jsonl").items()),
+        ]
 
 
 def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> None:
-    """Run the jobs as processes of one script in working directories of their own, each killed again and again as it stands."""
+    """Run the jobs as processes of one script in working directories of their own, each killed again and
+    again as it stands.
+    """
     root = arguments.directory / kind
     table, random = _made(kind, root), Random(arguments.seed)
     homes = [root / f"home{number}" for number in range(arguments.jobs)]
@@ -207,12 +246,18 @@ def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> 
     for thread in threads:
         thread.join()
     found, wanted = table.numbers(), Counter(dict.fromkeys(range(arguments.rows), arguments.jobs))
-    verdict.check(found == wanted, f"{kind}: {(wanted - found).total()} rows lost, {(found - wanted).total()} doubled")
+    verdict.check(
+        found == wanted, f"{kind}: {(wanted - found).total()} rows lost, {(found - wanted).total()} doubled"
+    )
     verdict.check(not table.left(), f"{kind}: left over are {table.left()[:5]}")
     verdict.coverage += Counter({f"{kind}: {name}": count for name, count in counts.items()})
     verdict.faults += [f"{kind}: {name}" for name in counts.elements()]
     verdict.least[f"{kind}: processes killed"] = arguments.jobs
-    verdict.figures[kind] = {"rows": wanted.total(), "lost": (wanted - found).total(), "doubled": (found - wanted).total()}
+    verdict.figures[kind] = {
+        "rows": wanted.total(),
+        "lost": (wanted - found).total(),
+        "doubled": (found - wanted).total(),
+    }
 
 
 def _made(kind: str, root: Path) -> Table:

@@ -1,4 +1,5 @@
-"""The card of unaligned checkpoints: behind a sink that takes a minute for what is queued they are done at once, and nothing is lost or doubled.
+"""The card of unaligned checkpoints: behind a sink that takes a minute for what is queued they are done at
+once, and nothing is lost or doubled.
 
 Control: with aligned barriers no checkpoint is done as long as the queues drain.
 """
@@ -81,10 +82,22 @@ def graph(splits: Sequence[Sequence[Row]], parallelism: int) -> JobGraph:
     """Rows by key from sources to slow sinks."""
     source = NumbersSpec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), BATCH_ROWS, True)
     sink = LedgerSpec("sink", "ledger", SCHEMA)
-    return JobGraph((Chain(0, (source,), parallelism), Chain(1, (sink,), parallelism)), (ChainEdge(0, 1, 0, Partition((0,))),), 16)
+    return JobGraph(
+        (Chain(0, (source,), parallelism), Chain(1, (sink,), parallelism)),
+        (ChainEdge(0, 1, 0, Partition((0,))),),
+        16,
+    )
 
 
-def start(arguments: argparse.Namespace, ledger: Ledger, pace: Pace, plan: JobGraph, directory: Path, *, unaligned: bool) -> tuple[JobManager, Job]:
+def start(
+    arguments: argparse.Namespace,
+    ledger: Ledger,
+    pace: Pace,
+    plan: JobGraph,
+    directory: Path,
+    *,
+    unaligned: bool,
+) -> tuple[JobManager, Job]:
     manager = JobManager(Services(ledger, Faults(), pace), build=build)
     options = JobOptions(
         state_dir=directory,
@@ -110,12 +123,18 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     verdict.figures["seconds, 95 of 100"] = round(slow, 3)
     verdict.check(slow <= arguments.most, f"an unaligned checkpoint takes {slow:.2f} s")
     verdict.figures["aligned checkpoints in the control"] = done = _control(arguments)
-    verdict.check(done == 0, f"{done} aligned checkpoints were done in {arguments.control} s: the queues were not full")
+    verdict.check(
+        done == 0, f"{done} aligned checkpoints were done in {arguments.control} s: the queues were not full"
+    )
     verdict.least = {"checkpoints with rows in flight": len(TRIALS)}
 
 
-def _trial(arguments: argparse.Namespace, verdict: Verdict, trial: Trial, splits: Sequence[Sequence[Row]]) -> list[float]:
-    """Take checkpoints behind full queues, kill, and go on at another parallelism with a sink that is quick."""
+def _trial(
+    arguments: argparse.Namespace, verdict: Verdict, trial: Trial, splits: Sequence[Sequence[Row]]
+) -> list[float]:
+    """Take checkpoints behind full queues, kill, and go on at another parallelism with a sink that is
+    quick.
+    """
     ledger, pace = Ledger(), Pace(arguments.sleep)
     directory = arguments.directory / trial.name.replace(" ", "-").replace(",", "")
     manager, job = start(arguments, ledger, pace, graph(splits, trial.before), directory, unaligned=True)
@@ -131,13 +150,19 @@ def _trial(arguments: argparse.Namespace, verdict: Verdict, trial: Trial, splits
     pace = Pace(0.0, True)
     manager, job = start(arguments, ledger, pace, graph(splits, trial.after), directory, unaligned=True)
     truth = Counter(row for split in splits for row in split)
-    _until(lambda: sum(map(len, list(ledger.committed.values()))) >= truth.total() or job.state.terminal, CATCH_UP_S)
+    _until(
+        lambda: sum(map(len, list(ledger.committed.values()))) >= truth.total() or job.state.terminal,
+        CATCH_UP_S,
+    )
     job.stop(drain=False)
     job.wait(PATIENCE_S)
     manager.close()
     verdict.check(job.state is JobState.FINISHED, f"{trial.name}: the job is {job.state}: {job.error}")
     rows = ledger.rows()
-    verdict.check(rows == truth, f"{trial.name}: {(rows - truth).total()} rows too many, {(truth - rows).total()} missing")
+    verdict.check(
+        rows == truth,
+        f"{trial.name}: {(rows - truth).total()} rows too many, {(truth - rows).total()} missing",
+    )
     return [checkpoint.duration_ms for checkpoint in held]
 
 
@@ -145,7 +170,9 @@ def _control(arguments: argparse.Namespace) -> int:
     """Return how many aligned checkpoints are done in time once the queues are full."""
     splits = fakes.make_splits(SPLITS, arguments.capacity * BATCH_ROWS * 4, 40)
     pace = Pace(arguments.sleep)
-    manager, job = start(arguments, Ledger(), pace, graph(splits, 2), arguments.directory / "control", unaligned=False)
+    manager, job = start(
+        arguments, Ledger(), pace, graph(splits, 2), arguments.directory / "control", unaligned=False
+    )
     full = _filled(job, pace, 2 * arguments.capacity)
     _until(lambda: False, arguments.control)
     done = len(job.checkpoints) - full
@@ -155,7 +182,9 @@ def _control(arguments: argparse.Namespace) -> int:
 
 
 def _filled(job: Job, pace: Pace, least: int) -> int:
-    """Let the queues fill, with so many rows at ``least``, then open the sink; return how many checkpoints were done before."""
+    """Let the queues fill, with so many rows at ``least``, then open the sink; return how many checkpoints
+    were done before.
+    """
     given = -1
     while given < (given := job.metrics().rows_in) or given < least:
         time.sleep(LOOK_S)

@@ -1,4 +1,6 @@
-"""One run of the swept job in the simulation, with one failpoint armed: killed, failed or delayed there, gone on with, judged by its files."""
+"""One run of the swept job in the simulation, with one failpoint armed: killed, failed or delayed there,
+gone on with, judged by its files.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ from tests.runtime.simulation import PowerLoss, Simulation
 
 STEPS = 20_000
 RESTORING = ("R1", "R2", "R2b")
-FIRST_HIT = ("C1", "C13", "C14", "G3", "W11", *RESTORING)  # those that come seldom act at their first hit, the others at their second
-IN_MEMORY = ("C1", "C2", "C3", "C4", "C5", "C12", "C13", "C14", "W10")  # steps that touch nothing that could fail
+# those that come seldom act at their first hit, the others at their second
+FIRST_HIT = ("C1", "C13", "C14", "G3", "W11", *RESTORING)
+# steps that touch nothing that could fail
+IN_MEMORY = ("C1", "C2", "C3", "C4", "C5", "C12", "C13", "C14", "W10")
 NOT_HERE = ("W11",)  # this job's queues are hardly ever so full that a barrier has rows to overtake
 PARALLELISM = ((1, 1), (2, 3))
 
@@ -75,12 +79,16 @@ class Plans:
 
 
 class SweptSimulation(Simulation):
-    """The simulation without faults of its own; after the death it goes on at another parallelism if asked."""
+    """The simulation without faults of its own; after the death it goes on at another parallelism if
+    asked.
+    """
 
     def __init__(self, seed: int, plans: Plans, before: int, after: int, unaligned: bool) -> None:
         super().__init__(seed, lambda random: plans.graph(before), plans.services, build_operator)
         self._plans, self._after = plans, after
-        self._crash_rate = self._task_failure_rate = self._io_failure_rate = self._power_rate = self._rescale_rate = 0.0
+        self._crash_rate = self._task_failure_rate = self._io_failure_rate = self._power_rate = (
+            self._rescale_rate
+        ) = 0.0
         self._skew = 3 if unaligned else 1  # sources run ahead, so that there are rows to overtake
         self._until = [0.2, 0.8, 0.9, 1.0]
         self.options = replace(
@@ -101,8 +109,19 @@ class SweptSimulation(Simulation):
         super()._crash(power=False)
 
 
-def sweep(plans: Plans, point: str, does: str, parallelism: tuple[int, int], *, seed: int = 1, times: int = 1, unaligned: bool = False) -> Swept:
-    """Run the job with one point armed: there the process dies (``times`` times in a row), the step fails, or two seconds pass."""
+def sweep(
+    plans: Plans,
+    point: str,
+    does: str,
+    parallelism: tuple[int, int],
+    *,
+    seed: int = 1,
+    times: int = 1,
+    unaligned: bool = False,
+) -> Swept:
+    """Run the job with one point armed: there the process dies (``times`` times in a row), the step fails,
+    or two seconds pass.
+    """
     for path in plans.out.rglob("*"):
         if path.is_file():
             path.unlink()
@@ -119,12 +138,21 @@ def sweep(plans: Plans, point: str, does: str, parallelism: tuple[int, int], *, 
 
     with armed({**_first_death(point), point: act}):
         state = simulation.run(STEPS, 0)
-    return Swept(hits[point] >= first + times - 1, state, written(plans.out), [*_orphans(simulation), *unpublished(plans.out)])
+    return Swept(
+        hits[point] >= first + times - 1,
+        state,
+        written(plans.out),
+        [*_orphans(simulation), *unpublished(plans.out)],
+    )
 
 
 def meaningful(point: str, does: str) -> bool:
-    """Whether a fault can happen at a point: what touches nothing cannot fail, and a checkpoint already given up for its time cannot take longer."""
-    return point not in NOT_HERE and (does == "kill" or (point not in IN_MEMORY if does == "raise" else point != "C13"))
+    """Whether a fault can happen at a point: what touches nothing cannot fail, and a checkpoint already
+    given up for its time cannot take longer.
+    """
+    return point not in NOT_HERE and (
+        does == "kill" or (point not in IN_MEMORY if does == "raise" else point != "C13")
+    )
 
 
 def _do(does: str, name: str, simulation: Simulation) -> None:
@@ -150,8 +178,16 @@ def _first_death(point: str) -> dict[str, Callable[[str], None]]:
 def _orphans(simulation: Simulation) -> list[str]:
     """Return the files no checkpoint that is kept needs."""
     names = simulation.storage.list()
-    manifests = {name: decode_manifest(name, simulation.storage.read(name)) for name in names if name.endswith(".manifest.json")}
+    manifests = {
+        name: decode_manifest(name, simulation.storage.read(name))
+        for name in names
+        if name.endswith(".manifest.json")
+    }
     needed = {file.name for manifest in manifests.values() for file in manifest.files}
-    kept = needed | manifests.keys() | {"CURRENT", "FINISHED", "OWNER", f"epoch-{max(m.epoch for m in manifests.values())}"}
+    kept = (
+        needed
+        | manifests.keys()
+        | {"CURRENT", "FINISHED", "OWNER", f"epoch-{max(m.epoch for m in manifests.values())}"}
+    )
     spare = sorted(manifests, key=lambda name: manifests[name].checkpoint_id)[:-2]
     return [name for name in names if name not in kept] + spare

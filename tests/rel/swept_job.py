@@ -1,4 +1,6 @@
-"""The job failpoints are swept over: two tables of files, one of which ends early, counted by key and window into files, several per checkpoint."""
+"""The job failpoints are swept over: two tables of files, one of which ends early, counted by key and
+window into files, several per checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ SELECT k, DATE_FORMAT(window_end, 'HH:mm:ss'), COUNT(*), SUM(v)
 FROM TABLE(TUMBLE(TABLE both_tables, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY k, window_start, window_end;
 """
 
-VIEW = "CREATE TEMPORARY VIEW both_tables AS SELECT k, v, ts FROM much UNION ALL SELECT k, v, ts FROM little;\n"
+VIEW = (
+    "CREATE TEMPORARY VIEW both_tables AS SELECT k, v, ts FROM much UNION ALL SELECT k, v, ts FROM little;\n"
+)
 
 
 def script(root: Path, out: Path, *, rate: int = 0, rolling: int = 20) -> str:
@@ -36,7 +40,9 @@ def script(root: Path, out: Path, *, rate: int = 0, rolling: int = 20) -> str:
 
 
 def write_input(root: Path, seed: int, scale: int = 1) -> None:
-    """Write the files both tables read: rows in time order within each file, a little out of it now and then."""
+    """Write the files both tables read: rows in time order within each file, a little out of it now and
+    then.
+    """
     random = Random(seed)
     for table, files in SPLITS.items():
         (root / table).mkdir(parents=True)
@@ -52,16 +58,24 @@ def expected(root: Path) -> Counter[Row]:
     """Return what DuckDB counts in the same files."""
     files = f"['{root}/much/*.jsonl', '{root}/little/*.jsonl'], columns = {{k: 'BIGINT', v: 'BIGINT', ms: 'BIGINT'}}"
     ends = "strftime(make_timestamp((ms // 10000 + 1) * 10000000), '%H:%M:%S')"
-    rows = duckdb.execute(f"SELECT k, {ends}, COUNT(*), SUM(v)::BIGINT FROM read_json({files}) GROUP BY ALL").fetchall()
+    rows = duckdb.execute(
+        f"SELECT k, {ends}, COUNT(*), SUM(v)::BIGINT FROM read_json({files}) GROUP BY ALL"
+    ).fetchall()
     return Counter(rows)
 
 
 def written(out: Path) -> Counter[Row]:
     """Return the rows of all published files."""
-    lines = [line for path in out.glob("part-*.jsonl") for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line for path in out.glob("part-*.jsonl") for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     return Counter((row["k"], row["ends"], row["n"], row["total"]) for row in map(json.loads, lines))
 
 
 def unpublished(out: Path) -> list[str]:
     """Return what stands in the table's directory besides published files and the log that names them."""
-    return sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.suffix not in (".jsonl", ".commit"))
+    return sorted(
+        str(path.relative_to(out))
+        for path in out.rglob("*")
+        if path.is_file() and path.suffix not in (".jsonl", ".commit")
+    )

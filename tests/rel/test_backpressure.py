@@ -32,7 +32,11 @@ def found(verdict: Verdict) -> list[str]:
 
 
 def test_what_is_in_flight_is_bounded() -> None:
-    verdict, told = flooded(lambda verdict: bool(verdict.wrong) or (verdict.coverage[WAITED] >= 3 and verdict.coverage[CAME] >= 15))
+    verdict, told = flooded(
+        lambda verdict: (
+            bool(verdict.wrong) or (verdict.coverage[WAITED] >= 3 and verdict.coverage[CAME] >= 15)
+        )
+    )
     assert not verdict.wrong, verdict.wrong[:3]
     assert verdict.coverage[WAITED] >= 3 and verdict.coverage[CAME] >= 15
     assert told.endswith("the sink is the bottleneck")

@@ -16,12 +16,16 @@ def run(name: str, tmp_path: Path, *words: str):
 
 
 def test_alerts_are_exact_while_the_job_is_killed(tmp_path: Path) -> None:
-    verdict = run("alerts", tmp_path, "--kills", "2", "--keys", "500", "--seconds", "90", "--error-rate", "0.001")
+    verdict = run(
+        "alerts", tmp_path, "--kills", "2", "--keys", "500", "--seconds", "90", "--error-rate", "0.001"
+    )
     assert verdict.word == "passed", verdict
 
 
 def test_alerts_without_state_are_wrong(tmp_path: Path) -> None:
-    verdict = run("alerts", tmp_path, "--kills", "1", "--keys", "500", "--seconds", "90", "--guarantee", "none")
+    verdict = run(
+        "alerts", tmp_path, "--kills", "1", "--keys", "500", "--seconds", "90", "--guarantee", "none"
+    )
     assert verdict.figures["false alerts"], verdict
 
 

@@ -46,11 +46,22 @@ def test_what_must_not_happen_is_seen() -> None:
     end = End(1, "client", "bounded", False, "main", 0.1)
     whole = dict.fromkeys(range(ROWS), 1)
     assert judge(end, Outcome(0, f"ready\nfinished {ROWS}\n", "", whole)) == []
-    assert judge(end, Outcome(-6, f"ready\nfinished {ROWS}\n", "terminate called after throwing an instance of ''\n", whole)) == [
+    assert judge(
+        end,
+        Outcome(
+            -6, f"ready\nfinished {ROWS}\n", "terminate called after throwing an instance of ''\n", whole
+        ),
+    ) == [
         "exit code -6, not 0",
         "noise: terminate called",
     ]
     assert ABORTS.search("nanobind: leaked 3 instances!")
-    assert judge(end, Outcome(0, f"ready\nfinished {ROWS}\n", "", {0: 1})) == [f"the INSERT was finished, and {ROWS - 1} of its rows are not there"]
-    assert judge(end, Outcome(0, f"ready\nfinished {ROWS}\n", "", {**whole, 0: 2})) == ["rows of copied are there twice"]
-    assert judge(end, Outcome(0, "ready\n", "Traceback (most recent call last):\n", {})) == ["a traceback that is not the program's own"]
+    assert judge(end, Outcome(0, f"ready\nfinished {ROWS}\n", "", {0: 1})) == [
+        f"the INSERT was finished, and {ROWS - 1} of its rows are not there"
+    ]
+    assert judge(end, Outcome(0, f"ready\nfinished {ROWS}\n", "", {**whole, 0: 2})) == [
+        "rows of copied are there twice"
+    ]
+    assert judge(end, Outcome(0, "ready\n", "Traceback (most recent call last):\n", {})) == [
+        "a traceback that is not the program's own"
+    ]

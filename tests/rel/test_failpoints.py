@@ -1,4 +1,6 @@
-"""The swept job dies or fails at every failpoint, in the simulation: its files are DuckDB's answer, none is left over. Processes: ``failpoints``."""
+"""The swept job dies or fails at every failpoint, in the simulation: its files are DuckDB's answer, none
+is left over. Processes: ``failpoints``.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plans]:
     made.close()
 
 
-def wrong(plans: Plans, point: str, does: str, parallelism: tuple[int, int], times: int = 1, unaligned: bool = False) -> list[str]:
+def wrong(
+    plans: Plans, point: str, does: str, parallelism: tuple[int, int], times: int = 1, unaligned: bool = False
+) -> list[str]:
     """Return what a run that was hit at a point has got wrong."""
     swept = sweep(plans, point, does, parallelism, times=times, unaligned=unaligned)
     facts = {
@@ -60,7 +64,9 @@ def test_all_points_are_swept() -> None:
 
 def test_pending_commits_forgotten_on_restore_are_seen(plans: Plans, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SinkOperator, "restore_items", lambda self, items: None)
-    assert any("other rows than DuckDB's" in wrong(plans, point, "kill", (1, 1)) for point in ("S4", "S5", "R2"))
+    assert any(
+        "other rows than DuckDB's" in wrong(plans, point, "kill", (1, 1)) for point in ("S4", "S5", "R2")
+    )
 
 
 def test_files_never_deleted_are_seen(plans: Plans, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""The card of outsized things, on one that is refused in an instant; another answer, or too much memory, is a failure."""
+"""The card of outsized things, on one that is refused in an instant; another answer, or too much memory,
+is a failure.
+"""
 
 from __future__ import annotations
 

@@ -33,14 +33,23 @@ def job(tmp_path: Path) -> Iterator[JobProcess]:
 
 def penstock(job: JobProcess, *words: str) -> str:
     line = [sys.executable, "-m", "penstock.repl.cli", *words, "--state", str(job.state_dir)]
-    done = subprocess.run(line, cwd=job.root, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT), "NO_COLOR": "1"})
+    done = subprocess.run(
+        line,
+        cwd=job.root,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+    )
     return done.stdout + done.stderr
 
 
 def test_a_dead_job_is_listed_and_run_on_without_its_script(job: JobProcess) -> None:
     job.start()
     job.await_checkpoint()
-    assert [(found.job_id, found.status, found.record.epoch) for found in recorded_jobs(job.state_dir)] == [(JOB, "RUNNING", 1)]
+    assert [(found.job_id, found.status, found.record.epoch) for found in recorded_jobs(job.state_dir)] == [
+        (JOB, "RUNNING", 1)
+    ]
     assert job.kill()
     listed = json.loads(penstock(job, "jobs", "--jsonl"))
     assert (listed["job"], listed["status"], listed["epoch"]) == (JOB, "DIED", 1)
@@ -72,7 +81,9 @@ def test_a_coordinator_that_stood_still_is_superseded(job: JobProcess) -> None:
     assert not unpublished(job.root / "out")
 
 
-def test_a_lock_nobody_renews_is_taken_over_without_being_told(job: JobProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_nobody_renews_is_taken_over_without_being_told(
+    job: JobProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = LocalStorage(job.root / "d"), LocalStorage(job.root / "d")
     first.lock()
     with pytest.raises(PenstockError, match="in use"):

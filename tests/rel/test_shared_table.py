@@ -1,4 +1,6 @@
-"""Jobs of one name write to one table at once and die at the steps of the protocol: each one's rows are there once. Processes: ``shared-table``."""
+"""Jobs of one name write to one table at once and die at the steps of the protocol: each one's rows are
+there once. Processes: ``shared-table``.
+"""
 
 from __future__ import annotations
 
@@ -30,4 +32,7 @@ def test_each_jobs_rows_are_there_once(plans: Plans, seed: int) -> None:
 
 def test_jobs_of_one_identity_are_seen(plans: Plans) -> None:
     """The control: jobs that take one another's staged files for their own."""
-    assert any(faults(share(plans, seed, 3, owner_of=lambda number: "one"), expected(plans.root), 3) for seed in range(3))
+    assert any(
+        faults(share(plans, seed, 3, owner_of=lambda number: "one"), expected(plans.root), 3)
+        for seed in range(3)
+    )

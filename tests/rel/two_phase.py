@@ -1,8 +1,9 @@
-"""The card of two-phase commit: a job that writes numbers dies at each step of its sink, the other steps fail now and then; a reader looks on.
+"""The card of two-phase commit: a job that writes numbers dies at each step of its sink, the other steps fail
+now and then; a reader looks on.
 
-Between deaths the parallelism goes from 3 to 1 to 5. Pass: every number is there once, none that was read is ever gone, nothing is left staged;
-in the log the numbers of each key are in order. Before that, writers of each database are driven step by step in one process, through more
-checkpoints than processes could take.
+Between deaths the parallelism goes from 3 to 1 to 5. Pass: every number is there once, none that was read is
+ever gone, nothing is left staged; in the log the numbers of each key are in order. Before that, writers of
+each database are driven step by step in one process, through more checkpoints than processes could take.
 """
 
 from __future__ import annotations
@@ -27,13 +28,27 @@ WRITERS = ("before commit, complete", "lost reply, complete", "S5, complete", "S
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=100_000, help="into each table")
     parser.add_argument("--into", nargs="+", default=list(INTO), choices=INTO)
-    parser.add_argument("--steps", nargs="+", default=list(STEPS), choices=STEPS, help="at which the process dies, one after the other")
+    parser.add_argument(
+        "--steps",
+        nargs="+",
+        default=list(STEPS),
+        choices=STEPS,
+        help="at which the process dies, one after the other",
+    )
     parser.add_argument("--rate", type=int, default=5_000, help="rows a second")
     parser.add_argument("--ckpt", default="50 ms")
-    parser.add_argument("--errors", type=float, default=0.1, help="with which probability each step fails each time")
+    parser.add_argument(
+        "--errors", type=float, default=0.1, help="with which probability each step fails each time"
+    )
     parser.add_argument("--only", choices=("writers", "processes"))
-    parser.add_argument("--checkpoints", type=int, default=100, help="of the writers that are driven step by step")
-    parser.add_argument("--hasty", action="store_true", help="the negative control: commit what is not in a complete checkpoint")
+    parser.add_argument(
+        "--checkpoints", type=int, default=100, help="of the writers that are driven step by step"
+    )
+    parser.add_argument(
+        "--hasty",
+        action="store_true",
+        help="the negative control: commit what is not in a complete checkpoint",
+    )
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
@@ -52,15 +67,24 @@ def in_one_process(kind: str, arguments: argparse.Namespace, verdict: Verdict) -
     place = Place(kind, directory)
     place.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))")
     most = max(1, 2 * arguments.rows // (3 * arguments.checkpoints))
-    hit, written = chaos(place, arguments.seed, hasty=arguments.hasty, checkpoints=arguments.checkpoints, most=most)
+    hit, written = chaos(
+        place, arguments.seed, hasty=arguments.hasty, checkpoints=arguments.checkpoints, most=most
+    )
     rows = [row[0] for row in place.ask("SELECT k FROM out ORDER BY k")]
     lost, doubled = written - len(set(rows)), len(rows) - len(set(rows))
     verdict.check(rows == list(range(written)), f"{kind}: {lost} lost, {doubled} doubled of {written}")
-    verdict.check(place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)], f"{kind}: staged rows are left")
+    verdict.check(
+        place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)], f"{kind}: staged rows are left"
+    )
     verdict.coverage += Counter({f"{kind} writers: {step}": count for step, count in hit.items()})
     verdict.least |= {f"{kind} writers: {step}": 1 for step in WRITERS}
     verdict.faults += [f"{kind} writers: {step}" for step in hit.elements()]
-    verdict.figures[f"{kind} writers"] = {"rows": written, "lost": lost, "doubled": doubled, "crashes": hit.total()}
+    verdict.figures[f"{kind} writers"] = {
+        "rows": written,
+        "lost": lost,
+        "doubled": doubled,
+        "crashes": hit.total(),
+    }
 
 
 def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> None:
@@ -77,7 +101,11 @@ def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> 
     try:
         for step in [*arguments.steps, None]:
             seed = random.randrange(1_000)
-            failing = [f"{s}=raise(p={arguments.errors},seed={seed + i})" for i, s in enumerate(STEPS) if s != step and arguments.errors]
+            failing = [
+                f"{s}=raise(p={arguments.errors},seed={seed + i})"
+                for i, s in enumerate(STEPS)
+                if s != step and arguments.errors
+            ]
             dying = [] if step is None else [f"{step}=kill@{random.randint(2, 6)}"]
             job.failpoints = ";".join(dying + failing)
             job.start(parallelism=next(parallelism))
@@ -86,7 +114,9 @@ def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> 
                 kills[step] += 1
                 staged.append(target.staged())
             reader.read()
-            if not verdict.check(code in (0, -signal.SIGKILL), f"{kind}: exit code {code} before {step}\n{job.told[-1500:]}"):
+            if not verdict.check(
+                code in (0, -signal.SIGKILL), f"{kind}: exit code {code} before {step}\n{job.told[-1500:]}"
+            ):
                 break
     finally:
         job.reap()
@@ -98,9 +128,15 @@ def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> 
     errors = raised(job, kills)
     verdict.coverage += Counter({f"{kind}: {step} kill": count for step, count in kills.items()})
     verdict.coverage += Counter({f"{kind}: {step} raise": count for step, count in errors.items()})
-    verdict.coverage[f"{kind}: reads that found more"] = reader.counts["reads that found more than the one before"]
-    verdict.least |= {f"{kind}: {step} kill": 1 for step in arguments.steps} | {f"{kind}: reads that found more": 2}
-    verdict.faults += [f"{kind}: {step} kill" for step in kills] + [f"{kind}: {step} raise" for step in errors.elements()]
+    verdict.coverage[f"{kind}: reads that found more"] = reader.counts[
+        "reads that found more than the one before"
+    ]
+    verdict.least |= {f"{kind}: {step} kill": 1 for step in arguments.steps} | {
+        f"{kind}: reads that found more": 2
+    }
+    verdict.faults += [f"{kind}: {step} kill" for step in kills] + [
+        f"{kind}: {step} raise" for step in errors.elements()
+    ]
     verdict.figures[kind] = {
         "rows": arguments.rows,
         "lost": reader.missing,

@@ -1,4 +1,6 @@
-"""Numbers written exactly once into files, a database or a log: the job, what stands in its table, and who reads it all the while."""
+"""Numbers written exactly once into files, a database or a log: the job, what stands in its table, and who
+reads it all the while.
+"""
 
 from __future__ import annotations
 
@@ -60,14 +62,22 @@ class Target:
             return self._log.committed()
         if self._place is not None:
             return np.array([row[0] for row in self._place.ask("SELECT k FROM out")], np.int64)
-        lines = [line for path in self.out.glob("part-*.jsonl") for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [
+            line
+            for path in self.out.glob("part-*.jsonl")
+            for line in path.read_text(encoding="utf-8").splitlines()
+        ]
         return np.array([json.loads(line)["k"] for line in lines], np.int64)
 
     def staged(self) -> int:
         """Return how many transactions or files wait to be committed."""
         if self._log is not None:
             return self._log.open_transactions
-        return len(unpublished(self.out)) if self._place is None else self._place.ask("SELECT COUNT(*) FROM penstock_staged")[0][0]
+        return (
+            len(unpublished(self.out))
+            if self._place is None
+            else self._place.ask("SELECT COUNT(*) FROM penstock_staged")[0][0]
+        )
 
 
 class Reader:
@@ -114,7 +124,9 @@ class Reader:
         gone, doubled = int((self._seen & ~now).sum()), int((times > 1).sum())
         self.counts["reads that found more than the one before"] += bool((now & ~self._seen).any())
         if gone or doubled:
-            self.wrong.append(f"read {self.reads}: {gone} numbers that were seen are gone, {doubled} are there twice")
+            self.wrong.append(
+                f"read {self.reads}: {gone} numbers that were seen are gone, {doubled} are there twice"
+            )
         self._seen = now
 
     @property

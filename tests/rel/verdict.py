@@ -13,7 +13,9 @@ EXIT_CODES = {"passed": 0, "failed": 1, "invalid": 2}
 
 @dataclass
 class Verdict:
-    """Filled by a card. ``least``: how often each thing counted in ``coverage`` must have happened for the run to mean anything."""
+    """Filled by a card. ``least``: how often each thing counted in ``coverage`` must have happened for the
+    run to mean anything.
+    """
 
     card: str
     seed: int
@@ -32,7 +34,11 @@ class Verdict:
     @property
     def uncovered(self) -> list[str]:
         """What has not happened often enough."""
-        return [f"{name}: {self.coverage[name]} of at least {least}" for name, least in self.least.items() if self.coverage[name] < least]
+        return [
+            f"{name}: {self.coverage[name]} of at least {least}"
+            for name, least in self.least.items()
+            if self.coverage[name] < least
+        ]
 
     @property
     def word(self) -> str:

@@ -12,7 +12,13 @@ HEAVY = ("pyspark", "numba", "duckdb", "pandas")
 
 def penstock(*words, stdin="", env=None):
     return subprocess.run(
-        [sys.executable, "-m", "penstock.repl.cli", *words], input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, env=env, check=False
+        [sys.executable, "-m", "penstock.repl.cli", *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env=env,
+        check=False,
     )
 
 
@@ -77,7 +83,15 @@ def test_options_may_stand_before_the_command(words, expected):
 
 def test_a_script_runs_with_options_on_both_sides(tmp_path):
     (tmp_path / "job.sql").write_text("SELECT 1 AS one;\n")
-    done = penstock("--set", "parallelism.default=1", "--csv", "run", str(tmp_path / "job.sql"), "--state", str(tmp_path / "state"))
+    done = penstock(
+        "--set",
+        "parallelism.default=1",
+        "--csv",
+        "run",
+        str(tmp_path / "job.sql"),
+        "--state",
+        str(tmp_path / "state"),
+    )
     assert (done.returncode, done.stdout) == (0, "one\n1\n"), done.stderr
 
 
@@ -88,7 +102,9 @@ def seconds(code):
         before = os.times()
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
         after = os.times()
-        spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        spent.append(
+            after.children_user + after.children_system - before.children_user - before.children_system
+        )
     return min(spent)
 
 
@@ -105,4 +121,7 @@ def test_the_prompt_waits_for_nothing_heavy():
 
 
 def test_help_is_quick():
-    assert seconds("import sys; sys.argv = ['penstock', '--help']; from penstock.repl.cli import main; main()") < 0.4
+    assert (
+        seconds("import sys; sys.argv = ['penstock', '--help']; from penstock.repl.cli import main; main()")
+        < 0.4
+    )

@@ -13,7 +13,14 @@ def text(values, kind, zone=None):
 
 
 def test_numbers_keep_their_kind():
-    assert text([3.0, 0.1, None, float("nan"), float("-inf"), 1e20], pa.float64()) == ["3.0", "0.1", None, "NaN", "-Infinity", "1e+20"]
+    assert text([3.0, 0.1, None, float("nan"), float("-inf"), 1e20], pa.float64()) == [
+        "3.0",
+        "0.1",
+        None,
+        "NaN",
+        "-Infinity",
+        "1e+20",
+    ]
     assert text([3, None], pa.int64()) == ["3", None]
     assert text([Decimal("1.50")], pa.decimal128(5, 2)) == ["1.50"]
     assert text([True, False, None], pa.bool_()) == ["true", "false", None]
@@ -26,7 +33,10 @@ def test_times_lose_trailing_zeros():
     assert text(moments[:1], pa.timestamp("us", "UTC"), "Europe/Berlin") == ["2013-01-01 06:15:00"]
     assert text([dt.time(5, 15)], pa.time64("us")) == ["05:15:00"]
     assert text([dt.date(2013, 1, 1)], pa.date32()) == ["2013-01-01"]
-    assert text([dt.timedelta(days=1, seconds=5), dt.timedelta(seconds=-1.5)], pa.duration("us")) == ["1 00:00:05", "-0 00:00:01.5"]
+    assert text([dt.timedelta(days=1, seconds=5), dt.timedelta(seconds=-1.5)], pa.duration("us")) == [
+        "1 00:00:05",
+        "-0 00:00:01.5",
+    ]
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2])
@@ -55,7 +65,9 @@ EXPECTED = [
 @pytest.mark.parametrize("start", [0, 1, 2, 3, 4])
 def test_nested_values_are_json_also_when_sliced(start):
     assert [json.loads(cell) for cell in json_column(NESTED.slice(start)).to_pylist()] == EXPECTED[start:]
-    assert [json.loads(cell) if cell else None for cell in text_column(NESTED.slice(start)).to_pylist()] == EXPECTED[start:]
+    assert [
+        json.loads(cell) if cell else None for cell in text_column(NESTED.slice(start)).to_pylist()
+    ] == EXPECTED[start:]
 
 
 def test_a_nested_value_that_is_null_is_null_not_the_text():
@@ -70,4 +82,7 @@ def test_every_control_character_survives_json():
 
 
 def test_a_cell_cannot_steer_the_terminal():
-    assert visible(pa.array(["a\nb\tc\x1b[31m", "plain"])).to_pylist() == ["a\\nb\\tc\N{REPLACEMENT CHARACTER}[31m", "plain"]
+    assert visible(pa.array(["a\nb\tc\x1b[31m", "plain"])).to_pylist() == [
+        "a\\nb\\tc\N{REPLACEMENT CHARACTER}[31m",
+        "plain",
+    ]

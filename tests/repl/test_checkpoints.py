@@ -21,7 +21,11 @@ CREATE TABLE t (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector'
 def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state of one finished job with its final checkpoint."""
     directory = tmp_path_factory.mktemp("state")
-    settings = {"execution.checkpointing.dir": str(directory), "execution.checkpointing.interval": "10 ms", "table.dml-sync": "true"}
+    settings = {
+        "execution.checkpointing.dir": str(directory),
+        "execution.checkpointing.interval": "10 ms",
+        "table.dml-sync": "true",
+    }
     with penstock.connect(settings=settings) as connection:
         connection.executescript(SCRIPT)
         connection.execute("INSERT INTO t SELECT k, COUNT(*) FROM s GROUP BY k")
@@ -68,13 +72,17 @@ def test_states_as_parquet(state: Path, tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_differences(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     numbers = [str(row["checkpoint"]) for row in rows(capsys, "ls", str(state))]
-    assert {row["change"] for row in rows(capsys, "diff", str(state), numbers[-1], numbers[-1])} == {"same size"}
+    assert {row["change"] for row in rows(capsys, "diff", str(state), numbers[-1], numbers[-1])} == {
+        "same size"
+    }
 
 
 def test_damage_is_seen(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A copy of the state with one bit flipped in a segment, and one without a segment at all."""
     job = next(path for path in state.iterdir() if path.is_dir())
-    segment = max((path for path in job.iterdir() if path.name.startswith("seg-")), key=lambda path: path.stat().st_size)
+    segment = max(
+        (path for path in job.iterdir() if path.name.startswith("seg-")), key=lambda path: path.stat().st_size
+    )
     for name, damage in (("flipped", True), ("gone", False)):
         copy = tmp_path / name / job.name
         copy.mkdir(parents=True)

@@ -7,7 +7,9 @@ from penstock.repl.launch.config import load_config, with_flags
 def test_flag_over_environment_over_project_over_user(tmp_path):
     user, project = tmp_path / "config.toml", tmp_path / "here"
     project.mkdir()
-    user.write_text('format = "csv"\nnull = "-"\ntiming = false\n[settings]\nparallelism.default = 2\n"table.dml-sync" = true\n')
+    user.write_text(
+        'format = "csv"\nnull = "-"\ntiming = false\n[settings]\nparallelism.default = 2\n"table.dml-sync" = true\n'
+    )
     (project / "penstock.toml").write_text('format = "json"\n[settings]\n"parallelism.default" = 3\n')
     config = load_config({"PENSTOCK_CONFIG": str(user)}, project)
     assert (config.format, config.null, config.timing) == ("json", "-", False)

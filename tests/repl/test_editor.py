@@ -80,7 +80,15 @@ def test_function_keys(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "done"), [("", True), ("\\d", True), ("select 1", False), ("select 1;", True), ("select ';", False), ("help", True)]
+    ("text", "done"),
+    [
+        ("", True),
+        ("\\d", True),
+        ("select 1", False),
+        ("select 1;", True),
+        ("select ';", False),
+        ("help", True),
+    ],
 )
 def test_finished(text, done):
     assert finished(text) is done

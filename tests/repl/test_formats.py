@@ -9,7 +9,11 @@ from penstock.repl.output.row_writers import FORMATS, writer_for
 from penstock.repl.output.table_rendering import Look
 
 ROWS = pa.table(
-    {"name": ["a,b", 'q"q', "", None, "né|日本\n"], "n": pa.array([1, 22, None, 4, -5], pa.int64()), "x": [1.0, 2.5, None, float("nan"), 0.0]}
+    {
+        "name": ["a,b", 'q"q', "", None, "né|日本\n"],
+        "n": pa.array([1, 22, None, 4, -5], pa.int64()),
+        "x": [1.0, 2.5, None, float("nan"), 0.0],
+    }
 )
 KINDS = ["STRING", "BIGINT", "DOUBLE"]
 
@@ -39,7 +43,14 @@ def test_csv():
 
 
 def test_tsv():
-    assert written("tsv").splitlines() == ["name\tn\tx", "a,b\t1\t1.0", 'q"q\t22\t2.5', "\t\\N\t\\N", "\\N\t4\tNaN", "né|日本\\n\t-5\t0.0"]
+    assert written("tsv").splitlines() == [
+        "name\tn\tx",
+        "a,b\t1\t1.0",
+        'q"q\t22\t2.5',
+        "\t\\N\t\\N",
+        "\\N\t4\tNaN",
+        "né|日本\\n\t-5\t0.0",
+    ]
 
 
 def test_json_and_jsonl_hold_the_same_objects():
@@ -55,7 +66,11 @@ def test_json_of_no_rows():
 
 
 def test_markdown():
-    assert written("markdown").splitlines()[:3] == ["| name | n | x |", "|---|---:|---:|", "| a,b | 1 | 1.0 |"]
+    assert written("markdown").splitlines()[:3] == [
+        "| name | n | x |",
+        "|---|---:|---:|",
+        "| a,b | 1 | 1.0 |",
+    ]
     assert "né\\|日本<br>" in written("markdown")
 
 

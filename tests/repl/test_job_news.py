@@ -18,7 +18,11 @@ def a_job(*events: JobEvent) -> SimpleNamespace:
 
 
 def test_each_event_is_told_once_in_order_and_a_failure_by_its_error() -> None:
-    events = [JobEvent(1, "RESTARTING", "(RUN-2900: x) in 1.0 s"), JobEvent(2, "RUNNING", "recovered"), JobEvent(3, "FAILED", "RUN-2900: x")]
+    events = [
+        JobEvent(1, "RESTARTING", "(RUN-2900: x) in 1.0 s"),
+        JobEvent(2, "RUNNING", "recovered"),
+        JobEvent(3, "FAILED", "RUN-2900: x"),
+    ]
     out, job = io.StringIO(), a_job(*events[:1])
     news = JobNews(job, Messages(out))
     news.tell()
@@ -31,7 +35,12 @@ def test_each_event_is_told_once_in_order_and_a_failure_by_its_error() -> None:
 @pytest.mark.parametrize("has_rows", [True, False])
 def test_who_prints_rows_tells_of_their_job_alone(has_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     told, rows = io.StringIO(), io.StringIO()
-    result = SimpleNamespace(has_rows=has_rows, job=a_job(JobEvent(1, "FALLBACK", "to checkpoint 1")), note=None, cancel=lambda: None)
+    result = SimpleNamespace(
+        has_rows=has_rows,
+        job=a_job(JobEvent(1, "FALLBACK", "to checkpoint 1")),
+        note=None,
+        cancel=lambda: None,
+    )
     printer = Printer(rows, Messages(told), Style())
     monkeypatch.setattr(printer, "_rows", lambda _: 0)
     printer.show(result)  # type: ignore[arg-type]  # as much of a result as is asked for

@@ -16,8 +16,14 @@ SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT)))
 
 
 def batch(rows, weights=None):
-    columns = [pa.array([row[0] for row in rows], pa.string()), pa.array([row[1] for row in rows], pa.int64())]
-    return Batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA.to_arrow()), None if weights is None else np.array(weights, np.int64))
+    columns = [
+        pa.array([row[0] for row in rows], pa.string()),
+        pa.array([row[1] for row in rows], pa.int64()),
+    ]
+    return Batch(
+        pa.RecordBatch.from_arrays(columns, schema=SCHEMA.to_arrow()),
+        None if weights is None else np.array(weights, np.int64),
+    )
 
 
 def changing():

@@ -1,4 +1,6 @@
-"""The command line as a process through pipes: stdout is data, stderr is everything else, the exit code says how it went."""
+"""The command line as a process through pipes: stdout is data, stderr is everything else, the exit code
+says how it went.
+"""
 
 import io
 import json
@@ -21,7 +23,12 @@ COUNTER = (
 )
 ENDLESS = "CREATE TEMPORARY TABLE e (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '500', 'fields.a.min' = '0', 'fields.a.max' = '9');"
 COMMAND = [sys.executable, "-m", "penstock.repl.cli"]
-QUIET = {**os.environ, "NO_COLOR": "1", "PENSTOCK_CONFIG": "/nonexistent", "PENSTOCK_HISTORY": "/nonexistent/history"}
+QUIET = {
+    **os.environ,
+    "NO_COLOR": "1",
+    "PENSTOCK_CONFIG": "/nonexistent",
+    "PENSTOCK_HISTORY": "/nonexistent/history",
+}
 
 
 @dataclass
@@ -36,13 +43,23 @@ class Done:
 
 
 def process(*words, stdin=""):
-    done = subprocess.run([*COMMAND, *words], input=stdin.encode(), capture_output=True, timeout=PATIENCE_S, env=QUIET, check=False)
+    done = subprocess.run(
+        [*COMMAND, *words],
+        input=stdin.encode(),
+        capture_output=True,
+        timeout=PATIENCE_S,
+        env=QUIET,
+        check=False,
+    )
     return Done(done.returncode, done.stdout, done.stderr.decode())
 
 
 def penstock(*words, stdin=""):
     """The same without a process of its own, which is quicker."""
-    out, err, source = (io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", write_through=True) for text in (b"", b"", stdin.encode()))
+    out, err, source = (
+        io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", write_through=True)
+        for text in (b"", b"", stdin.encode())
+    )
     with pytest.MonkeyPatch.context() as patch:
         for name, stream in (("stdout", out), ("stderr", err), ("stdin", source)):
             patch.setattr(sys, name, stream)
@@ -87,7 +104,10 @@ def test_statements_from_a_pipe_and_from_a_file(tmp_path):
     ],
 )
 def test_formats(flag, expected):
-    assert penstock("-c", "SELECT * FROM (VALUES (1, NULL), (2, 'x')) AS v (a, b)", "--format", flag).stdout == expected
+    assert (
+        penstock("-c", "SELECT * FROM (VALUES (1, NULL), (2, 'x')) AS v (a, b)", "--format", flag).stdout
+        == expected
+    )
 
 
 def test_arrow_format():
@@ -122,13 +142,21 @@ def test_errors_have_a_place_and_stop_the_script(tmp_path):
 def test_json_errors():
     done = penstock("-c", "SELECT nope", "--json-errors")
     error = json.loads(done.stderr)
-    assert (done.returncode, error["code"], error["line"], error["column"], error["sqlstate"]) == (1, "SQL-1042", 1, 8, "42703")
+    assert (done.returncode, error["code"], error["line"], error["column"], error["sqlstate"]) == (
+        1,
+        "SQL-1042",
+        1,
+        8,
+        "42703",
+    )
 
 
 def test_check_prints_every_error_and_runs_nothing(tmp_path):
     path = tmp_path / "a.sql"
     sink = f"CREATE TABLE o (a INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/o', 'format' = 'csv');"
-    path.write_text(f"{COUNTER}\n{sink}\nSELECT nope FROM t;\nSELEC 1;\nINSERT INTO o SELECT a, a FROM t;\nINSERT INTO o SELECT a FROM t;\n")
+    path.write_text(
+        f"{COUNTER}\n{sink}\nSELECT nope FROM t;\nSELEC 1;\nINSERT INTO o SELECT a, a FROM t;\nINSERT INTO o SELECT a FROM t;\n"
+    )
     done = penstock("run", "--check", str(path))
     assert done.returncode == 1
     assert [line.split(":")[1] for line in done.stderr.splitlines() if "error[" in line] == ["3", "4", "5"]
@@ -142,8 +170,20 @@ def test_check_prints_every_error_and_runs_nothing(tmp_path):
 def test_run_waits_for_jobs_and_sums_them_up(tmp_path):
     path = tmp_path / "a.sql"
     sink = f"CREATE TABLE o (a INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/${{name}}', 'format' = 'csv');"
-    path.write_text(f"{COUNTER}\n{sink}\nINSERT INTO o SELECT a FROM t;\nSELECT a FROM o WHERE a > 6 ORDER BY a;")
-    done = penstock("run", str(path), "--var", "name=out", "--state", str(tmp_path / "state"), "--set", "bounded.backend=duckdb", "--csv")
+    path.write_text(
+        f"{COUNTER}\n{sink}\nINSERT INTO o SELECT a FROM t;\nSELECT a FROM o WHERE a > 6 ORDER BY a;"
+    )
+    done = penstock(
+        "run",
+        str(path),
+        "--var",
+        "name=out",
+        "--state",
+        str(tmp_path / "state"),
+        "--set",
+        "bounded.backend=duckdb",
+        "--csv",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "a\n7\n8\n9\n"
     assert "9 rows in" in done.stderr
@@ -197,7 +237,9 @@ SINKS = "CREATE TABLE {0} (a INT) WITH ('connector' = 'filesystem', 'path' = '{1
 
 
 def rows_in(directory):
-    return sum(len(file.read_text().splitlines()) - 1 for file in directory.iterdir() if file.suffix == ".csv")
+    return sum(
+        len(file.read_text().splitlines()) - 1 for file in directory.iterdir() if file.suffix == ".csv"
+    )
 
 
 @pytest.mark.parametrize("way", ["-c", "-f", "pipe", "run"])
@@ -207,7 +249,9 @@ def test_an_insert_of_what_ends_is_finished_wherever_it_is_said(tmp_path, way):
     words = ["--set", "bounded.backend=duckdb", "--csv"]
     match way:
         case "-c":
-            done = penstock(*words, *[word for statement in script.split(";\n")[:-1] for word in ("-c", statement)])
+            done = penstock(
+                *words, *[word for statement in script.split(";\n")[:-1] for word in ("-c", statement)]
+            )
         case "pipe":
             done = penstock(*words, stdin=script)
         case "-f":
@@ -232,8 +276,13 @@ def test_two_endless_inserts_run_side_by_side_until_they_are_stopped(tmp_path, w
         f"SET 'execution.checkpointing.interval' = '50 ms';\n{ENDLESS}\n{COUNTER}\n{''.join(SINKS.format(name, tmp_path) for name in 'opq')}"
         "INSERT INTO o SELECT a FROM e;\nINSERT INTO p SELECT a FROM t;\nINSERT INTO q SELECT a FROM e;\n"
     )
-    running = subprocess.Popen([*COMMAND, *words, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET, text=True)
-    await_that(lambda: all((tmp_path / name).is_dir() and rows_in(tmp_path / name) for name in "opq"), "rows of all three")
+    running = subprocess.Popen(
+        [*COMMAND, *words, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET, text=True
+    )
+    await_that(
+        lambda: all((tmp_path / name).is_dir() and rows_in(tmp_path / name) for name in "opq"),
+        "rows of all three",
+    )
     running.send_signal(signal.SIGTERM)
     _, errors = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130, errors
@@ -257,11 +306,15 @@ def test_a_script_that_fails_stops_what_it_has_started(tmp_path):
     script = f"{ENDLESS}\n{SINKS.format('o', tmp_path)}INSERT INTO o SELECT a FROM e;\nSELECT nope FROM e;\n"
     done = penstock(stdin=script)
     assert done.returncode == 1
-    assert "warning: job insert-into-o-" in done.stderr and "was stopped before its sources ended" in done.stderr
+    assert (
+        "warning: job insert-into-o-" in done.stderr and "was stopped before its sources ended" in done.stderr
+    )
 
 
 def test_a_time_limit_is_one_for_statements_and_jobs(tmp_path):
-    done = penstock("--timeout", "0.5", stdin=f"{ENDLESS}\n{SINKS.format('o', tmp_path)}INSERT INTO o SELECT a FROM e;\n")
+    done = penstock(
+        "--timeout", "0.5", stdin=f"{ENDLESS}\n{SINKS.format('o', tmp_path)}INSERT INTO o SELECT a FROM e;\n"
+    )
     assert done.returncode == 4
     assert "gave up after 0.5 s" in done.stderr
 
@@ -275,7 +328,12 @@ def test_timeout_is_exit_code_4():
 
 
 def test_a_reader_that_goes_away_ends_an_endless_query_quietly():
-    endless = subprocess.Popen([*COMMAND, "--csv", "-c", ENDLESS + "SELECT a FROM e"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET)
+    endless = subprocess.Popen(
+        [*COMMAND, "--csv", "-c", ENDLESS + "SELECT a FROM e"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=QUIET,
+    )
     assert endless.stdout.readline() == b"a\n"
     endless.stdout.close()
     assert endless.wait(PATIENCE_S) == 0
@@ -285,7 +343,8 @@ def test_a_reader_that_goes_away_ends_an_endless_query_quietly():
 
 def test_interrupted_query_is_exit_code_130():
     words = [*COMMAND, "--csv", "-c", ENDLESS + "SELECT a FROM e"]
-    # a shell starts what runs behind it with Ctrl-C ignored, and who is started takes that over: so would the tests' own children
+    # a shell starts what runs behind it with Ctrl-C ignored, and who is started takes that over: so would the
+    # tests' own children
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     endless = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET)
     signal.signal(signal.SIGINT, before)
@@ -311,7 +370,11 @@ def test_the_first_signal_stops_a_job_with_a_checkpoint(tmp_path, number):
     assert running.returncode == 130, errors
     assert output == "beside\n1\n", "what follows an endless INSERT runs beside it"
     assert "stopping with a checkpoint" in errors
-    rows = sum(len(file.read_text().splitlines()) - 1 for file in (tmp_path / "out").iterdir() if file.suffix == ".csv")
+    rows = sum(
+        len(file.read_text().splitlines()) - 1
+        for file in (tmp_path / "out").iterdir()
+        if file.suffix == ".csv"
+    )
     assert f"{rows:,} rows out" in errors
 
 
@@ -327,11 +390,23 @@ def test_the_shell_through_pipes_goes_on_after_errors(tmp_path):
 
 
 def test_the_shells_commands_answer():
-    keys = COUNTER + "\n\\timing off\n\\?\n\\h window\n\\d\n\\d t\n\\dt t%\n\\dv\n\\df count\n\\dc datagen\n\\dj\n"
+    keys = (
+        COUNTER
+        + "\n\\timing off\n\\?\n\\h window\n\\d\n\\d t\n\\dt t%\n\\dv\n\\df count\n\\dc datagen\n\\dj\n"
+    )
     keys += "\\set parallelism.default 2\n\\set parallelism\n\\t on\n\\pset null -\nSELECT CAST(NULL AS INT) AS z;\n\\errverbose\nhelp;\nexit\n"
     done = penstock("--interactive", stdin=keys)
     assert done.returncode == 0, done.stderr
-    for said in ("list these commands", "TUMBLE", "datagen", "INT", "aggregate", "rows-per-second", "parallelism.default = 2", "\n   -\n"):
+    for said in (
+        "list these commands",
+        "TUMBLE",
+        "datagen",
+        "INT",
+        "aggregate",
+        "rows-per-second",
+        "parallelism.default = 2",
+        "\n   -\n",
+    ):
         assert said in done.stdout, said
     assert "error" not in done.stderr.replace("there was no error", "")
     assert "Traceback" not in done.stderr

@@ -15,9 +15,7 @@ from penstock.repl.launch.script_runner import ScriptRunner
 from penstock.repl.launch.session_factory import printer_for
 from penstock.repl.output.messages import Messages
 
-SOURCE = (
-    "CREATE TABLE e (a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' DAY) WITH ('connector' = 'datagen', 'rows-per-second' = '2000');"
-)
+SOURCE = "CREATE TABLE e (a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' DAY) WITH ('connector' = 'datagen', 'rows-per-second' = '2000');"
 WINDOWS = "SELECT window_start, COUNT(*) AS n FROM TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' DAY) GROUP BY window_start, window_end;"
 
 
@@ -58,5 +56,7 @@ def test_a_query_that_waits_for_the_watermark_is_told_so(session: Session) -> No
 
 
 def test_a_query_that_gives_rows_for_ever_may_have_a_limit(session: Session) -> None:
-    told = timed_out(session, SOURCE + "SELECT a FROM e;", lambda: any(job.metrics().rows_in for job in session.jobs()))
+    told = timed_out(
+        session, SOURCE + "SELECT a FROM e;", lambda: any(job.metrics().rows_in for job in session.jobs())
+    )
     assert "hint: raise --timeout, or add a LIMIT" in told, told

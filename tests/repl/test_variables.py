@@ -6,7 +6,10 @@ from penstock.repl.launch.script_variables import substitute
 
 def test_only_quoted_text_is_replaced():
     text = "SELECT '${day}', `${col}`, \"${col}\" -- ${none} it's\n/* ${none} */ FROM t"
-    assert substitute(text, {"day": "it's", "col": "a`b"}) == "SELECT 'it''s', `a``b`, \"a`b\" -- ${none} it's\n/* ${none} */ FROM t"
+    assert (
+        substitute(text, {"day": "it's", "col": "a`b"})
+        == "SELECT 'it''s', `a``b`, \"a`b\" -- ${none} it's\n/* ${none} */ FROM t"
+    )
 
 
 def test_a_missing_variable_has_a_place_and_a_hint():

@@ -1,4 +1,6 @@
-"""Small operators for runtime tests: a replayable source of splits, a keyed window sum, a two-phase sink over a ledger that survives crashes."""
+"""Small operators for runtime tests: a replayable source of splits, a keyed window sum, a two-phase sink
+over a ledger that survives crashes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def rows_of(given: Batch) -> list[Row]:
 
 @dataclass
 class Ledger:
-    """The outside world of a sink: transactions staged and committed; a committed one can be committed again without effect."""
+    """The outside world of a sink: transactions staged and committed; a committed one can be committed
+    again without effect.
+    """
 
     staged: dict[str, list[Row]] = field(default_factory=dict)
     committed: dict[str, list[Row]] = field(default_factory=dict)
@@ -96,7 +100,9 @@ class LedgerSpec(OperatorSpec):
 
 
 class NumbersSource(SourceOperator):
-    """Gives the rows of its splits, the one furthest behind in time first, and the lowest time reached as watermark."""
+    """Gives the rows of its splits, the one furthest behind in time first, and the lowest time reached as
+    watermark.
+    """
 
     def __init__(self, spec: NumbersSpec) -> None:
         self._spec = spec
@@ -148,7 +154,9 @@ class PassOperator(Operator):
 
 
 class WindowSum(Operator):
-    """Sums values per key and tumbling window; rows behind the watermark would be dropped and counted, and no test may lose any."""
+    """Sums values per key and tumbling window; rows behind the watermark would be dropped and counted, and
+    no test may lose any.
+    """
 
     def __init__(self, spec: WindowSumSpec) -> None:
         self._size = spec.size
@@ -180,12 +188,23 @@ class WindowSum(Operator):
     def snapshot(self) -> pa.Table:
         entries = [(key, window, total) for (window, key), total in sorted(self._sums.items())]
         columns = [np.array([e[i] for e in entries], np.int64) for i in range(3)]
-        groups = groups_of_hashes(stable_hash([pa.array(columns[0])]), self._context.key_groups.max_parallelism)
+        groups = groups_of_hashes(
+            stable_hash([pa.array(columns[0])]), self._context.key_groups.max_parallelism
+        )
         order = np.argsort(groups, kind="stable")
-        return pa.table({"key_group": groups[order], "key": columns[0][order], "window": columns[1][order], "total": columns[2][order]})
+        return pa.table(
+            {
+                "key_group": groups[order],
+                "key": columns[0][order],
+                "window": columns[1][order],
+                "total": columns[2][order],
+            }
+        )
 
     def restore(self, part: pa.Table) -> None:
-        for key, window, total in zip(part["key"].to_pylist(), part["window"].to_pylist(), part["total"].to_pylist(), strict=True):
+        for key, window, total in zip(
+            part["key"].to_pylist(), part["window"].to_pylist(), part["total"].to_pylist(), strict=True
+        ):
             assert (window, key) not in self._sums
             self._sums[window, key] = total
 
@@ -208,9 +227,7 @@ class LedgerSink(Operator):
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         if self._rows:
-            transaction = (
-                f"{self._context.operator_id}-{self._context.subtask}-{checkpoint_id}-{len(self._ledger.staged)}-{len(self._ledger.committed)}"
-            )
+            transaction = f"{self._context.operator_id}-{self._context.subtask}-{checkpoint_id}-{len(self._ledger.staged)}-{len(self._ledger.committed)}"
             self._ledger.staged[transaction] = self._rows
             self._pending.append({"checkpoint": checkpoint_id, "transaction": transaction})
             self._rows = []
@@ -243,7 +260,10 @@ def build(spec: OperatorSpec, options: JobOptions) -> Operator:
 
 def make_splits(count: int, rows: int, keys: int, step: int = 3) -> tuple[tuple[Row, ...], ...]:
     """Rows in time order per split, every split over the same times."""
-    return tuple(tuple(((i * 7 + split) % keys, i + split * 1000, i * step + split) for i in range(rows)) for split in range(count))
+    return tuple(
+        tuple(((i * 7 + split) % keys, i + split * 1000, i * step + split) for i in range(rows))
+        for split in range(count)
+    )
 
 
 def expected(splits: Sequence[Sequence[Row]], size: int) -> Counter[Row]:

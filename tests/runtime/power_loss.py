@@ -1,4 +1,6 @@
-"""Every state a disk may be in after power fails: a log of operations, replayed to each prefix, with every outcome of what was not synced."""
+"""Every state a disk may be in after power fails: a log of operations, replayed to each prefix, with every
+outcome of what was not synced.
+"""
 
 from __future__ import annotations
 
@@ -86,8 +88,12 @@ class Odometer:
 Log = list[tuple[str, tuple[Any, ...]]]
 
 
-def states_after(log: Log, prefix: int, skipped: Callable[[str, tuple[Any, ...]], bool]) -> Iterator[Replayed]:
-    """Yield every state the disk may be in when power fails behind so many operations; ``skipped`` ones never reach it."""
+def states_after(
+    log: Log, prefix: int, skipped: Callable[[str, tuple[Any, ...]], bool]
+) -> Iterator[Replayed]:
+    """Yield every state the disk may be in when power fails behind so many operations; ``skipped`` ones
+    never reach it.
+    """
     odometer = Odometer()
     while True:
         disk = Replayed()

@@ -1,4 +1,6 @@
-"""The real window aggregate between the fakes: the same job shape, with TUMBLE, HOP, CUMULATE and SESSION windows over timestamps."""
+"""The real window aggregate between the fakes: the same job shape, with TUMBLE, HOP, CUMULATE and SESSION
+windows over timestamps.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,11 @@ class CastOperator(Operator):
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         columns = [batch.rows.column(i) for i in self._spec.columns]
         columns[2] = columns[2].view(pa.timestamp("us") if self._spec.to_time else pa.int64())
-        out.collect(batch.with_rows(pa.RecordBatch.from_arrays(columns, schema=TIMED_ROWS if self._spec.to_time else ROWS)))
+        out.collect(
+            batch.with_rows(
+                pa.RecordBatch.from_arrays(columns, schema=TIMED_ROWS if self._spec.to_time else ROWS)
+            )
+        )
 
 
 def build(spec: OperatorSpec, options: JobOptions) -> Operator:
@@ -69,7 +75,9 @@ def real_job(splits: Sequence[Sequence[Row]], window: Windowing, random: Random)
     parallelism = random.choice([1, 2, 3])
     source = NumbersSpec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), random.choice([2, 4, 10]))
     total = AggregateCall("sum", (Column(BIGINT, True, 1, "value"),), BIGINT)
-    aggregate = WindowAggregateSpec("agg", "window", WINDOWED, TIMED, window, (0,), (total,), Phase.SINGLE, True)
+    aggregate = WindowAggregateSpec(
+        "agg", "window", WINDOWED, TIMED, window, (0,), (total,), Phase.SINGLE, True
+    )
     chains = (
         Chain(0, (source, CastSpec("in", "cast", TIMED, to_time=True)), random.choice([1, 2, 3])),
         Chain(1, (aggregate, CastSpec("out", "cast", SCHEMA, (0, 1, 3))), parallelism),

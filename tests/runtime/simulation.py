@@ -1,6 +1,8 @@
-"""The seeded simulation: one thread drives master, tasks, I/O and clock in an order drawn from a seed, and pulls plugs.
+"""The seeded simulation: one thread drives master, tasks, I/O and clock in an order drawn from a seed, and
+pulls plugs.
 
-Everything is drawn from the seed, the knobs too, so a seed that fails fails again. Two phases: faults on, then healed; a healed job must finish.
+Everything is drawn from the seed, the knobs too, so a seed that fails fails again. Two phases: faults on,
+then healed; a healed job must finish.
 """
 
 from __future__ import annotations
@@ -126,7 +128,9 @@ class SimulatedWorkers:
 
 
 class Simulation:
-    """One job under one seed. ``coverage`` counts the rare things that happened; ``trace`` is a digest of every decision and what came of it."""
+    """One job under one seed. ``coverage`` counts the rare things that happened; ``trace`` is a digest of
+    every decision and what came of it.
+    """
 
     def __init__(
         self,
@@ -153,9 +157,16 @@ class Simulation:
         self._io_failure_rate = self.random.choice([0.0, 0.01, 0.05])
         self._power_rate = self.random.choice([0.0, 0.005, 0.02])
         self._rescale_rate = self.random.choice([0.0, 0.002, 0.01])
-        self._skew = self.random.choice([0.5, 1, 2, 3])  # above 1 favours the first tasks (sources), below 1 the last
-        weights = [self.random.choice([1, 3, 10]), self.random.choice([15, 30, 60]), self.random.choice([1, 3, 10]), 1]
-        self._until = list(itertools.accumulate(weight / sum(weights) for weight in weights))  # master, task, I/O, clock
+        # above 1 favours the first tasks (sources), below 1 the last
+        self._skew = self.random.choice([0.5, 1, 2, 3])
+        weights = [
+            self.random.choice([1, 3, 10]),
+            self.random.choice([15, 30, 60]),
+            self.random.choice([1, 3, 10]),
+            1,
+        ]
+        # master, task, I/O, clock
+        self._until = list(itertools.accumulate(weight / sum(weights) for weight in weights))
         self.options = JobOptions(
             batch_max_rows=self.random.choice([1, 4, 100]),
             buffer_timeout_ms=self.random.choice([0, 1, 20]),
@@ -202,7 +213,16 @@ class Simulation:
         owner = store.own(self.draw_owner())
         posts: list[JobMaster] = []
         self.workers = SimulatedWorkers(lambda message: posts[0].post(message))
-        deployer = Deployer(self.graph, self.options, self._services(), self.clock, self._build, keep_snapshots=True, job_id="sim", owner=owner)
+        deployer = Deployer(
+            self.graph,
+            self.options,
+            self._services(),
+            self.clock,
+            self._build,
+            keep_snapshots=True,
+            job_id="sim",
+            owner=owner,
+        )
         self.master = JobMaster("sim", deployer, plan, self.workers, store, opened)
         posts.append(self.master)
         if opened.latest is not None:
@@ -248,7 +268,9 @@ class Simulation:
         task = tasks[int(self.random.random() ** self._skew * len(tasks))]
         if self._faults and self._chance(self._task_failure_rate * self._delicate()):
             self.coverage["task failed"] += 1
-            self.coverage["task failed while a checkpoint was under way"] += self.master.coordinator.pending is not None
+            self.coverage["task failed while a checkpoint was under way"] += (
+                self.master.coordinator.pending is not None
+            )
             self.workers.tasks.remove(task)
             task.close()
             self.master.post(TaskFailed(task.attempt, task.task_id, ConnectionError("injected")))
@@ -256,14 +278,19 @@ class Simulation:
         return f"{task.task_id.chain}.{task.task_id.subtask} {self.workers.step_task(task).value}"
 
     def _rescale(self) -> None:
-        """Wish for another parallelism, whatever the job is doing; a process that dies comes back with the new plan."""
-        self.coverage["rescale wished for while a checkpoint was under way"] += self.master.coordinator.pending is not None
+        """Wish for another parallelism, whatever the job is doing; a process that dies comes back with the
+        new plan.
+        """
+        self.coverage["rescale wished for while a checkpoint was under way"] += (
+            self.master.coordinator.pending is not None
+        )
         self.graph = self._make_graph(self.random)
         self.master.post(RescaleRequested(self.graph, plan_identity(self.graph)))
         self._note("rescale", str([chain.parallelism for chain in self.graph.chains]))
 
     def _storage_operation(self, verb: str) -> None:
-        rarer = {"publish": 8, "sync_directory": 4, "delete": 4}.get(verb, 1)  # these happen less often than the others, and must go wrong as well
+        # these happen less often than the others, and must go wrong as well
+        rarer = {"publish": 8, "sync_directory": 4, "delete": 4}.get(verb, 1)
         if self._chance(self._power_rate * rarer):
             self.coverage[f"power lost at {verb}"] += 1
             raise PowerLoss
@@ -275,7 +302,9 @@ class Simulation:
         """Lose the process and everything in it; with ``power`` also what storage had not made durable."""
         pending = self.master.coordinator.pending
         self.coverage["crashed"] += 1
-        self.coverage["crashed while a checkpoint was published"] += pending is not None and pending.publishing
+        self.coverage["crashed while a checkpoint was published"] += (
+            pending is not None and pending.publishing
+        )
         self._note("crash", "with power" if power else "")
         if power:
             self.storage.crash(self.random.randrange)
@@ -285,7 +314,9 @@ class Simulation:
         return rate > 0 and self._faults and self.random.random() < rate
 
     def _delicate(self) -> int:
-        """How much likelier faults are now: they are drawn to the moment between a complete checkpoint and a durable one."""
+        """How much likelier faults are now: they are drawn to the moment between a complete checkpoint and
+        a durable one.
+        """
         pending = self.master.coordinator.pending
         return 10 if pending is not None and pending.publishing else 1
 

@@ -85,10 +85,14 @@ def test_what_is_put_back_comes_first_and_counts_against_the_capacity() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_producer_between_any_two_looks_of_the_consumer_loses_and_moves_nothing(seed: int) -> None:
-    """The producer's steps fall between the consumer's as the seed says, also in the middle of its look at the queue."""
+    """The producer's steps fall between the consumer's as the seed says, also in the middle of its look at
+    the queue.
+    """
     random = Random(seed)
     channel = Channel(3)
-    script: deque[Element] = deque(Barrier(number // 5) if number % 5 == 4 else Watermark(number) for number in range(60))
+    script: deque[Element] = deque(
+        Barrier(number // 5) if number % 5 == 4 else Watermark(number) for number in range(60)
+    )
     sent: list[Element] = []
 
     def produce() -> None:

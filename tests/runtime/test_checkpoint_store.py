@@ -1,4 +1,6 @@
-"""Checkpoints on storage: published whole or not at all, checked before use, read by key group, fenced by epoch, cleaned by reachability."""
+"""Checkpoints on storage: published whole or not at all, checked before use, read by key group, fenced by
+epoch, cleaned by reachability.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,20 @@ def table(rows: int, groups: int = 8, seed: int = 1) -> pa.Table:
 
 
 def snapshot(rows: int = 100, items: int = 3) -> list[OperatorSnapshot]:
-    return [OperatorSnapshot("agg", {"sums": table(rows)}, {}), OperatorSnapshot("sink", {}, {"pending": [{"n": i} for i in range(items)]})]
+    return [
+        OperatorSnapshot("agg", {"sums": table(rows)}, {}),
+        OperatorSnapshot("sink", {}, {"pending": [{"n": i} for i in range(items)]}),
+    ]
 
 
 def manifest(store: CheckpointStore, checkpoint_id: int, rows: int = 100) -> Manifest:
-    parts = tuple(store.write_task(1, checkpoint_id, TaskId(0, subtask), snapshot(rows)) for subtask in range(2))
+    parts = tuple(
+        store.write_task(1, checkpoint_id, TaskId(0, subtask), snapshot(rows)) for subtask in range(2)
+    )
     operators = (OperatorEntry("agg", "sum", True, 2), OperatorEntry("sink", "files", True, 2))
-    return Manifest("job", 0, checkpoint_id, None, "periodic", 5, 8, "print", operators, parts, frozenset({TaskId(0, 1)}))
+    return Manifest(
+        "job", 0, checkpoint_id, None, "periodic", 5, 8, "print", operators, parts, frozenset({TaskId(0, 1)})
+    )
 
 
 def opened(storage: MemoryStorage | LocalStorage) -> CheckpointStore:
@@ -65,7 +74,9 @@ def test_any_range_of_key_groups_is_read_without_the_rest() -> None:
     for start, end in itertools.combinations(range(9), 2):
         mask = (whole["key_group"].to_numpy() >= start) & (whole["key_group"].to_numpy() < end)
         found = read_state(storage, written, [part], start, end)
-        assert found is not None and found.combine_chunks().equals(whole.filter(pa.array(mask)).combine_chunks())
+        assert found is not None and found.combine_chunks().equals(
+            whole.filter(pa.array(mask)).combine_chunks()
+        )
     assert read_state(storage, written, [part], 8, 9) is None
     everything = pa.ipc.open_stream(storage.read(file.name)).read_all().combine_chunks()
     assert everything.equals(whole)  # any Arrow reader can read the segment
@@ -97,7 +108,10 @@ def test_newer_formats_are_refused_naming_both() -> None:
 
     store = opened(MemoryStorage())
     fields = unseal("m", encode_manifest(manifest(store, 1)))
-    with pytest.raises(PenstockError, match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x up to 1.4") as refused:
+    with pytest.raises(
+        PenstockError,
+        match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x up to 1.4",
+    ) as refused:
         decode_manifest("m", seal({**fields, "version": [2, 0]}))
     known = "this engine reads penstock-checkpoint 1.x up to 1.4 with layers, passed times"
     with pytest.raises(PenstockError, match=f"format 1.7 requires ribbons; {known}"):
@@ -177,7 +191,10 @@ def test_asked_for_a_damaged_checkpoint_gives_way_to_the_intact_one() -> None:
     assert "chk-2.manifest.json" in storage.list()  # until the next one is durable
     asked.publish(manifest(asked, 3))
     asked.retire()
-    assert [name for name in storage.list() if name.startswith("chk-")] == ["chk-1.manifest.json", "chk-3.manifest.json"]
+    assert [name for name in storage.list() if name.startswith("chk-")] == [
+        "chk-1.manifest.json",
+        "chk-3.manifest.json",
+    ]
     storage._names["chk-1.manifest.json"].data[10] ^= 1
     storage._names["chk-3.manifest.json"].data[10] ^= 1
     with pytest.raises(PenstockError, match="chk-3"):
@@ -227,7 +244,9 @@ class StoppedStorage(MemoryStorage):
 
 
 def resumed_behind_its_last_look(target: str) -> tuple[str, Manifest | None]:
-    """Stop an old writer of checkpoint 2 between its look at the epoch and a rename, until a new one has published; return its error, the newest."""
+    """Stop an old writer of checkpoint 2 between its look at the epoch and a rename, until a new one has
+    published; return its error, the newest.
+    """
     storage = StoppedStorage(target)
     old = opened(storage)
     old.publish(manifest(old, 1))
@@ -257,12 +276,15 @@ def test_an_old_writer_stopped_right_before_a_rename_renames_nothing(target: str
 
 def test_without_the_fence_the_old_writer_sets_current_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CheckpointStore, "_fence_older", lambda self: None)
-    with pytest.raises(PenstockError, match=r"chk-2.manifest.json is damaged"):  # it names what the new one has thrown away
+    # it names what the new one has thrown away
+    with pytest.raises(PenstockError, match=r"chk-2.manifest.json is damaged"):
         resumed_behind_its_last_look("CURRENT")
 
 
 def test_a_rename_before_the_fence_is_what_the_new_writer_goes_on_from() -> None:
-    """The old one is quicker: it renames while the new one, which has read CURRENT already, makes its epoch known."""
+    """The old one is quicker: it renames while the new one, which has read CURRENT already, makes its
+    epoch known.
+    """
     storage = MemoryStorage()
     old = opened(storage)
     old.publish(manifest(old, 1))
@@ -322,7 +344,15 @@ def test_only_what_no_retained_checkpoint_needs_is_deleted_and_only_ours(tmp_pat
     store.write_task(1, 6, TaskId(0, 0), snapshot())  # the next checkpoint's: stays while the job runs
     store.retire()
     segments = [f"seg-e1-a1-c{number}-t0.{subtask}" for number in (4, 5) for subtask in (0, 1)]
-    expected = ["CURRENT", "chk-4.manifest.json", "chk-5.manifest.json", "epoch-1", "notes.txt", *segments, "seg-e1-a1-c6-t0.0"]
+    expected = [
+        "CURRENT",
+        "chk-4.manifest.json",
+        "chk-5.manifest.json",
+        "epoch-1",
+        "notes.txt",
+        *segments,
+        "seg-e1-a1-c6-t0.0",
+    ]
     assert storage.list() == sorted(expected)
     store.close()
     assert CheckpointStore(LocalStorage(tmp_path), "job").open().next_checkpoint_id == 6
@@ -330,7 +360,9 @@ def test_only_what_no_retained_checkpoint_needs_is_deleted_and_only_ours(tmp_pat
 
 
 def broken_recoveries(storage_class: type[FaultyStorage]) -> int:
-    """Pull the plug at every operation with a dozen outcomes each; count recoveries that find neither the old nor the new checkpoint whole."""
+    """Pull the plug at every operation with a dozen outcomes each; count recoveries that find neither the
+    old nor the new checkpoint whole.
+    """
     broken = 0
     for stop_at, seed in itertools.product(range(40), range(8)):
         storage = storage_class()
@@ -351,7 +383,9 @@ def broken_recoveries(storage_class: type[FaultyStorage]) -> int:
 
 
 def publish_until(storage: FaultyStorage, store: CheckpointStore, stop_at: int) -> int:
-    """Publish a second checkpoint until power is lost at the given operation; return the last checkpoint anybody was told of."""
+    """Publish a second checkpoint until power is lost at the given operation; return the last checkpoint
+    anybody was told of.
+    """
     left = iter(range(stop_at))
     acknowledged = 1
 

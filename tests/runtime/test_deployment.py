@@ -17,14 +17,18 @@ from tests.runtime.fakes import SCHEMA, NumbersSpec, PassSpec, build, services, 
 
 
 def join_graph(*edges: ChainEdge) -> JobGraph:
-    join = JoinSpec("join", "join", SCHEMA, SCHEMA, SCHEMA, JoinKind.INNER, (0,), (0,), None, (1,), (True, True))
+    join = JoinSpec(
+        "join", "join", SCHEMA, SCHEMA, SCHEMA, JoinKind.INNER, (0,), (0,), None, (1,), (True, True)
+    )
     sources = tuple(Chain(i, (NumbersSpec(f"s{i}", f"s{i}", SCHEMA),), 1) for i in range(2))
     passes = tuple(Chain(i, (PassSpec(f"p{i}", f"p{i}", SCHEMA),), 1) for i in (2, 3))
     return JobGraph((*sources, *passes, Chain(4, (join,), 1)), edges)
 
 
 def deployer(graph: JobGraph) -> Deployer:
-    return Deployer(graph, JobOptions(), services(), ManualClock(), build, keep_snapshots=False, job_id="job", owner="job")
+    return Deployer(
+        graph, JobOptions(), services(), ManualClock(), build, keep_snapshots=False, job_id="job", owner="job"
+    )
 
 
 def bounded_ports(graph: JobGraph) -> tuple[int, ...]:
@@ -33,8 +37,13 @@ def bounded_ports(graph: JobGraph) -> tuple[int, ...]:
 
 def test_a_bounded_side_is_read_first_unless_both_sides_hang_on_one_source() -> None:
     left, right = ChainEdge(2, 4, 0, Partition((0,))), ChainEdge(3, 4, 1, Partition((0,)))
-    assert bounded_ports(join_graph(ChainEdge(0, 2, 0, Forward()), ChainEdge(1, 3, 0, Forward()), left, right)) == (1,)
-    assert bounded_ports(join_graph(ChainEdge(0, 2, 0, Forward()), ChainEdge(0, 3, 0, Forward()), left, right)) == ()
+    assert bounded_ports(
+        join_graph(ChainEdge(0, 2, 0, Forward()), ChainEdge(1, 3, 0, Forward()), left, right)
+    ) == (1,)
+    assert (
+        bounded_ports(join_graph(ChainEdge(0, 2, 0, Forward()), ChainEdge(0, 3, 0, Forward()), left, right))
+        == ()
+    )
 
 
 def test_a_forward_edge_needs_equal_parallelism() -> None:

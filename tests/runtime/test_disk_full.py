@@ -1,4 +1,6 @@
-"""A disk that is full or broken: the checkpoint is given up and told, what was published stays whole, the next one succeeds when there is room."""
+"""A disk that is full or broken: the checkpoint is given up and told, what was published stays whole, the
+next one succeeds when there is room.
+"""
 
 from __future__ import annotations
 
@@ -87,27 +89,40 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def until(holds: Callable[[], bool], job: Job) -> None:
-    await_that(lambda: holds() or job.state.terminal, lambda: f"what was waited for of {job.metrics().events[-3:]}")
+    await_that(
+        lambda: holds() or job.state.terminal, lambda: f"what was waited for of {job.metrics().events[-3:]}"
+    )
     assert holds(), f"the job has ended: {job.state} {job.error}"
 
 
 def endless(ledger: Ledger, state: Path, **options: object) -> tuple[JobManager, Job]:
     """Start a job whose sources give all they have and then wait."""
     manager = JobManager(services(ledger, Faults()), SystemClock(), fakes.build)
-    words = {"checkpoint_interval_ms": 20, "state_dir": state, "restart": FixedDelay(attempts=10, delay=1.0), **options}
+    words = {
+        "checkpoint_interval_ms": 20,
+        "state_dir": state,
+        "restart": FixedDelay(attempts=10, delay=1.0),
+        **options,
+    }
     return manager, manager.submit(window_job(SPLITS, endless=True), JobOptions(**words), "full")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
 @pytest.mark.parametrize(("verb", "name"), STEPS, ids=lambda word: word or "any")
-def test_a_step_that_fails_costs_its_checkpoint_only(directory: Path, verb: str, name: str, code: int) -> None:
+def test_a_step_that_fails_costs_its_checkpoint_only(
+    directory: Path, verb: str, name: str, code: int
+) -> None:
     ledger = Ledger()
     manager, job = endless(ledger, directory, tolerable_failed_checkpoints=1_000)
     until(lambda: len(job.checkpoints) >= 2, job)
     FullStorage.broken = (verb, name, code)
     until(lambda: job.metrics().checkpoints_failed >= 2, job)
     events = [event.text for event in job.metrics().events if event.kind == "CHECKPOINT FAILED"]
-    assert os.strerror(code) in events[-1] and str(directory / "full") in events[-1] and "last good: " in events[-1], events[-1]
+    assert (
+        os.strerror(code) in events[-1]
+        and str(directory / "full") in events[-1]
+        and "last good: " in events[-1]
+    ), events[-1]
     reader = CheckpointReader(LocalStorage(directory / "full"))
     assert reader.damage(reader.manifest()) == []
     FullStorage.broken = None
@@ -136,7 +151,9 @@ def test_what_the_job_cannot_go_on_without_is_an_error_with_a_code_and_the_direc
     """The last parts of tasks that have ended are no checkpoint that another can make up for."""
     FullStorage.broken = ("append", "seg-", errno.ENOSPC)
     manager = JobManager(services(Ledger(), Faults()), SystemClock(), fakes.build)
-    job = manager.submit(window_job(SPLITS), JobOptions(checkpoint_interval_ms=60_000, state_dir=directory), "full")
+    job = manager.submit(
+        window_job(SPLITS), JobOptions(checkpoint_interval_ms=60_000, state_dir=directory), "full"
+    )
     assert job.wait(PATIENCE_S)
     manager.close()
     assert job.error is not None and job.error.code == "STA-3053"
@@ -196,7 +213,9 @@ print(job.state, ledger.rows() == expected(SPLITS, 10), told)
 def told_by_program(state: Path, how: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", PROGRAM, str(state), how]
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    done = subprocess.run(
+        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr[-2_000:]
     return done.stdout
 
@@ -211,7 +230,9 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, check=False
+    ).returncode:
         pytest.skip("no tmpfs can be mounted here; files that may not grow stand for it")
     yield place
     subprocess.run(["umount", str(place)], check=False)

@@ -19,8 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_there_are_39_points_and_each_stands_in_the_code() -> None:
     assert len(POINTS) == 39
-    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "engine").rglob("*.py") if path.name != "failpoints.py")
-    placed = {name for call in re.findall(r"failpoint\(([^)]*)\)", text) for name in re.findall(r'"(\w+)"', call)}
+    text = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "engine").rglob("*.py")
+        if path.name != "failpoints.py"
+    )
+    placed = {
+        name for call in re.findall(r"failpoint\(([^)]*)\)", text) for name in re.findall(r'"(\w+)"', call)
+    }
     assert placed <= POINTS.keys()
     assert POINTS.keys() - placed == set()
 
@@ -58,7 +64,12 @@ def test_points_fail_as_told() -> None:
 
 
 def test_times_count_over_processes(tmp_path: Path) -> None:
-    assert [_raises(parse_points("R2=raise(times=2)", tmp_path)["R2"], "R2") for _ in range(4)] == [True, True, False, False]
+    assert [_raises(parse_points("R2=raise(times=2)", tmp_path)["R2"], "R2") for _ in range(4)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("text", ["C8", "C8=explode", "C99=kill", "C8=raise(q=1)", "W7=delay(soon)"])
@@ -83,7 +94,14 @@ def test_a_process_dies_where_it_is_told(tmp_path: Path) -> None:
     program = "from penstock.engine.job.failpoint_arming import warn_of_failpoints\nfrom penstock.engine.api.failpoints import failpoint\n"
     program += "warn_of_failpoints()\nfailpoint('C8')"
     environment = {"PENSTOCK_FAILPOINTS": "C8=kill", "PENSTOCK_TEST": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert done.returncode == -signal.SIGKILL
     assert done.stderr.splitlines()[0].startswith("warning: failpoints are armed")
     assert "failpoint C8" in done.stderr

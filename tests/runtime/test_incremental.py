@@ -1,4 +1,6 @@
-"""Incremental checkpoints: the layers of a state give exactly the state, whatever was given up in between, and cost what has changed."""
+"""Incremental checkpoints: the layers of a state give exactly the state, whatever was given up in between,
+and cost what has changed.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Checkpoints:
         return read_state(self.storage, written, written.layers("op", "rows"), start, end)
 
     def check(self, written: WrittenTask) -> None:
-        """Demand that the layers give the state as it is but for how far time had come, in any range of key groups."""
+        """Demand that the layers give the state as it is but for how far time had come, in any range of
+        key groups.
+        """
         whole = self.state.snapshot()
         found = self.read(written)
         assert entries(whole.schema.empty_table() if found is None else found).equals(entries(whole))
@@ -75,7 +79,9 @@ class Checkpoints:
 
 def entries(table: pa.Table) -> pa.Table:
     """A state without what time makes of its entries, which is state of its own."""
-    return table.drop_columns([name for name in ("passed_us", "missed") if name in table.column_names]).combine_chunks()
+    return table.drop_columns(
+        [name for name in ("passed_us", "missed") if name in table.column_names]
+    ).combine_chunks()
 
 
 class ForgetsGivenUp(Layers):
@@ -96,9 +102,16 @@ def side(*, retracting: bool) -> tuple[JoinSide, Callable[[Random], None]]:
 
     def change(random: Random) -> None:
         count = random.randrange(1, 12) if len(state) else 200
-        values = [(random.randrange(60), random.choice(["a", "bb", None]), random.randrange(3)) for _ in range(count)]
+        values = [
+            (random.randrange(60), random.choice(["a", "bb", None]), random.randrange(3))
+            for _ in range(count)
+        ]
         rows = pa.RecordBatch.from_arrays(
-            [pa.array(column, kind) for column, kind in zip(zip(*values, strict=True), ROWS.types, strict=True)], schema=ROWS
+            [
+                pa.array(column, kind)
+                for column, kind in zip(zip(*values, strict=True), ROWS.types, strict=True)
+            ],
+            schema=ROWS,
         )
         batch = state.consolidated(Batch(rows), keep=True)
         slots = keys.lookup_or_insert([batch.rows.column(0)], batch.num_rows)
@@ -120,7 +133,9 @@ def groups() -> tuple[TrackedState, Callable[[Random], None]]:
     def change(random: Random) -> None:
         live = operator.keyed_states()["groups"].snapshot()
         known = live.column("k0").to_pylist()
-        values = [random.randrange(500) for _ in range(20 if known else 400)] + random.sample(known, min(5, len(known)))
+        values = [random.randrange(500) for _ in range(20 if known else 400)] + random.sample(
+            known, min(5, len(known))
+        )
         add(operator, values, np.where(np.arange(len(values)) < (20 if known else 400), 1, -1))
 
     state = operator.keyed_states()["groups"]
@@ -130,33 +145,53 @@ def groups() -> tuple[TrackedState, Callable[[Random], None]]:
 
 def aggregate() -> GroupAggregateOperator:
     source = Schema((Field("k", BIGINT), Field("v", BIGINT)))
-    calls = (AggregateCall("count", (), BIGINT, False), AggregateCall("sum", (Column(BIGINT, True, index=1, name="v"),), BIGINT))
+    calls = (
+        AggregateCall("count", (), BIGINT, False),
+        AggregateCall("sum", (Column(BIGINT, True, index=1, name="v"),), BIGINT),
+    )
     schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT)))
-    operator = GroupAggregateOperator(GroupAggregateSpec("op", "group", schema, source, (0,), calls, Phase.SINGLE, False), JobOptions())
+    operator = GroupAggregateOperator(
+        GroupAggregateSpec("op", "group", schema, source, (0,), calls, Phase.SINGLE, False), JobOptions()
+    )
     operator.open(context())
     return operator
 
 
-def add(operator: GroupAggregateOperator, keys: list[int] | np.ndarray, weights: np.ndarray | None = None) -> None:
+def add(
+    operator: GroupAggregateOperator, keys: list[int] | np.ndarray, weights: np.ndarray | None = None
+) -> None:
     column = pa.array(np.asarray(keys, np.int64))
-    operator.on_batch(Batch(pa.RecordBatch.from_arrays([column, column], names=["k", "v"]), weights), 0, Collected())
+    operator.on_batch(
+        Batch(pa.RecordBatch.from_arrays([column, column], names=["k", "v"]), weights), 0, Collected()
+    )
     operator.before_barrier(0, Collected())
 
 
 def window_aggregate(kind: WindowKind) -> WindowAggregateOperator:
     window = Windowing(kind, 1, 6, 2 if kind is WindowKind.HOP else 0)
-    calls = (AggregateCall("count", (), BIGINT, False), AggregateCall("count", (Column(BIGINT, True, index=0, name="k"),), BIGINT, distinct=True))
+    calls = (
+        AggregateCall("count", (), BIGINT, False),
+        AggregateCall("count", (Column(BIGINT, True, index=0, name="k"),), BIGINT, distinct=True),
+    )
     source = Schema((Field("k", BIGINT), Field("t", TIMESTAMP, True, Role.EVENT_TIME)))
     made = SessionAggregateOperator if kind is WindowKind.SESSION else WindowAggregateOperator
     calls = calls[:1] if kind is WindowKind.SESSION else calls
-    schema = Schema((Field("k", BIGINT), *(Field(f"a{i}", BIGINT) for i in range(len(calls))), *window_fields()))
-    operator = made(WindowAggregateSpec("op", "window", schema, source, window, (0,), calls, Phase.SINGLE, True), JobOptions())
+    schema = Schema(
+        (Field("k", BIGINT), *(Field(f"a{i}", BIGINT) for i in range(len(calls))), *window_fields())
+    )
+    operator = made(
+        WindowAggregateSpec("op", "window", schema, source, window, (0,), calls, Phase.SINGLE, True),
+        JobOptions(),
+    )
     operator.open(context())
     return operator  # type: ignore[return-value]
 
 
 def timed_batch(keys: list[int] | np.ndarray, times_us: list[int] | np.ndarray) -> Batch:
-    columns = [pa.array(np.asarray(keys, np.int64)), pa.array(np.asarray(times_us, np.int64)).view(pa.timestamp("us"))]
+    columns = [
+        pa.array(np.asarray(keys, np.int64)),
+        pa.array(np.asarray(times_us, np.int64)).view(pa.timestamp("us")),
+    ]
     return Batch(pa.RecordBatch.from_arrays(columns, schema=TIMED))
 
 
@@ -167,7 +202,13 @@ def windows(kind: WindowKind) -> tuple[KeyedState, Callable[[Random], None]]:
 
     def change(random: Random) -> None:
         count = 5 if len(state.snapshot()) else 200
-        operator.on_batch(timed_batch(random.choices(range(60), k=count), [clock[0] + random.randrange(40) for _ in range(count)]), 0, Collected())
+        operator.on_batch(
+            timed_batch(
+                random.choices(range(60), k=count), [clock[0] + random.randrange(40) for _ in range(count)]
+            ),
+            0,
+            Collected(),
+        )
         if random.random() < 0.2:
             clock[0] += random.randrange(8)
             operator.on_watermark(clock[0], Collected())
@@ -181,7 +222,11 @@ def matching() -> tuple[KeyedState, Callable[[Random], None]]:
 
     def change(random: Random) -> None:
         count = 4 if len(state) else 150
-        state.hold(timed_batch(random.choices(range(30), k=count), [clock[0] + random.randrange(60) for _ in range(count)]).rows)
+        state.hold(
+            timed_batch(
+                random.choices(range(30), k=count), [clock[0] + random.randrange(60) for _ in range(count)]
+            ).rows
+        )
         clock[0] += random.randrange(3)
         due = state.due(clock[0])
         state.keep(due[1:])
@@ -199,7 +244,11 @@ def waiting() -> tuple[KeyedState, Callable[[Random], None]]:
 
     def change(random: Random) -> None:
         count = random.randrange(1, 9) if len(state) else 150
-        state.add(timed_batch(random.choices(range(30), k=count), [clock[0] + random.randrange(99) for _ in range(count)]))
+        state.add(
+            timed_batch(
+                random.choices(range(30), k=count), [clock[0] + random.randrange(99) for _ in range(count)]
+            )
+        )
         clock[0] += random.randrange(4) if random.random() < 0.98 else 100
         state.due(clock[0])
 
@@ -220,10 +269,14 @@ def held() -> tuple[KeyedState, Callable[[Random], None]]:
 
 def totals() -> tuple[KeyedState, Callable[[Random], None]]:
     keys = KeyIndex([pa.int64()])
-    state = PartitionTotals([pa.int64()], keys, Accumulators((AggregateCall("count", (), BIGINT, False),), True), 128)
+    state = PartitionTotals(
+        [pa.int64()], keys, Accumulators((AggregateCall("count", (), BIGINT, False),), True), 128
+    )
 
     def change(random: Random) -> None:
-        rows = timed_batch(random.choices(range(400), k=4 if len(state) else 200), [0] * (4 if len(state) else 200)).rows
+        rows = timed_batch(
+            random.choices(range(400), k=4 if len(state) else 200), [0] * (4 if len(state) else 200)
+        ).rows
         slots = keys.lookup_or_insert([rows.column(0)])
         state.reserve()
         state.add(slots, rows, slots[:1])
@@ -249,8 +302,12 @@ MAKERS = {
 }
 
 
-def run(make: Callable[[], tuple[KeyedState, Callable[[Random], None]]], seed: int, layers: type[Layers] = Layers) -> set[int]:
-    """Change a state and checkpoint it fifty times, two of five given up; return how many layers there were."""
+def run(
+    make: Callable[[], tuple[KeyedState, Callable[[Random], None]]], seed: int, layers: type[Layers] = Layers
+) -> set[int]:
+    """Change a state and checkpoint it fifty times, two of five given up; return how many layers there
+    were.
+    """
     random = Random(seed)
     state, change = make()
     checkpoints = Checkpoints(state, layers)

@@ -31,7 +31,9 @@ from penstock.engine.exchange.input_gate import (
 from tests.runtime.fakes import batch, rows_of
 
 
-def gate(*inputs: Sequence[Element], ports: Sequence[int] | None = None, bounded: Sequence[int] = ()) -> tuple[InputGate, list[Channel]]:
+def gate(
+    *inputs: Sequence[Element], ports: Sequence[int] | None = None, bounded: Sequence[int] = ()
+) -> tuple[InputGate, list[Channel]]:
     channels = []
     for elements in inputs:
         channel = Channel(100)
@@ -150,7 +152,14 @@ def test_the_bounded_port_is_read_to_its_end_first_except_while_aligning() -> No
 def test_time_is_told_port_by_port_where_it_is_asked_for() -> None:
     channels = [Channel(64) for _ in range(3)]
     mine = InputGate(channels, [0, 0, 1], by_port=True)
-    for index, element in ((0, Watermark(5)), (2, Watermark(3)), (1, Watermark(9)), (2, Idle()), (0, EndOfInput()), (1, EndOfInput())):
+    for index, element in (
+        (0, Watermark(5)),
+        (2, Watermark(3)),
+        (1, Watermark(9)),
+        (2, Idle()),
+        (0, EndOfInput()),
+        (1, EndOfInput()),
+    ):
         channels[index].put(element)
     told = [event for event in drain(mine) if isinstance(event, PortTime | PortEnd)]
     assert [event for event in told if event.port == 0] == [PortTime(0, 5), PortTime(0, 9), PortEnd(0)]
@@ -163,11 +172,24 @@ def test_channels_are_read_in_turn() -> None:
 
 
 def test_events_are_a_closed_sum() -> None:
-    assert set(GateEvent.__args__) == {Batch, Watermark, PortTime, Idle, Barrier, BarrierAhead, RowsInFlight, PortEnd, EndOfInput, LatencyMarker}
+    assert set(GateEvent.__args__) == {
+        Batch,
+        Watermark,
+        PortTime,
+        Idle,
+        Barrier,
+        BarrierAhead,
+        RowsInFlight,
+        PortEnd,
+        EndOfInput,
+        LatencyMarker,
+    }
 
 
 def test_rows_held_for_a_bounded_port_are_told_its_end_before_time_moves_on() -> None:
-    """The stream has ended long before the bounded side is loaded: the port's end must come before the end of time."""
+    """The stream has ended long before the bounded side is loaded: the port's end must come before the end
+    of time.
+    """
     stream = [one(1), Watermark(50), Watermark(MAX_WATERMARK_US), EndOfInput()]
     mine, channels = gate(stream, [Barrier(1)], ports=[0, 1], bounded=[1])
     assert drain(mine)[0] == (0, 1)

@@ -50,7 +50,11 @@ def test_finite_job_commits_everything_at_its_end(parallelism: int) -> None:
 
 def test_unequal_parallelism_and_zero_buffer_timeout() -> None:
     ledger = Ledger()
-    run(window_job(SPLITS, parallelism=3, sources=2, sink_edge=Partition((0,))), JobOptions(buffer_timeout_ms=0, channel_capacity=1), ledger)
+    run(
+        window_job(SPLITS, parallelism=3, sources=2, sink_edge=Partition((0,))),
+        JobOptions(buffer_timeout_ms=0, channel_capacity=1),
+        ledger,
+    )
     assert ledger.rows() == expected(SPLITS, 10)
 
 
@@ -97,7 +101,9 @@ def test_user_errors_fail_at_once() -> None:
 )
 @pytest.mark.parametrize("kept", [False, True])
 def test_what_would_happen_again_fails_at_once(error: Exception, kept: bool, tmp_path: Path) -> None:
-    options = JobOptions(restart=FixedDelay(attempts=10, delay=60_000.0), state_dir=tmp_path if kept else None)
+    options = JobOptions(
+        restart=FixedDelay(attempts=10, delay=60_000.0), state_dir=tmp_path if kept else None
+    )
     job, metrics = run(window_job(SPLITS), options, Ledger(), Faults({"window sum": 3}, error))
     assert (job.state, metrics.restarts) == (JobState.FAILED, 0)
     assert job.error is not None
@@ -116,7 +122,12 @@ def test_what_would_happen_again_fails_at_once(error: Exception, kept: bool, tmp
 )
 def test_what_may_pass_is_tried_again(error: Exception, tmp_path: Path) -> None:
     ledger = Ledger()
-    job, metrics = run(window_job(SPLITS), JobOptions(restart=RETRY, state_dir=tmp_path), ledger, Faults({"window sum": 3}, error))
+    job, metrics = run(
+        window_job(SPLITS),
+        JobOptions(restart=RETRY, state_dir=tmp_path),
+        ledger,
+        Faults({"window sum": 3}, error),
+    )
     assert (job.state, metrics.restarts) == (JobState.FINISHED, 1)
     assert ledger.rows() == expected(SPLITS, 10)
 
@@ -192,11 +203,15 @@ def test_finished_job_is_not_run_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 3), (3, 1)])
 def test_stop_and_go_on_at_another_parallelism(first: int, second: int, tmp_path: Path) -> None:
     ledger = Ledger()
-    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=2, channel_capacity=1, buffer_timeout_ms=0)
+    options = JobOptions(
+        state_dir=tmp_path, checkpoint_interval_ms=2, channel_capacity=1, buffer_timeout_ms=0
+    )
     splits = make_splits(4, 100, 5)
     manager = JobManager(services(ledger), SystemClock(), build)
     job = manager.submit(window_job(splits, parallelism=first, batch_rows=1, endless=True), options)
-    await_that(lambda: job.metrics().checkpoints_completed >= 2 or job.state.terminal, "two checkpoints", 0.001)
+    await_that(
+        lambda: job.metrics().checkpoints_completed >= 2 or job.state.terminal, "two checkpoints", 0.001
+    )
     job.stop()
     assert job.wait(PATIENCE_S)
     manager.close()
@@ -258,7 +273,9 @@ def test_another_query_is_refused(tmp_path: Path) -> None:
 
 
 def test_old_checkpoints_are_deleted(tmp_path: Path) -> None:
-    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=1, channel_capacity=1, buffer_timeout_ms=0)
+    options = JobOptions(
+        state_dir=tmp_path, checkpoint_interval_ms=1, channel_capacity=1, buffer_timeout_ms=0
+    )
     run(window_job(make_splits(4, 300, 5), batch_rows=1), options, Ledger())
     names = [p.name for p in (tmp_path / "job").iterdir()]
     assert len([n for n in names if n.endswith(".manifest.json")]) == 2

@@ -12,7 +12,11 @@ def test_options_come_from_settings() -> None:
     options = JobOptions.from_settings(settings, name="flights")
     assert options.name == "flights"
     assert options.state_dir is None
-    assert (options.batch_max_rows, options.buffer_timeout_ms, options.checkpoint_interval_ms) == (32768, 10, 0)
+    assert (options.batch_max_rows, options.buffer_timeout_ms, options.checkpoint_interval_ms) == (
+        32768,
+        10,
+        0,
+    )
     assert options.restart == ExponentialDelay(attempts=10, delay=1000, max_delay=60_000)
     for key, value in {
         "execution.checkpointing.interval": "1 s",
@@ -25,7 +29,12 @@ def test_options_come_from_settings() -> None:
     }.items():
         settings.set(key, value)
     options = JobOptions.from_settings(settings)
-    assert (options.name, options.state_dir, options.checkpoint_interval_ms, options.buffer_timeout_ms) == ("named", Path("states"), 1000, 0)
+    assert (options.name, options.state_dir, options.checkpoint_interval_ms, options.buffer_timeout_ms) == (
+        "named",
+        Path("states"),
+        1000,
+        0,
+    )
     assert options.restart == FixedDelay(attempts=4, delay=20)
     assert JobOptions.from_settings(settings, state_dir=Path("mine")).state_dir == Path("mine")
     settings.set("restart-strategy.type", "none")

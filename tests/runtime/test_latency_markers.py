@@ -1,4 +1,6 @@
-"""Latency markers: from sources to sinks behind the rows that came before them, past what is kept as state."""
+"""Latency markers: from sources to sinks behind the rows that came before them, past what is kept as
+state.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +56,14 @@ class Silent(SourceOperator):
         return SourceStatus()
 
 
-def chain(clock: ManualClock, operators: list[Operator], targets: list[Channel]) -> tuple[OperatorChain, TaskOutput, list[OperatorMetrics]]:
+def chain(
+    clock: ManualClock, operators: list[Operator], targets: list[Channel]
+) -> tuple[OperatorChain, TaskOutput, list[OperatorMetrics]]:
     metrics = [OperatorMetrics() for _ in operators]
     chained = [
-        ChainedOperator(operator, Context(f"op{i}", f"op{i}", 0, 1, KeyGroups(0, 8, 8), clock, metrics[i], Services()))
+        ChainedOperator(
+            operator, Context(f"op{i}", f"op{i}", 0, 1, KeyGroups(0, 8, 8), clock, metrics[i], Services())
+        )
         for i, operator in enumerate(operators)
     ]
     output = TaskOutput([RecordWriter(targets)] if targets else [])
@@ -82,7 +88,9 @@ def test_a_marker_waits_behind_held_rows_and_not_behind_state() -> None:
 
 def test_a_marker_waits_behind_rows_that_are_gathered_for_its_target() -> None:
     clock, channels = ManualClock(), [Channel(9), Channel(9)]
-    writer = record_writer(Partition((0,)), channels, subtask=0, max_parallelism=8, clock=clock, max_rows=1000, timeout_ms=10)
+    writer = record_writer(
+        Partition((0,)), channels, subtask=0, max_parallelism=8, clock=clock, max_rows=1000, timeout_ms=10
+    )
     writer.write(batch([(key, 0, 0) for key in range(20)]))
     writer.mark(LatencyMarker("s", 0))
     writer.mark(LatencyMarker("s", 0))
@@ -108,7 +116,9 @@ def test_a_channel_that_waits_for_barriers_holds_its_markers() -> None:
 def test_sources_mark_at_their_interval_and_sinks_record() -> None:
     clock, between = ManualClock(), Channel(9)
     head, output, _ = chain(clock, [Silent()], [between])
-    source = Task(TaskId(0, 0), head, None, output, clock=clock, report=lambda report: None, marker_interval_ms=100)
+    source = Task(
+        TaskId(0, 0), head, None, output, clock=clock, report=lambda report: None, marker_interval_ms=100
+    )
     tail, end, metrics = chain(clock, [Keeping()], [])
     sink = Task(TaskId(1, 0), tail, InputGate([between], [0]), end, clock=clock, report=lambda report: None)
     for _ in range(30):

@@ -1,4 +1,6 @@
-"""Barriers that go ahead at a gate: what belongs to the checkpoint is what the task has not taken, whatever the order things come in."""
+"""Barriers that go ahead at a gate: what belongs to the checkpoint is what the task has not taken,
+whatever the order things come in.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_the_end_of_a_channel_stands_for_its_barrier() -> None:
     assert in_flight(mine.next(NOW)) == {1: [5]}
 
 
-def test_a_barrier_waits_its_turn_until_its_time_has_come_and_then_goes_ahead_in_the_middle_of_an_alignment() -> None:
+def test_a_barrier_waits_its_turn_until_its_time_has_come_and_then_goes_ahead_in_the_middle_of_an_alignment() -> (
+    None
+):
     mine, (first, second) = gate(2)
     first.put(Barrier(1, overtakes_at_ms=SOON))
     first.put(one(1))
@@ -127,18 +131,30 @@ def test_latency_markers_that_are_overtaken_go_on_and_are_not_kept() -> None:
     assert isinstance(told, RowsInFlight)
     assert in_flight(told) == {0: [1, 2]}
     events = [mine.next(NOW) for _ in range(5)]
-    assert [type(event).__name__ for event in events] == ["LatencyMarker", "Batch", "LatencyMarker", "Batch", "NoneType"]
+    assert [type(event).__name__ for event in events] == [
+        "LatencyMarker",
+        "Batch",
+        "LatencyMarker",
+        "Batch",
+        "NoneType",
+    ]
 
     way = Way("agg", 0, Partition((0,)), 16)
     for elements, rows in (([marker, one(3), marker], 1), ([marker], 0)):
-        passage = BarrierPassage(barrier, (OperatorSnapshot("op", {}, {}),), told.channels, [(way, list(elements))])
+        passage = BarrierPassage(
+            barrier, (OperatorSnapshot("op", {}, {}),), told.channels, [(way, list(elements))]
+        )
         (kept_by,) = passage.snapshot({0: way}, 0)
-        assert {name: table.num_rows for name, table in kept_by.keyed.items()} == {"@input.0": 2} | ({"@output.agg.0": rows} if rows else {})
+        assert {name: table.num_rows for name, table in kept_by.keyed.items()} == {"@input.0": 2} | (
+            {"@output.agg.0": rows} if rows else {}
+        )
 
 
 @pytest.mark.parametrize("seed", range(150))
 def test_taken_before_and_in_flight_are_what_was_sent_before_the_barrier(seed: int) -> None:
-    """Any interleaving of producers and gate, barriers that may overtake at once, later or never, channels where they may not."""
+    """Any interleaving of producers and gate, barriers that may overtake at once, later or never, channels
+    where they may not.
+    """
     random = Random(seed)
     count = random.choice([1, 2, 3])
     mine, channels = gate(count, overtakable=[random.random() < 0.7 for _ in range(count)])
@@ -150,7 +166,9 @@ def test_taken_before_and_in_flight_are_what_was_sent_before_the_barrier(seed: i
         cut = random.randrange(len(rows) + 1)
         before += rows[:cut]
         ends = random.random() < 0.2
-        tail: list[Element] = [EndOfInput()] if ends else [Barrier(1, overtakes_at_ms=at), *map(one, rows[cut:])]
+        tail: list[Element] = (
+            [EndOfInput()] if ends else [Barrier(1, overtakes_at_ms=at), *map(one, rows[cut:])]
+        )
         scripts.append([*map(one, rows[:cut]), *tail])
     if all(isinstance(script[-1], EndOfInput) for script in scripts):
         return
@@ -177,7 +195,9 @@ def test_taken_before_and_in_flight_are_what_was_sent_before_the_barrier(seed: i
 
 
 @pytest.mark.parametrize("edge", [Partition((0,)), Partition(()), Shuffle()])
-def test_rows_in_flight_come_back_with_weights_and_lateness_in_the_order_of_their_keys(edge: Partition | Shuffle) -> None:
+def test_rows_in_flight_come_back_with_weights_and_lateness_in_the_order_of_their_keys(
+    edge: Partition | Shuffle,
+) -> None:
     way = Way("agg", 1, edge, 16)
     plain = batch([(key, number, 0) for number, key in enumerate([3, 1, 3, 2])])
     weighted = Batch(batch([(3, 9, 5), (1, 10, 6)]).rows, np.array([1, -1]), np.array([7, -(2**63)]))
@@ -191,9 +211,12 @@ def test_rows_in_flight_come_back_with_weights_and_lateness_in_the_order_of_thei
     for source, piece in back:
         weights = piece.weights if piece.weights is not None else np.ones(piece.num_rows, np.int64)
         behind = piece.behind if piece.behind is not None else np.full(piece.num_rows, -(2**63))
-        facts += [(source, *row, int(w), int(b)) for row, w, b in zip(rows_of(piece), weights, behind, strict=True)]
+        facts += [
+            (source, *row, int(w), int(b)) for row, w, b in zip(rows_of(piece), weights, behind, strict=True)
+        ]
     assert sorted(facts) == sorted(
-        [(source, *row, 1, -(2**63)) for source in (0, 2) for row in rows_of(plain)] + [(0, 3, 9, 5, 1, 7), (0, 1, 10, 6, -1, -(2**63))]
+        [(source, *row, 1, -(2**63)) for source in (0, 2) for row in rows_of(plain)]
+        + [(0, 3, 9, 5, 1, 7), (0, 1, 10, 6, -1, -(2**63))]
     )
     assert [fact[2] for fact in facts if fact[:2] == (0, 3)] == [0, 2, 9]
     assert back[0][1].rows.schema == plain.rows.schema

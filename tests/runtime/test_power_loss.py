@@ -1,6 +1,8 @@
-"""Power fails behind every operation of five checkpoints, with every outcome for what was not synced: nothing acknowledged is ever lost.
+"""Power fails behind every operation of five checkpoints, with every outcome for what was not synced: nothing
+acknowledged is ever lost.
 
-A sync less, of any kind, leaves states that cannot be recovered: so the enumeration would see it. Old checkpoints leave no file behind.
+A sync less, of any kind, leaves states that cannot be recovered: so the enumeration would see it. Old
+checkpoints leave no file behind.
 """
 
 from __future__ import annotations
@@ -48,10 +50,14 @@ class Writer:
         self._change(self._random)
         number, self.next = self.next, self.next + 1
         expected[number] = ordered(self.state.snapshot())
-        snapshot = OperatorSnapshot("op", {"rows": self.layers.freeze("op", "rows", self.state, number)}, {"at": [{"n": number}]})
+        snapshot = OperatorSnapshot(
+            "op", {"rows": self.layers.freeze("op", "rows", self.state, number)}, {"at": [{"n": number}]}
+        )
         written = self.store.write_task(1, number, TASK, [snapshot])
         operators = (OperatorEntry("op", "join", True, 1),)
-        self.store.publish(Manifest("job", 0, number, None, "periodic", 5, 128, "print", operators, (written,), frozenset()))
+        self.store.publish(
+            Manifest("job", 0, number, None, "periodic", 5, 128, "print", operators, (written,), frozenset())
+        )
         self.layers.complete(number)
         return number
 
@@ -72,7 +78,9 @@ def read(storage: MemoryStorage, manifest: Manifest) -> pa.Table | None:
 
 @pytest.fixture(scope="module")
 def recorded() -> tuple[Log, list[int], dict[int, pa.Table]]:
-    """The log of five checkpoints, what was acknowledged before each operation, and what each checkpoint holds."""
+    """The log of five checkpoints, what was acknowledged before each operation, and what each checkpoint
+    holds.
+    """
     storage, expected, marks = RecordingStorage(), {}, []
     writer = Writer(storage, 1)
     acknowledged = 0
@@ -86,9 +94,14 @@ def recorded() -> tuple[Log, list[int], dict[int, pa.Table]]:
 
 
 def broken(
-    recorded: tuple[Log, list[int], dict[int, pa.Table]], skipped: Callable[[str, tuple[Any, ...]], bool], *, all_states: bool = True
+    recorded: tuple[Log, list[int], dict[int, pa.Table]],
+    skipped: Callable[[str, tuple[Any, ...]], bool],
+    *,
+    all_states: bool = True,
 ) -> tuple[int, int]:
-    """Return how many of how many states cannot be recovered to what was acknowledged; unless ``all_states``, no more are tried once one cannot."""
+    """Return how many of how many states cannot be recovered to what was acknowledged; unless
+    ``all_states``, no more are tried once one cannot.
+    """
     log, acknowledged, expected = recorded
     count = wrong = 0
     for prefix in range(len(log) + 1):
@@ -98,7 +111,9 @@ def broken(
                 assert not holes(disk)
                 latest = CheckpointStore(disk, "job").open().latest
                 found = 0 if latest is None else latest.checkpoint_id
-                right = found >= acknowledged[prefix] and (latest is None or holds(disk, latest, expected[found]))
+                right = found >= acknowledged[prefix] and (
+                    latest is None or holds(disk, latest, expected[found])
+                )
             except (PenstockError, AssertionError):
                 right = False
             wrong += not right
@@ -118,8 +133,12 @@ def test_no_state_after_power_loss_is_broken(recorded: tuple[Log, list[int], dic
     assert count > 200
 
 
-def test_a_checkpoint_syncs_no_more_than_it_must(recorded: tuple[Log, list[int], dict[int, pa.Table]]) -> None:
-    """At most twice for each file, and four times for directories: a segment, the manifest and CURRENT are five at most."""
+def test_a_checkpoint_syncs_no_more_than_it_must(
+    recorded: tuple[Log, list[int], dict[int, pa.Table]],
+) -> None:
+    """At most twice for each file, and four times for directories: a segment, the manifest and CURRENT are
+    five at most.
+    """
     log, marks, _ = recorded
     for number in range(1, 5):
         verbs = [verb for (verb, _), acknowledged in zip(log, marks, strict=False) if acknowledged == number]
@@ -129,16 +148,29 @@ def test_a_checkpoint_syncs_no_more_than_it_must(recorded: tuple[Log, list[int],
 
 
 @pytest.mark.parametrize("name", ["seg-", "chk-", "CURRENT"])
-def test_a_file_that_is_not_synced_is_seen(recorded: tuple[Log, list[int], dict[int, pa.Table]], name: str) -> None:
-    assert broken(recorded, lambda verb, words: verb == "sync" and words[0].startswith(name), all_states=False)[0] > 0
+def test_a_file_that_is_not_synced_is_seen(
+    recorded: tuple[Log, list[int], dict[int, pa.Table]], name: str
+) -> None:
+    assert (
+        broken(recorded, lambda verb, words: verb == "sync" and words[0].startswith(name), all_states=False)[
+            0
+        ]
+        > 0
+    )
 
 
 @pytest.mark.parametrize("before", ["create", "delete", "rename"])
-def test_a_directory_that_is_not_synced_is_seen(recorded: tuple[Log, list[int], dict[int, pa.Table]], before: str) -> None:
+def test_a_directory_that_is_not_synced_is_seen(
+    recorded: tuple[Log, list[int], dict[int, pa.Table]], before: str
+) -> None:
     """Behind segments, behind manifests that were deleted, behind renames."""
     log, marks, expected = recorded
     kinds = {"create": ("sync",), "delete": ("delete",), "rename": ("rename",)}[before]
-    kept = [i for i, (verb, _) in enumerate(log) if not (verb == "sync_directory" and i and log[i - 1][0] in kinds and i > 3)]
+    kept = [
+        i
+        for i, (verb, _) in enumerate(log)
+        if not (verb == "sync_directory" and i and log[i - 1][0] in kinds and i > 3)
+    ]
     fewer = [log[i] for i in kept], [*(marks[i] for i in kept), marks[-1]], expected
     assert len(fewer[0]) < len(log)
     assert broken(fewer, lambda verb, words: False, all_states=False)[0] > 0
@@ -147,7 +179,9 @@ def test_a_directory_that_is_not_synced_is_seen(recorded: tuple[Log, list[int], 
 def test_renaming_alone_is_not_enough(recorded: tuple[Log, list[int], dict[int, pa.Table]]) -> None:
     log, marks, expected = recorded
     first = next(i for i, (verb, words) in enumerate(log) if verb == "rename" and words[1] == "CURRENT") + 1
-    wrong, count = broken((log[:first], marks[: first + 1], expected), lambda verb, words: verb in ("sync", "sync_directory"))
+    wrong, count = broken(
+        (log[:first], marks[: first + 1], expected), lambda verb, words: verb in ("sync", "sync_directory")
+    )
     assert wrong * 2 > count
 
 

@@ -18,9 +18,13 @@ from tests.runtime.fakes import batch, rows_of
 CLOCK = ManualClock()
 
 
-def writer(edge: Edge, targets: int, *, max_rows: int = 100, timeout_ms: float = 0, clock: ManualClock = CLOCK):
+def writer(
+    edge: Edge, targets: int, *, max_rows: int = 100, timeout_ms: float = 0, clock: ManualClock = CLOCK
+):
     channels = [Channel(8) for _ in range(targets)]
-    return record_writer(edge, channels, subtask=1, max_parallelism=16, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms), channels
+    return record_writer(
+        edge, channels, subtask=1, max_parallelism=16, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms
+    ), channels
 
 
 def values(channel: Channel) -> list[object]:

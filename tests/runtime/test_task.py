@@ -88,7 +88,13 @@ class Rig:
     """A task over recorders with one input channel per port and one output channel."""
 
     def __init__(
-        self, names: str = "ab", ports: int = 1, capacity: int = 8, head: Operator | None = None, first: Sequence[Operator] = (), **options: Any
+        self,
+        names: str = "ab",
+        ports: int = 1,
+        capacity: int = 8,
+        head: Operator | None = None,
+        first: Sequence[Operator] = (),
+        **options: Any,
     ) -> None:
         self.log: list[str] = []
         self.clock = ManualClock(1000)
@@ -102,7 +108,15 @@ class Rig:
         self.operators = operators
         chained = [ChainedOperator(o, self._context(f"op{i}")) for i, o in enumerate(operators)]
         gate = None if head is not None else InputGate(self.inputs, list(range(ports)))
-        self.task = Task(TaskId(0, 0), OperatorChain(chained, output), gate, output, clock=self.clock, report=self.reports.append, **options)
+        self.task = Task(
+            TaskId(0, 0),
+            OperatorChain(chained, output),
+            gate,
+            output,
+            clock=self.clock,
+            report=self.reports.append,
+            **options,
+        )
 
     def _context(self, name: str) -> Context:
         return Context(name, name, 0, 1, KeyGroups(0, 8, 8), self.clock, OperatorMetrics(), Services())
@@ -247,7 +261,9 @@ def test_errors_name_the_innermost_operator() -> None:
             raise ValueError("no")
 
     rig = Rig("a")
-    chain = [ChainedOperator(o, rig._context(n)) for n, o in (("first", Recorder("x", [])), ("second", Breaks()))]
+    chain = [
+        ChainedOperator(o, rig._context(n)) for n, o in (("first", Recorder("x", [])), ("second", Breaks()))
+    ]
     with pytest.raises(PenstockError) as raised:
         OperatorChain(chain, TaskOutput([])).push(batch([(1, 1, 1)]), 0)
     assert raised.value.operator == "second"
@@ -255,7 +271,9 @@ def test_errors_name_the_innermost_operator() -> None:
 
 
 class Many(Operator):
-    """Gives every row of a batch ``times`` times, a piece for each time; at the end one piece more than one."""
+    """Gives every row of a batch ``times`` times, a piece for each time; at the end one piece more than
+    one.
+    """
 
     def __init__(self, times: int = 5, fails_at: int | None = None) -> None:
         self.times, self.fails_at, self.emitted, self.is_ready = times, fails_at, 0, True
@@ -297,7 +315,19 @@ def test_pieces_wait_for_room_and_everything_else_waits_for_them() -> None:
         assert len(rig.out) <= 4, "one piece at a time, and what is said behind the last"
     keys = [[row[0] for row in rows_of(e)] if isinstance(e, Batch) else e for e in sent]
     end = MAX_WATERMARK_US
-    assert keys == [*[[1]] * 5, Barrier(3), [7], [7], Watermark(7), [end % 100], [end % 100], Watermark(end), [99], [99], EndOfInput()]
+    assert keys == [
+        *[[1]] * 5,
+        Barrier(3),
+        [7],
+        [7],
+        Watermark(7),
+        [end % 100],
+        [end % 100],
+        Watermark(end),
+        [99],
+        [99],
+        EndOfInput(),
+    ]
     assert [type(report) for report in rig.reports] == [SnapshotTaken, TaskEnded]
 
 
@@ -307,7 +337,9 @@ def test_pieces_of_pieces_keep_their_order() -> None:
     rig.inputs[0].put(batch([(1, 1, 1), (2, 2, 2)]))
     rig.inputs[0].put(batch([(3, 3, 3)]))
     rig.run()
-    assert (first.emitted, second.emitted) == (1, 2), "the second one's pieces of the first piece fill the channel"
+    assert (first.emitted, second.emitted) == (1, 2), (
+        "the second one's pieces of the first piece fill the channel"
+    )
     sent = []
     while len(rig.out):
         sent.append([row[0] for row in rows_of(rig.out.take())])

@@ -1,6 +1,8 @@
-"""A cluster under one seed: coordinators, task managers, wires and a disk, and what befalls them; at the end all heals, and the job must finish.
+"""A cluster under one seed: coordinators, task managers, wires and a disk, and what befalls them; at the end
+all heals, and the job must finish.
 
-Two phases: faults on, then healed. The oracle is with whoever calls: what the job's sink has committed. ``wrong`` says what no fault explains.
+Two phases: faults on, then healed. The oracle is with whoever calls: what the job's sink has committed.
+``wrong`` says what no fault explains.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ LIKELIER = 8
 
 @dataclass(frozen=True)
 class SimulatedJob:
-    """What runs: ``graph`` draws a plan, always of the same state; ``outside`` is the world its operators act on, which survives everything."""
+    """What runs: ``graph`` draws a plan, always of the same state; ``outside`` is the world its operators
+    act on, which survives everything.
+    """
 
     graph: Callable[[Random], JobGraph]
     build: BuildOperator
@@ -95,7 +99,11 @@ class Cluster:
     def run(self, faulty_steps: int, healed_steps: int) -> JobState:
         """Run until the job ends; faults stop after ``faulty_steps``; returns the last state."""
         self._boot()
-        while self.wrong is None and self.state is not JobState.FINISHED and self.world.steps < faulty_steps + healed_steps:
+        while (
+            self.wrong is None
+            and self.state is not JobState.FINISHED
+            and self.world.steps < faulty_steps + healed_steps
+        ):
             if self._faulty:
                 if self.world.steps >= faulty_steps:
                     self._heal()
@@ -150,7 +158,9 @@ class Cluster:
         elif master.state is JobState.FINISHED:
             self.state = JobState.FINISHED
         elif not self._explained(code):
-            self.wrong = f"the job is {master.state}: {master.error} {master.error.detail if master.error else ''}"
+            self.wrong = (
+                f"the job is {master.state}: {master.error} {master.error.detail if master.error else ''}"
+            )
         self.coverage["rescaled"] += master._rescales
         self.kill(coordinator)
 
@@ -206,7 +216,9 @@ class Cluster:
             pass
 
     def _explained(self, code: str | None) -> bool:
-        """Whether a fault explains that the job cannot go on; whoever looks after it then does what the error asks for."""
+        """Whether a fault explains that the job cannot go on; whoever looks after it then does what the
+        error asks for.
+        """
         if code == "STA-3005" and self.disk.damaged:
             self.coverage["damage refused"] += 1
             self.disk.repair()
@@ -248,7 +260,9 @@ class Cluster:
         assert self.current is not None and self.current.master is not None
         pending = self.current.master.coordinator.pending
         self.coverage["coordinator killed"] += 1
-        self.coverage["coordinator killed while a checkpoint was published"] += pending is not None and pending.publishing
+        self.coverage["coordinator killed while a checkpoint was published"] += (
+            pending is not None and pending.publishing
+        )
         self.kill(self.current)
 
     def _to_worker(self, does: Callable[[Node], None]) -> None:
@@ -259,7 +273,11 @@ class Cluster:
 
     def _stop_a_while(self, node: Node) -> None:
         node.stop()
-        self.world.at(self.world.now_ms + 3_000.0 * self.random.random() ** 2, None, lambda: node.go_on() if node.stopped else None)
+        self.world.at(
+            self.world.now_ms + 3_000.0 * self.random.random() ** 2,
+            None,
+            lambda: node.go_on() if node.stopped else None,
+        )
 
     def _lose_power(self) -> None:
         self.coverage["power lost"] += 1
@@ -270,7 +288,9 @@ class Cluster:
         self.disk.crash(self.random.randrange)
 
     def _take_over(self) -> None:
-        """The coordinator stands still, another takes its place; the first may go on before, or after that."""
+        """The coordinator stands still, another takes its place; the first may go on before, or after
+        that.
+        """
         coordinator = self.current
         assert coordinator is not None
         self.coverage["coordinator taken over"] += 1
@@ -280,7 +300,9 @@ class Cluster:
         self.world.at(self.world.now_ms + 120.0 * self.random.random() ** 2, None, coordinator.go_on)
 
     def _take_over_at_publish(self, coordinator: Coordinator, target: str) -> None:
-        """The coordinator stands still between its look at the epoch and a rename, while another takes over and goes on for a while."""
+        """The coordinator stands still between its look at the epoch and a rename, while another takes
+        over and goes on for a while.
+        """
         self.coverage[f"taken over right before {target.split('-', maxsplit=1)[0]} was renamed"] += 1
         self._nested = True
         coordinator.stop()
@@ -300,7 +322,9 @@ class Cluster:
         if running:
             slots, task = self.random.choice(running)
             self.coverage["task failed"] += 1
-            self.coverage["task failed while a checkpoint was under way"] += self.current.master.coordinator.pending is not None
+            self.coverage["task failed while a checkpoint was under way"] += (
+                self.current.master.coordinator.pending is not None
+            )
             slots.fail(task, ConnectionError("injected"))
 
     def _cut_link(self) -> None:
@@ -318,9 +342,13 @@ class Cluster:
             coordinator.give_up(coordinator.pending.checkpoint_id, "injected")
 
     def _rescale(self) -> None:
-        """Wish for another parallelism, whatever the job is doing; a process that dies comes back with the new plan."""
+        """Wish for another parallelism, whatever the job is doing; a process that dies comes back with the
+        new plan.
+        """
         assert self.current is not None and self.current.master is not None
-        self.coverage["rescale wished for while a checkpoint was under way"] += self.current.master.coordinator.pending is not None
+        self.coverage["rescale wished for while a checkpoint was under way"] += (
+            self.current.master.coordinator.pending is not None
+        )
         self.graph = self.job.graph(self.random)
         self.current.master.post(RescaleRequested(self.graph, plan_identity(self.graph)))
 

@@ -1,4 +1,6 @@
-"""A simulated coordinator: the real master, checkpoint store and worker handling, driven by chance; and its workers as processes."""
+"""A simulated coordinator: the real master, checkpoint store and worker handling, driven by chance; and
+its workers as processes.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,11 @@ class SimulatedPool:
 
     def take(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
         self._timeout_ms = timeout_ms
-        taken = [worker for worker in self._workers if worker.state is WorkerState.IDLE and worker.number not in self._taken][:count]
+        taken = [
+            worker
+            for worker in self._workers
+            if worker.state is WorkerState.IDLE and worker.number not in self._taken
+        ][:count]
         while len(taken) < count:
             self._count += 1
             container = SimulatedContainer(self._count, self)
@@ -143,15 +149,28 @@ class Coordinator(Node):
         workers: ProcessWorkers | SimulatedSlots
         if cluster.knobs.options.deployment == "processes":
             pool = SimulatedPool(cluster, self)
-            later: Callable[[float, Callable[[], None]], None] = lambda delay_s, call: self.after(delay_s * 1e3, call)  # noqa: E731
+
+            def later(delay_s: float, call: Callable[[], None]) -> None:
+                self.after(delay_s * 1e3, call)
+
             workers = ProcessWorkers(pool, self._post, io, Path("state"), (), Path("scratch"), later)  # type: ignore[arg-type]
         else:
             workers = self.slots = SimulatedSlots(cluster, self, self._post, io)
         graph, options = cluster.graph, cluster.knobs.options
         whose = {"job_id": "simulated", "owner": "simulated"}
-        deployer = Deployer(graph, options, cluster.job.services(), self.clock, cluster.job.build, keep_snapshots=True, **whose)
+        deployer = Deployer(
+            graph,
+            options,
+            cluster.job.services(),
+            self.clock,
+            cluster.job.build,
+            keep_snapshots=True,
+            **whose,
+        )
         wake = lambda: self.world.wake(self._steps)  # noqa: E731
-        self.master = JobMaster("simulated", deployer, plan_identity(graph), workers, self.store, opened, wake=wake)
+        self.master = JobMaster(
+            "simulated", deployer, plan_identity(graph), workers, self.store, opened, wake=wake
+        )
         self._guarded(self.master.start)
         wake()
         self.after(RENEW_MS, self._renew)
@@ -165,7 +184,10 @@ class Coordinator(Node):
     def delicate(self) -> bool:
         """Whether a checkpoint is being published, or was and is not committed everywhere yet."""
         coordinator = None if self.master is None else self.master.coordinator
-        return coordinator is not None and (bool(coordinator.committing) or (coordinator.pending is not None and coordinator.pending.publishing))
+        return coordinator is not None and (
+            bool(coordinator.committing)
+            or (coordinator.pending is not None and coordinator.pending.publishing)
+        )
 
     def tasks(self) -> list[SimulatedSlots]:
         """Return whatever runs tasks for it."""

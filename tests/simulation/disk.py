@@ -1,4 +1,6 @@
-"""The storage all nodes share, and what may become of it: failures, a full disk, torn writes, flipped bits, power that fails."""
+"""The storage all nodes share, and what may become of it: failures, a full disk, torn writes, flipped
+bits, power that fails.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.storage.storage import locked
 from tests.simulation.world import Node
 
-RARER = {"publish": 8, "sync_directory": 3, "delete": 2}  # these happen less often than the others, and must go wrong as well
+# these happen less often than the others, and must go wrong as well
+RARER = {"publish": 8, "sync_directory": 3, "delete": 2}
 
 
 class Disk(MemoryStorage):
@@ -70,7 +73,9 @@ class Disk(MemoryStorage):
 
 
 class NodeDisk:
-    """The disk as one node's process has it: with the lock, and with what befalls the node at its operations."""
+    """The disk as one node's process has it: with the lock, and with what befalls the node at its
+    operations.
+    """
 
     def __init__(self, disk: Disk, node: Node) -> None:
         self._disk = disk

@@ -1,4 +1,6 @@
-"""The jobs of the simulation and their answers: windows of four kinds by the real operators, and a window sum of a few lines."""
+"""The jobs of the simulation and their answers: windows of four kinds by the real operators, and a window
+sum of a few lines.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,13 @@ def plain_graph(random: Random) -> JobGraph:
     """A plan of the plain window sum."""
     parallelism, sources = random.choice([1, 2, 3]), random.choice([1, 2, 3])
     edge = None if random.random() < 0.5 else Partition((0,))
-    return window_job(PLAIN_SPLITS, parallelism=parallelism, sources=sources, batch_rows=random.choice([1, 3, 10]), sink_edge=edge)
+    return window_job(
+        PLAIN_SPLITS,
+        parallelism=parallelism,
+        sources=sources,
+        batch_rows=random.choice([1, 3, 10]),
+        sink_edge=edge,
+    )
 
 
 def is_real(seed: int) -> bool:
@@ -39,9 +47,15 @@ def answer(seed: int, *, real: bool | None = None) -> Counter[Row]:
 
 
 def simulate(
-    seed: int, *, steps: int = 5_000, real: bool | None = None, fixed: Fixed | None = None, trouble: Trouble | None = None
+    seed: int,
+    *,
+    steps: int = 5_000,
+    real: bool | None = None,
+    fixed: Fixed | None = None,
+    trouble: Trouble | None = None,
 ) -> tuple[Cluster, Counter[Row]]:
-    """Run a seed to its end; return the cluster and the rows its sink committed. AssertionError when it does not end, or is refused for no reason.
+    """Run a seed to its end; return the cluster and the rows its sink committed. AssertionError when it does
+    not end, or is refused for no reason.
 
     ``fixed`` and ``trouble``: what is not left to chance, as ``knobs.draw`` takes it.
     """
@@ -52,13 +66,17 @@ def simulate(
     return cluster, ledger.rows()
 
 
-def begun(seed: int, *, real: bool | None = None, fixed: Fixed | None = None, trouble: Trouble | None = None) -> tuple[Cluster, Ledger]:
+def begun(
+    seed: int, *, real: bool | None = None, fixed: Fixed | None = None, trouble: Trouble | None = None
+) -> tuple[Cluster, Ledger]:
     """Return a seed's cluster before its first step, and where its sink commits."""
     ledger = Ledger()
     outside = (ledger, Faults())
     if is_real(seed) if real is None else real:
         window = real_windows.WINDOWS[seed // 4 % len(real_windows.WINDOWS)]
-        job = SimulatedJob(lambda random: real_windows.real_job(REAL_SPLITS, window, random), real_windows.build, outside)
+        job = SimulatedJob(
+            lambda random: real_windows.real_job(REAL_SPLITS, window, random), real_windows.build, outside
+        )
     else:
         job = SimulatedJob(plain_graph, fakes.build, outside)
     return Cluster(seed, job, fixed or {}, trouble), ledger

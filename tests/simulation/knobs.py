@@ -1,4 +1,6 @@
-"""What a seed draws before anything happens: how the job is run, and which faults there are, how often. Not all of them in any one seed."""
+"""What a seed draws before anything happens: how the job is run, and which faults there are, how often.
+Not all of them in any one seed.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ FAULTS = {
 class Knobs:
     """A seed's settings.
 
-    ``slow_chain``: whose tasks take their time. ``rates``: of ``FAULTS``. ``dies``: how likely a node dies at an operation of storage.
+    ``slow_chain``: whose tasks take their time. ``rates``: of ``FAULTS``. ``dies``: how likely a node dies at
+    an operation of storage.
     """
 
     options: JobOptions
@@ -59,7 +62,9 @@ class Knobs:
 
 
 def draw(random: Random, fixed: Fixed, trouble: Trouble | None) -> Knobs:
-    """Draw everything; ``fixed`` are fields of the job's options and ``trouble`` is what befalls bytes where that is not left to chance."""
+    """Draw everything; ``fixed`` are fields of the job's options and ``trouble`` is what befalls bytes
+    where that is not left to chance.
+    """
     drawn = {
         "name": "simulated",
         "batch_max_rows": random.choice([1, 4, 100]),

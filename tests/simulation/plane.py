@@ -1,4 +1,6 @@
-"""The data plane of a simulated task manager: the real links and their table, over wires instead of sockets."""
+"""The data plane of a simulated task manager: the real links and their table, over wires instead of
+sockets.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class SimulatedPlane:
         return channel
 
     def receiver(self, key: str, capacity: int, wake_consumer: Wakeup) -> CreditedChannel:
-        channel = CreditedChannel(capacity, wake_consumer, lambda full: self._call(lambda: self._links.send_credit(full)))
+        channel = CreditedChannel(
+            capacity, wake_consumer, lambda full: self._call(lambda: self._links.send_credit(full))
+        )
         self._call(lambda: self._links.add_receiver(key, channel))
         return channel
 
@@ -129,7 +133,9 @@ class SimulatedPlane:
         self.node.world.wake(self._turns)
 
     def _new_end(self, expected: str | None) -> LinkEnd:
-        link = Link(self._identity, self._links, self._limits, self.node.clock.monotonic_ms(), expected=expected)
+        link = Link(
+            self._identity, self._links, self._limits, self.node.clock.monotonic_ms(), expected=expected
+        )
         return LinkEnd(next(self._numbers), link)
 
     def _ties(self, end: LinkEnd) -> None:

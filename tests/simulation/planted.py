@@ -29,7 +29,12 @@ from tests.simulation.disk import Disk
 from tests.simulation.wires import Trouble
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-OVERTAKING: dict[str, Any] = {"unaligned": True, "aligned_timeout_ms": 0, "channel_capacity": 1, "checkpoint_interval_ms": 3}
+OVERTAKING: dict[str, Any] = {
+    "unaligned": True,
+    "aligned_timeout_ms": 0,
+    "channel_capacity": 1,
+    "checkpoint_interval_ms": 3,
+}
 PROCESSES: dict[str, Any] = {"deployment": "processes", "task_slots": 1}
 GARBLED = Trouble(changed=0.002, repeated=0.002)
 
@@ -69,7 +74,10 @@ def positions(by: int) -> Plant:
         items = NumbersSource.snapshot_items
 
         def moved(self: NumbersSource) -> list[dict[str, Any]]:
-            return [{**item, "position": max(0, item["position"] + by)} if item["position"] else item for item in items(self)]
+            return [
+                {**item, "position": max(0, item["position"] + by)} if item["position"] else item
+                for item in items(self)
+            ]
 
         patch.setattr(NumbersSource, "snapshot_items", moved)
 
@@ -124,7 +132,9 @@ def without(owner: type, verb: str) -> Plant:
 
 def checksums_not_looked_at(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        penstock.engine.checkpoint.snapshot_format, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length)
+        penstock.engine.checkpoint.snapshot_format,
+        "read_checked",
+        lambda storage, file, offset, length: storage.read(file.name, offset, length),
     )
     patch.setattr(penstock.engine.checkpoint.store, "check_file", lambda storage, file: None)
 
@@ -156,7 +166,11 @@ def shared_files_not_counted(patch: pytest.MonkeyPatch) -> None:
 
 def rows_to_other_subtasks(patch: pytest.MonkeyPatch) -> None:
     partition = penstock.engine.kernels.partition.partition
-    patch.setattr(penstock.engine.kernels.partition, "partition", lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism))
+    patch.setattr(
+        penstock.engine.kernels.partition,
+        "partition",
+        lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism),
+    )
 
 
 def fastest_watermark(patch: pytest.MonkeyPatch) -> None:
@@ -201,7 +215,11 @@ def epochs_not_looked_at(patch: pytest.MonkeyPatch) -> None:
 
 def frames_not_checked(patch: pytest.MonkeyPatch) -> None:
     begin = FrameReader.__init__
-    patch.setattr(FrameReader, "__init__", lambda self, max_payload=2**27, *, checksum=True: begin(self, max_payload, checksum=False))
+    patch.setattr(
+        FrameReader,
+        "__init__",
+        lambda self, max_payload=2**27, *, checksum=True: begin(self, max_payload, checksum=False),
+    )
 
 
 def wake_up_lost(patch: pytest.MonkeyPatch) -> None:
@@ -241,11 +259,19 @@ PLANTED: dict[str, Planted] = {
     "rows to other subtasks than their state": Planted(rows_to_other_subtasks),
     "watermark of the fastest": Planted(fastest_watermark),
     "rows in flight of a channel forgotten": Planted(rows_of_a_channel_forgotten, OVERTAKING, first=(11,)),
-    "rows before a late barrier forgotten": Planted(rows_before_a_late_barrier_forgotten, OVERTAKING, first=(1,)),
+    "rows before a late barrier forgotten": Planted(
+        rows_before_a_late_barrier_forgotten, OVERTAKING, first=(1,)
+    ),
     "rows in flight put back twice": Planted(rows_put_back_twice, OVERTAKING, first=(11,)),
-    "rows overtaken before the wire forgotten": Planted(overtaken_on_the_wire_forgotten, {**OVERTAKING, **PROCESSES}, first=(26,)),
+    "rows overtaken before the wire forgotten": Planted(
+        overtaken_on_the_wire_forgotten, {**OVERTAKING, **PROCESSES}, first=(26,)
+    ),
     "epochs not looked at": Planted(epochs_not_looked_at, first=(1,)),
-    "older writers keep what they have staged": Planted(without(CheckpointStore, "_fence_older"), first=(16,)),
+    "older writers keep what they have staged": Planted(
+        without(CheckpointStore, "_fence_older"), first=(16,)
+    ),
     "frames not checked": Planted(frames_not_checked, PROCESSES, GARBLED),
-    "a full channel wakes nobody": Planted(wake_up_lost, {"channel_capacity": 1, "deployment": "embedded"}, first=(2,)),
+    "a full channel wakes nobody": Planted(
+        wake_up_lost, {"channel_capacity": 1, "deployment": "embedded"}, first=(2,)
+    ),
 }

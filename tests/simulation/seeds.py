@@ -1,4 +1,6 @@
-"""Many seeds, all or some of them twice: every result exact, every trace the same again, and every rare event often enough."""
+"""Many seeds, all or some of them twice: every result exact, every trace the same again, and every rare
+event often enough.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from tests.simulation.jobs import answer, simulate
 
 STEPS = 5_000
 MARGIN = 3
-"""How often each of the rare things must happen in 250 seeds, so that no small change leaves one of them out unseen."""
+"""How often each of the rare things must happen in 250 seeds, so that no small change leaves one of them
+out unseen.
+"""
 ENOUGH = 5
 """Wrong seeds after which no more are tried."""
 RARE = (
@@ -47,7 +51,11 @@ RARE = (
     "worker killed",
     "worker stopped",
     *(f"{verb} failed" for verb in ("create", "append", "sync", "sync_directory", "publish", "delete")),
-    *(f"{what} at {verb}" for what in ("killed", "power lost") for verb in ("create", "append", "sync", "sync_directory", "publish", "delete")),
+    *(
+        f"{what} at {verb}"
+        for what in ("killed", "power lost")
+        for verb in ("create", "append", "sync", "sync_directory", "publish", "delete")
+    ),
     "append torn",
 )
 """What must have happened for many seeds to mean anything."""
@@ -68,7 +76,9 @@ class Found:
         return {name: self.coverage[name] for name in RARE if self.coverage[name] < least}
 
 
-def run_seeds(seeds: Iterable[int], steps: int = STEPS, *, twice_every: int = 1, until_s: float = float("inf")) -> Found:
+def run_seeds(
+    seeds: Iterable[int], steps: int = STEPS, *, twice_every: int = 1, until_s: float = float("inf")
+) -> Found:
     """Run seeds until ``until_s`` seconds have passed at most; ``seconds`` are of this process's own time.
 
     ``twice_every``: of so many seeds in turn one is run a second time, to see whether its trace is the same.
@@ -96,7 +106,9 @@ def _run_seed(seed: int, steps: int, twice: bool, found: Found) -> None:
     found.steps += cluster.steps + (again.steps if twice else 0)
     truth = answer(seed)
     if rows != truth:
-        found.wrong.append(f"seed {seed}: {(rows - truth).total()} rows too many, {(truth - rows).total()} missing")
+        found.wrong.append(
+            f"seed {seed}: {(rows - truth).total()} rows too many, {(truth - rows).total()} missing"
+        )
     if cluster.trace != again.trace:
         found.wrong.append(f"seed {seed} went two ways")
 

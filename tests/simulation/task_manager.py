@@ -1,4 +1,6 @@
-"""A simulated task manager: the real worker, whose slots, I/O and data plane are picked by chance instead of run by threads."""
+"""A simulated task manager: the real worker, whose slots, I/O and data plane are picked by chance instead
+of run by threads.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class SimulatedIo:
 class SimulatedSlots:
     """Steps tasks that were woken, or whose time has come; nobody else is."""
 
-    def __init__(self, cluster: Cluster, node: Node, report: Callable[[TaskReport], None], io: SimulatedIo) -> None:
+    def __init__(
+        self, cluster: Cluster, node: Node, report: Callable[[TaskReport], None], io: SimulatedIo
+    ) -> None:
         self._cluster = cluster
         self._node = node
         self._report = report
@@ -119,7 +123,10 @@ class SimulatedSlots:
                 return "failed"
             if result.did is Did.WORKED:
                 world.wake(runnable)
-            elif result.wake_ms is not None and not node.clock.monotonic_ms() < self._due_ms.get(runnable, 0.0) <= result.wake_ms:
+            elif (
+                result.wake_ms is not None
+                and not node.clock.monotonic_ms() < self._due_ms.get(runnable, 0.0) <= result.wake_ms
+            ):
                 self._due_ms[runnable] = result.wake_ms
                 node.after(result.wake_ms - node.clock.monotonic_ms(), lambda: world.wake(runnable))
             return result.did.value

@@ -1,4 +1,6 @@
-"""Bugs planted in the running code are found by the simulation; without one nothing is, and what at-least-once means is seen."""
+"""Bugs planted in the running code are found by the simulation; without one nothing is, and what
+at-least-once means is seen.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,12 @@ from tests.simulation.wires import Trouble
 SEEDS = 120
 
 
-def found(seeds: int, fixed: dict[str, Any], trouble: Trouble | None = None, first: Sequence[int] = ()) -> bool:
-    """Whether one of the seeds shows a wrong result, a job that does not end, or an error only a bug of ours can cause."""
+def found(
+    seeds: int, fixed: dict[str, Any], trouble: Trouble | None = None, first: Sequence[int] = ()
+) -> bool:
+    """Whether one of the seeds shows a wrong result, a job that does not end, or an error only a bug of
+    ours can cause.
+    """
     with garbage_collected_seldom():
         for seed in (*first, *range(seeds)):
             try:
@@ -35,7 +41,9 @@ def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> N
     assert found(SEEDS, bug.fixed, bug.trouble, bug.first)
 
 
-@pytest.mark.parametrize("fixed", list({repr(bug.fixed): bug.fixed for bug in PLANTED.values()}.values()), ids=repr)
+@pytest.mark.parametrize(
+    "fixed", list({repr(bug.fixed): bug.fixed for bug in PLANTED.values()}.values()), ids=repr
+)
 def test_nothing_is_found_when_nothing_is_planted(fixed: dict[str, Any]) -> None:
     assert not found(6, fixed)
 

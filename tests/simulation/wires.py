@@ -1,4 +1,6 @@
-"""Connections between nodes: bytes in order, sometimes late, cut, changed or repeated; and the control connection over them."""
+"""Connections between nodes: bytes in order, sometimes late, cut, changed or repeated; and the control
+connection over them.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,13 @@ class Trouble:
 
 
 class Wire:
-    """One direction of a connection. ``take`` gets bytes at the far end, ``ended`` is called behind the last."""
+    """One direction of a connection. ``take`` gets bytes at the far end, ``ended`` is called behind the
+    last.
+    """
 
-    def __init__(self, name: str, source: Node, target: Node, trouble: Trouble, coverage: Counter[str]) -> None:
+    def __init__(
+        self, name: str, source: Node, target: Node, trouble: Trouble, coverage: Counter[str]
+    ) -> None:
         self.source, self.target = source, target
         self.take: Callable[[bytes], None] = lambda data: None
         self.ended: Callable[[], None] = lambda: None

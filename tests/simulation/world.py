@@ -1,4 +1,6 @@
-"""The world of a simulation: one thread, one seed, nodes with clocks of their own, and what is ready to happen, of which chance picks the next."""
+"""The world of a simulation: one thread, one seed, nodes with clocks of their own, and what is ready to
+happen, of which chance picks the next.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Node:
         self.name = name
         self.alive = True
         self.stopped = False
-        self.clock = NodeClock(world, 1.0 + world.drift * (world.random.random() - 0.5), 1_000.0 * world.random.random())
+        self.clock = NodeClock(
+            world, 1.0 + world.drift * (world.random.random() - 0.5), 1_000.0 * world.random.random()
+        )
         self._missed: list[Callable[[], None]] = []
 
     def runnable(self, kind: str, name: str, act: Callable[[], str]) -> Runnable:
@@ -83,7 +87,9 @@ class Runnable:
 
 
 class World:
-    """Time, chance and what is ready. ``trace`` is a digest of every decision and what came of it; ``log`` gets the lines as well if it is there."""
+    """Time, chance and what is ready. ``trace`` is a digest of every decision and what came of it; ``log``
+    gets the lines as well if it is there.
+    """
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -96,7 +102,13 @@ class World:
         self._ready: list[list[Runnable]] = [[] for _ in KINDS]
         self._timers: list[tuple[float, int, Node | None, Callable[[], None]]] = []
         self._numbers = itertools.count()
-        weights = [random.choice([1, 3, 10]), random.choice([3, 10, 30]), random.choice([1, 3, 10]), random.choice([1, 3, 10]), 3]
+        weights = [
+            random.choice([1, 3, 10]),
+            random.choice([3, 10, 30]),
+            random.choice([1, 3, 10]),
+            random.choice([1, 3, 10]),
+            3,
+        ]
         self._queues = list(zip(self._ready, weights, strict=True))
         self._clock_rate = random.choice([0.02, 0.05, 0.2])
 

@@ -1,4 +1,6 @@
-"""A job killed with kill -9 between its commits while Spark streams what it commits: every row once, in whole commits."""
+"""A job killed with kill -9 between its commits while Spark streams what it commits: every row once, in
+whole commits.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,17 @@ def until(reached: Callable[[], bool], what: str) -> None:
 def started(directory: Path) -> subprocess.Popen[bytes]:
     script = directory / "job.sql"
     script.write_text(SCRIPT.format(rows=ROWS, out=directory / "out"))
-    words = [sys.executable, "-m", "penstock", "run", str(script), "--state", str(directory / "state"), "-p", "2"]
+    words = [
+        sys.executable,
+        "-m",
+        "penstock",
+        "run",
+        str(script),
+        "--state",
+        str(directory / "state"),
+        "-p",
+        "2",
+    ]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -67,7 +79,11 @@ def test_every_row_once(spark: Any, tmp_path: Path) -> None:
     job = killed_behind(log, tmp_path)
     try:
         frame = spark.readStream.format("penstock").option("maxRowsPerTrigger", "200").load(str(out))
-        stream = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "offsets")).start(str(sink))
+        stream = (
+            frame.writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "offsets"))
+            .start(str(sink))
+        )
         for _ in range(2):
             job = killed_behind(log, tmp_path)
         job = started(tmp_path)

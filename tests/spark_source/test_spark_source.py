@@ -1,4 +1,6 @@
-"""Penstock as Spark's data source: commits in batch and as a stream, filters, views, and what is told when something is gone."""
+"""Penstock as Spark's data source: commits in batch and as a stream, filters, views, and what is told when
+something is gone.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def conn(tmp_path: Path) -> Iterator[Connection]:
         yield made
 
 
-def table(conn: Connection, place: Path, columns: str = "id BIGINT, k BIGINT", more: str = "", **options: str) -> None:
+def table(
+    conn: Connection, place: Path, columns: str = "id BIGINT, k BIGINT", more: str = "", **options: str
+) -> None:
     given = {"connector": "filesystem", "path": str(place), "format": "parquet", **options}
     said = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
     conn.execute(f"CREATE TABLE out ({columns}) {more} WITH ({said})")
@@ -73,7 +77,12 @@ def ids(frame: Any) -> list[int]:
 def streamed(spark: Any, place: Path, sink: Path, **options: str) -> list[int]:
     """Stream what is there into files, from where the last time ended; return the rows of each batch."""
     frame = spark.readStream.format("penstock").options(**options).load(str(place))
-    query = frame.writeStream.format("parquet").option("checkpointLocation", str(sink) + ".offsets").trigger(availableNow=True).start(str(sink))
+    query = (
+        frame.writeStream.format("parquet")
+        .option("checkpointLocation", str(sink) + ".offsets")
+        .trigger(availableNow=True)
+        .start(str(sink))
+    )
     query.awaitTermination(120)
     return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
 
@@ -83,7 +92,9 @@ def streamed(spark: Any, place: Path, sink: Path, **options: str) -> list[int]:
 
 def test_workers_import_little() -> None:
     code = "import sys, penstock.client.spark_source.source; print(*sorted({name.removeprefix('penstock.').split('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert {"pyarrow", "pyspark", "client"} <= set(loaded)
     assert not {"numba", "duckdb", "sqlglot", "lark", "repl", "optimizer"} & set(loaded)
 
@@ -92,7 +103,14 @@ def test_what_is_shipped_is_enough(tmp_path: Path) -> None:
     archive = modules_archive(tmp_path)
     code = "import penstock.client.spark_source.source as s; print(s.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(archive)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+    )
     assert done.returncode == 0 and done.stdout.startswith(str(archive)), done.stderr
     assert archive.stat().st_size < 3_000_000
 
@@ -144,7 +162,10 @@ CLAUSES: dict[str, tuple[Any, ...]] = {
     "NOT id IN (1, 2)": (spark_filters.Not(spark_filters.In(("id",), (1, 2))),),
     "id IS NULL": (spark_filters.IsNull(("id",)),),
     "NOT (id <=> 4)": (spark_filters.Not(spark_filters.EqualNullSafe(("id",), 4)),),
-    "id <=> 4 AND id IS NOT NULL": (spark_filters.EqualNullSafe(("id",), 4), spark_filters.IsNotNull(("id",))),
+    "id <=> 4 AND id IS NOT NULL": (
+        spark_filters.EqualNullSafe(("id",), 4),
+        spark_filters.IsNotNull(("id",)),
+    ),
     "x > 1": (spark_filters.GreaterThan(("x",), 1.0),),
     "x >= double('NaN')": (spark_filters.GreaterThanOrEqual(("x",), NAN),),
     "x > double('NaN')": (spark_filters.GreaterThan(("x",), NAN),),
@@ -173,11 +194,19 @@ def values() -> pa.Table:
     return pa.table(
         {
             "id": pa.array([None if n == 5 else n for n in range(count)], pa.int64()),
-            "x": pa.array([None, NAN, 0.0, -0.0, 1.5, -1.5, float("inf"), float("-inf"), 1.0, 2.0, None, NAN], pa.float64(), from_pandas=False),
+            "x": pa.array(
+                [None, NAN, 0.0, -0.0, 1.5, -1.5, float("inf"), float("-inf"), 1.0, 2.0, None, NAN],
+                pa.float64(),
+                from_pandas=False,
+            ),
             "name": [None, "a", "b", "bc", "ab", "abc", "", "ä", "b%", "B", "bab", "c"],
-            "price": pa.array([None if n == 7 else Decimal(50 * n).scaleb(-2) for n in range(count)], pa.decimal128(10, 2)),
+            "price": pa.array(
+                [None if n == 7 else Decimal(50 * n).scaleb(-2) for n in range(count)], pa.decimal128(10, 2)
+            ),
             "day": [dt.date(2026, 1, 1 + n) for n in range(count)],
-            "at": pa.array([dt.datetime(2026, 1, 1, 0, 0, n, 1000 * n) for n in range(count)], pa.timestamp("us")),
+            "at": pa.array(
+                [dt.datetime(2026, 1, 1, 0, 0, n, 1000 * n) for n in range(count)], pa.timestamp("us")
+            ),
             "ok": [None if n % 3 == 0 else n % 2 == 0 for n in range(count)],
         }
     )
@@ -187,7 +216,10 @@ def values() -> pa.Table:
 def test_filters_pass_what_sparks_would(spark: Any) -> None:
     rows = values()
     spark.createDataFrame(rows).createOrReplaceTempView("plain_rows")
-    tests = [f"SELECT {n} AS clause, COUNT(*) AS n FROM plain_rows WHERE {clause}" for n, clause in enumerate(CLAUSES)]
+    tests = [
+        f"SELECT {n} AS clause, COUNT(*) AS n FROM plain_rows WHERE {clause}"
+        for n, clause in enumerate(CLAUSES)
+    ]
     expected = dict(map(tuple, spark.sql(" UNION ALL ".join(tests)).collect()))
     found = {}
     for clause, filters in CLAUSES.items():
@@ -219,7 +251,11 @@ def test_filters_are_pushed_where_asked_for(spark: Any, conn: Connection, tmp_pa
     table(conn, tmp_path / "out", COLUMNS)
     insert(conn, "SELECT * FROM given")
     frame = load(spark, tmp_path / "out")
-    assert (frame.where("id > 3").count(), frame.count(), frame.where("id > 3").union(frame).count()) == (7, 12, 19), "one relation, used again"
+    assert (frame.where("id > 3").count(), frame.count(), frame.where("id > 3").union(frame).count()) == (
+        7,
+        12,
+        19,
+    ), "one relation, used again"
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     pushed = load(spark, tmp_path / "out", pushFilters="true").where("id > 3 AND name LIKE 'b%' AND x > 0")
     assert ids(pushed) == [8]
@@ -235,17 +271,37 @@ def explain(frame: Any) -> str:
 @pytest.mark.spark
 def test_partitioned_tables_and_changes(spark: Any, conn: Connection, tmp_path: Path) -> None:
     table(conn, tmp_path / "out", "id BIGINT, k INT, word STRING", "PARTITIONED BY (k, word)")
-    insert(conn, "SELECT * FROM (VALUES (1, 1, 'a/b'), (2, 2, 'x y'), (3, CAST(NULL AS INT), '=')) AS t (id, k, word)")
+    insert(
+        conn,
+        "SELECT * FROM (VALUES (1, 1, 'a/b'), (2, 2, 'x y'), (3, CAST(NULL AS INT), '=')) AS t (id, k, word)",
+    )
     found = load(spark, tmp_path / "out")
-    assert [tuple(row) for row in found.orderBy("id").collect()] == [(1, 1, "a/b"), (2, 2, "x y"), (3, None, "=")]
-    assert ids(found.where("k = 2")) == [2] and ids(found.where("k IS NULL")) == [3] and ids(found.where("word = 'a/b'").select("id")) == [1]
+    assert [tuple(row) for row in found.orderBy("id").collect()] == [
+        (1, 1, "a/b"),
+        (2, 2, "x y"),
+        (3, None, "="),
+    ]
+    assert (
+        ids(found.where("k = 2")) == [2]
+        and ids(found.where("k IS NULL")) == [3]
+        and ids(found.where("word = 'a/b'").select("id")) == [1]
+    )
     conn.execute("DROP TABLE out")
-    table(conn, tmp_path / "changes", columns="k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED", **{"changelog.mode": "retract", "format": "arrow"})
+    table(
+        conn,
+        tmp_path / "changes",
+        columns="k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED",
+        **{"changelog.mode": "retract", "format": "arrow"},
+    )
     conn.register("given", pa.table({"k": [1, 1, 2]}))
     insert(conn, "SELECT k, COUNT(*) FROM given GROUP BY k", "changes")
     frame = load(spark, tmp_path / "changes")
     assert frame.columns == ["op", "k", "n"]
-    folded = frame.selectExpr("k", "n", "CASE WHEN op IN ('+I', '+U') THEN 1 ELSE -1 END AS w").groupBy("k", "n").sum("w")
+    folded = (
+        frame.selectExpr("k", "n", "CASE WHEN op IN ('+I', '+U') THEN 1 ELSE -1 END AS w")
+        .groupBy("k", "n")
+        .sum("w")
+    )
     assert sorted(tuple(row)[:2] for row in folded.collect() if row[2]) == [(1, 2), (2, 1)]
 
 
@@ -257,10 +313,13 @@ def test_a_stream_goes_on_exactly(spark: Any, conn: Connection, tmp_path: Path) 
     out, sink = tmp_path / "out", tmp_path / "sink"
     table(conn, out)
     for number in range(4):
-        insert(conn, f"VALUES ({3 * number}, 0), ({3 * number + 1}, 0), ({3 * number + 2}, 0)", f"job{number}")
+        insert(
+            conn, f"VALUES ({3 * number}, 0), ({3 * number + 1}, 0), ({3 * number + 2}, 0)", f"job{number}"
+        )
     assert streamed(spark, out, sink, maxRowsPerTrigger="6") == [6, 6]
     insert(conn, "VALUES (12, 0)", "more")
-    staged = out / "part-of-nothing.parquet"  # published by a checkpoint whose other subtasks have not: no entry names it
+    # published by a checkpoint whose other subtasks have not: no entry names it
+    staged = out / "part-of-nothing.parquet"
     staged.write_bytes(next(out.glob("part-*.parquet")).read_bytes())
     assert streamed(spark, out, sink, maxRowsPerTrigger="1") == [1]
     assert streamed(spark, out, sink) == []
@@ -302,7 +361,9 @@ def told(call: Any) -> str:
 def test_a_view_as_a_checkpoint_holds_it(spark: Any, conn: Connection, tmp_path: Path) -> None:
     endless = "'connector' = 'datagen', 'rows-per-second' = '400', 'fields.id.kind' = 'sequence'"
     conn.execute(f"CREATE TABLE s (id BIGINT) WITH ({endless})")
-    conn.execute("CREATE MATERIALIZED VIEW by_k AS SELECT id % 4 AS k, COUNT(*) AS n, SUM(id) AS total FROM s GROUP BY id % 4")
+    conn.execute(
+        "CREATE MATERIALIZED VIEW by_k AS SELECT id % 4 AS k, COUNT(*) AS n, SUM(id) AS total FROM s GROUP BY id % 4"
+    )
     conn.execute("SELECT COUNT(*) FROM by_k").fetchall()
     state = tmp_path / "state"
     directory = state / "materialized-view-by_k"

@@ -1,4 +1,6 @@
-"""Runs the scripts of ``queries/`` act by act: their streaming statement as a job whose changes are kept, stopped and gone on with."""
+"""Runs the scripts of ``queries/`` act by act: their streaming statement as a job whose changes are kept,
+stopped and gone on with.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +45,19 @@ class Folded:
 
 
 class Script:
-    """A script of ``queries/``: its tables declared in a session, its one streaming query planned at any parallelism.
+    """A script of ``queries/``: its tables declared in a session, its one streaming query planned at any
+    parallelism.
 
     Only the SELECT of an INSERT is run, so that every query gives its changes to a collect sink.
     """
 
     def __init__(self, name: str, settings: dict[str, str], text: str | None = None) -> None:
         self.session = Session({"bounded.backend": "duckdb", **settings})
-        self.session.backends.default = str(self.session.settings.get("bounded.backend"))  # as submitting by a statement does
-        text = text or (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8").replace("queries/data/", f"{ROOT}/queries/data/")
+        # as submitting by a statement does
+        self.session.backends.default = str(self.session.settings.get("bounded.backend"))
+        text = text or (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8").replace(
+            "queries/data/", f"{ROOT}/queries/data/"
+        )
         for statement in self.session.parse(text, f"{name}.sql"):
             if isinstance(statement.node, Insert | Query):
                 query = statement.node.query if isinstance(statement.node, Insert) else statement.node
@@ -66,10 +72,17 @@ class Script:
         self.session.settings.set("parallelism.default", str(parallelism))
         graph = self.session.plan(self.session.bind(self.query)).graph
         assert graph is not None
-        sinks = [spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)]
+        sinks = [
+            spec.operator_id
+            for chain in graph.chains
+            for spec in chain.operators
+            if isinstance(spec, SinkSpec)
+        ]
         return graph, sinks[0]
 
-    def submit(self, parallelism: int, state_dir: Path | None, checkpoint_interval_ms: int) -> tuple[Job, ResultChannel]:
+    def submit(
+        self, parallelism: int, state_dir: Path | None, checkpoint_interval_ms: int
+    ) -> tuple[Job, ResultChannel]:
         """Start the job, or go on with it from the last checkpoint in ``state_dir``."""
         self.session.state_dir = state_dir  # what outlives the process is planned for any parallelism
         graph, sink = self.graph(parallelism)
@@ -85,8 +98,13 @@ class Script:
 
 
 def rows_read(job: Job) -> int:
-    """Return how many rows the replayed source has given (the one that has given most, where there are several)."""
-    return max((operator.rows_out for operator in job.metrics().operators if operator.name.startswith("source ")), default=0)
+    """Return how many rows the replayed source has given (the one that has given most, where there are
+    several).
+    """
+    return max(
+        (operator.rows_out for operator in job.metrics().operators if operator.name.startswith("source ")),
+        default=0,
+    )
 
 
 def run_to_end(job: Job, channel: ResultChannel, folded: Folded) -> None:
@@ -94,7 +112,9 @@ def run_to_end(job: Job, channel: ResultChannel, folded: Folded) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not (channel.ended or job.wait(0)):
         folded.take(channel, 0.05)
-        assert time.monotonic() < deadline, f"the job does not end: {job.state}, last failure {job.last_failure}"
+        assert time.monotonic() < deadline, (
+            f"the job does not end: {job.state}, last failure {job.last_failure}"
+        )
     while folded.take(channel, 0.05):
         pass
     assert job.wait(PATIENCE_S)
@@ -103,11 +123,15 @@ def run_to_end(job: Job, channel: ResultChannel, folded: Folded) -> None:
 
 
 def run_and_stop(job: Job, channel: ResultChannel, folded: Folded, after_rows: int) -> None:
-    """Take changes until the source has given ``after_rows``, then stop the job with a checkpoint and take what it had given by then."""
+    """Take changes until the source has given ``after_rows``, then stop the job with a checkpoint and take
+    what it had given by then.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while rows_read(job) < after_rows:
         folded.take(channel, 0.001)
         assert not job.wait(0), "the job ended before it could be stopped"
-        assert time.monotonic() < deadline, f"the job does not get on: {job.state}, last failure {job.last_failure}"
+        assert time.monotonic() < deadline, (
+            f"the job does not get on: {job.state}, last failure {job.last_failure}"
+        )
     job.stop()
     run_to_end(job, channel, folded)

@@ -1,4 +1,6 @@
-"""Streams of files with a past, and what a query over them has written when it began with its history: folded, beside a replay and DuckDB."""
+"""Streams of files with a past, and what a query over them has written when it began with its history:
+folded, beside a replay and DuckDB.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ QUERIES = {
 
 @dataclass
 class Past:
-    """Two tables of files below ``root``, each file later in time than the one before. ``seed`` decides all; ``late`` of their rows come late."""
+    """Two tables of files below ``root``, each file later in time than the one before. ``seed`` decides
+    all; ``late`` of their rows come late.
+    """
 
     root: Path
     seed: int
@@ -76,16 +80,28 @@ class Past:
         number = self.written[name]
         self.written[name] += 1
         random = self.random
-        times = number * 4 * MINUTE_US + np.sort(random.integers(0, 3 * MINUTE_US, rows)) + random.integers(0, (DELAY_S - 1) * 1_000_000, rows)
+        times = (
+            number * 4 * MINUTE_US
+            + np.sort(random.integers(0, 3 * MINUTE_US, rows))
+            + random.integers(0, (DELAY_S - 1) * 1_000_000, rows)
+        )
         behind = random.random(rows) < (self.late if number % 2 else 0.0)
-        times = np.where(behind, np.maximum(times - 2 * MINUTE_US, number * 4 * MINUTE_US), times) // 1000 * 1000
+        times = (
+            np.where(behind, np.maximum(times - 2 * MINUTE_US, number * 4 * MINUTE_US), times) // 1000 * 1000
+        )
         cents = random.integers(-9999, 9999, rows)
         table = pa.table(
             {
                 "k": pa.array(random.integers(0, 12, rows), mask=random.random(rows) < 0.05),
-                "name": pa.array([f"n{n}" for n in random.integers(0, 6, rows)], mask=random.random(rows) < 0.05),
-                "v": pa.array(random.integers(0, 100, rows).astype(np.int32), mask=random.random(rows) < 0.05),
-                "d": pa.array([None if c % 17 == 0 else c for c in cents.tolist()], pa.int64()).cast(pa.decimal128(19, 0)).cast(pa.decimal128(21, 2)),
+                "name": pa.array(
+                    [f"n{n}" for n in random.integers(0, 6, rows)], mask=random.random(rows) < 0.05
+                ),
+                "v": pa.array(
+                    random.integers(0, 100, rows).astype(np.int32), mask=random.random(rows) < 0.05
+                ),
+                "d": pa.array([None if c % 17 == 0 else c for c in cents.tolist()], pa.int64())
+                .cast(pa.decimal128(19, 0))
+                .cast(pa.decimal128(21, 2)),
                 "x": pa.array(random.random(rows)),
                 "ts": pa.array(times, pa.timestamp("us")).cast(pa.timestamp("ms")),
             }
@@ -105,10 +121,16 @@ class Past:
 
 def declare(session: Session, past: Past, *, watched: bool, replay: bool = True) -> None:
     """Declare the two tables: as streams that never end, as recordings, or as bounded tables."""
-    how = ", 'source.monitor-interval' = '30 ms'" if watched else ", 'source.replay' = 'true'" if replay else ""
+    how = (
+        ", 'source.monitor-interval' = '30 ms'" if watched else ", 'source.replay' = 'true'" if replay else ""
+    )
     for name in "ab":
-        options = f"'connector' = 'filesystem', 'path' = '{past.root / name}', 'format' = '{past.file_format}'{how}"
-        session.execute(f"CREATE TABLE {name} ({COLUMNS}, WATERMARK FOR ts AS ts - INTERVAL '{DELAY_S}' SECOND) WITH ({options})")
+        options = (
+            f"'connector' = 'filesystem', 'path' = '{past.root / name}', 'format' = '{past.file_format}'{how}"
+        )
+        session.execute(
+            f"CREATE TABLE {name} ({COLUMNS}, WATERMARK FOR ts AS ts - INTERVAL '{DELAY_S}' SECOND) WITH ({options})"
+        )
 
 
 def declare_sink(session: Session, query: str, out: Path) -> None:
@@ -133,7 +155,12 @@ def folded(out: Path) -> Counter[tuple[Any, ...]]:
 def session_for(parallelism: int, state: Path | None, **settings: str) -> Session:
     """Return a session over a state directory."""
     more = {"execution.checkpointing.interval": "100 ms"} if state else {}
-    fixed = {"bounded.backend": "duckdb", "parallelism.default": str(parallelism), "execution.batch.max-rows": "100", "pipeline.name": "backfilled"}
+    fixed = {
+        "bounded.backend": "duckdb",
+        "parallelism.default": str(parallelism),
+        "execution.batch.max-rows": "100",
+        "pipeline.name": "backfilled",
+    }
     return Session({**fixed, **more, **settings}, state_dir=state)
 
 
@@ -167,17 +194,25 @@ def wait_until(job: Job, what: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert not job.wait(0.01), job.error
-        assert time.monotonic() < deadline, f"the job does not get on: {job.state}, last failure {job.last_failure}"
+        assert time.monotonic() < deadline, (
+            f"the job does not get on: {job.state}, last failure {job.last_failure}"
+        )
 
 
 def is_live(job: Job) -> bool:
     """Whether the history is loaded."""
-    return any(info.kind is CheckpointKind.HISTORY for info in job.checkpoints) and any(o.name.startswith("source ") for o in job.metrics().operators)
+    return any(info.kind is CheckpointKind.HISTORY for info in job.checkpoints) and any(
+        o.name.startswith("source ") for o in job.metrics().operators
+    )
 
 
 def has_read(job: Job, past: Past, tables: str, before: dict[str, int]) -> bool:
     """Whether the job has read all rows of the tables it reads that were not there before."""
-    read = {o.name.removeprefix("source "): o.counters.get("splits_finished", 0) for o in job.metrics().operators if o.name.startswith("source ")}
+    read = {
+        o.name.removeprefix("source "): o.counters.get("splits_finished", 0)
+        for o in job.metrics().operators
+        if o.name.startswith("source ")
+    }
     return all(read.get(name, 0) >= past.written[name] - before[name] for name in tables)
 
 

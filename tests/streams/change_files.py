@@ -1,4 +1,6 @@
-"""Files of changes made by a plain rule: rows of a keyed table created, updated and deleted, and the table they leave behind."""
+"""Files of changes made by a plain rule: rows of a keyed table created, updated and deleted, and the table
+they leave behind.
+"""
 
 from __future__ import annotations
 
@@ -72,14 +74,19 @@ class Changes:
         size = -(-len(self.lines) // files)
         for number in range(files):
             piece = self.lines[number * size : (number + 1) * size]
-            (directory / f"{number:03}.jsonl").write_text("".join(f"{line}\n" for line in piece), encoding="utf-8")
+            (directory / f"{number:03}.jsonl").write_text(
+                "".join(f"{line}\n" for line in piece), encoding="utf-8"
+            )
         return str(directory)
 
     def load(self, connection: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make the table that is left a table of DuckDB."""
         connection.execute(f"CREATE TABLE {name} (id BIGINT, k VARCHAR, v BIGINT, d DOUBLE, ts TIMESTAMP)")
         if self.rows:
-            connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", [list(row.values()) for row in self.rows.values()])
+            connection.executemany(
+                f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)",
+                [list(row.values()) for row in self.rows.values()],
+            )
 
 
 def declared(name: str, path: str, more: str = "") -> str:

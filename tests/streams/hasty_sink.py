@@ -1,4 +1,6 @@
-"""The command line with a planted bug: its file sink publishes rows as they come, without waiting for a checkpoint."""
+"""The command line with a planted bug: its file sink publishes rows as they come, without waiting for a
+checkpoint.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables of several splits with NULL keys, NULL times, rows out of order and late rows; and which of their rows are on time for their own split."""
+"""Tables of several splits with NULL keys, NULL times, rows out of order and late rows; and which of their
+rows are on time for their own split.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,25 @@ DELAY_S = 6
 
 
 def rows_of(count: int, step: int, late: Callable[[int], int]) -> list[pa.Table]:
-    """Return the splits of a table: seconds go up with the row number, jitter and are set back by ``late``."""
+    """Return the splits of a table: seconds go up with the row number, jitter and are set back by
+    ``late``.
+    """
     splits = []
     for split in range(SPLITS):
         numbers = range(split, count, SPLITS)
         seconds = [i / 4 + i * step % 5 - late(i) for i in numbers]
-        times = [None if i % 41 == step else START + timedelta(seconds=second) for i, second in zip(numbers, seconds, strict=True)]
+        times = [
+            None if i % 41 == step else START + timedelta(seconds=second)
+            for i, second in zip(numbers, seconds, strict=True)
+        ]
         keys = [None if i % 17 == step else "abcdefgh"[i * step % 8] for i in numbers]
         columns = [list(numbers), keys, [i * 7 % 23 for i in numbers], times]
-        splits.append(pa.table([pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA))
+        splits.append(
+            pa.table(
+                [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)],
+                schema=SCHEMA,
+            )
+        )
     return splits
 
 

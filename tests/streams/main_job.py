@@ -1,4 +1,6 @@
-"""The main job, ``queries/flights.sql``: its INSERT run over any directory of flights into any directory of Parquet, and what stands there then."""
+"""The main job, ``queries/flights.sql``: its INSERT run over any directory of flights into any directory
+of Parquet, and what stands there then.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,14 @@ TEXT = (ROOT / "queries" / "flights.sql").read_text(encoding="utf-8")
 
 def script(flights: Path, out: Path, rows_per_second: int = 0) -> str:
     """Return the script over ``flights``, replayed no faster than asked, with its Parquet in ``out``."""
-    places = {"queries/data/flights'": f"{flights}'", "queries/data/": f"{ROOT}/queries/data/", "out/flights/delays'": f"{out}'"}
-    places |= {"'source.replay' = 'true'": f"'source.replay' = 'true', 'source.rows-per-second' = '{rows_per_second}'"}
+    places = {
+        "queries/data/flights'": f"{flights}'",
+        "queries/data/": f"{ROOT}/queries/data/",
+        "out/flights/delays'": f"{out}'",
+    }
+    places |= {
+        "'source.replay' = 'true'": f"'source.replay' = 'true', 'source.rows-per-second' = '{rows_per_second}'"
+    }
     return re.sub("|".join(places), lambda found: places[found[0]], TEXT)
 
 
@@ -35,7 +43,9 @@ def sample(directory: Path, every: int) -> Path:
 
 def run(flights: Path, out: Path, settings: dict[str, str], state_dir: Path | None = None) -> None:
     """Run the script up to and with its INSERT in a session of its own, to the job's end."""
-    session = Session({"bounded.backend": "duckdb", "table.dml-sync": "true", **settings}, state_dir=state_dir)
+    session = Session(
+        {"bounded.backend": "duckdb", "table.dml-sync": "true", **settings}, state_dir=state_dir
+    )
     try:
         for statement in session.parse(script(flights, out), "flights.sql"):
             if not isinstance(statement.node, Query):

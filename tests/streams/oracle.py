@@ -35,7 +35,9 @@ def _database(flights: Path) -> duckdb.DuckDBPyConnection:
 
 @cache
 def expected(query: str, flights: Path = FLIGHTS) -> Counter[tuple[Any, ...]]:
-    """Return DuckDB's answer to a query of ``queries/`` over a directory of flights, as a multiset of rows."""
+    """Return DuckDB's answer to a query of ``queries/`` over a directory of flights, as a multiset of
+    rows.
+    """
     text = (Path(__file__).parent / "expected" / f"{query}.sql").read_text(encoding="utf-8")
     return Counter(_database(flights).execute(text).fetchall())
 

@@ -1,7 +1,7 @@
 """What takes too long for every change: ``python -m tests.streams.soak``, with ``--help`` for its parts.
 
-``matrix``: the main job over the whole year with batches of 1 and 7 rows (hours). ``kills``: its process killed many times, at moments drawn from
-a seed that is printed.
+``matrix``: the main job over the whole year with batches of 1 and 7 rows (hours). ``kills``: its process
+killed many times, at moments drawn from a seed that is printed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def matrix(batches: Sequence[int], parallelism: Sequence[int], intervals: Sequen
             }
             run(FLIGHTS, root / "out", settings, None if interval == "0" else root / "state")
             assert_same(rows_in(root / "out"), "flights")
-            say(f"batches of {max_rows}, parallelism {subtasks}, checkpoints every {interval}: equal after {time.monotonic() - started:.0f} s")
+            say(
+                f"batches of {max_rows}, parallelism {subtasks}, checkpoints every {interval}: equal after {time.monotonic() - started:.0f} s"
+            )
 
 
 def kills(count: int, seed: int) -> None:
@@ -46,7 +48,9 @@ def kills(count: int, seed: int) -> None:
     say(f"seed {seed}")
     while hit["killed"] < count:
         with tempfile.TemporaryDirectory() as made:
-            victim = Victim(Path(made), EVERY * ROWS_PER_SECOND, interval=random.choice(("20 ms", "50 ms", "200 ms")))
+            victim = Victim(
+                Path(made), EVERY * ROWS_PER_SECOND, interval=random.choice(("20 ms", "50 ms", "200 ms"))
+            )
             try:
                 hit += kill_and_finish(victim, random, min(KILLS_IN_A_ROW, count - hit["killed"]))
             finally:

@@ -1,4 +1,6 @@
-"""What stands above sessions loses none that ends exactly with the watermark: windows, top, joins, OVER, and order by time."""
+"""What stands above sessions loses none that ends exactly with the watermark: windows, top, joins, OVER,
+and order by time.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.direct.job import DirectJob, planned
 from tests.queries.generated.trial import Arena
 
 START, GAP_S, DELAY_S = datetime(2024, 1, 1), 2, 2
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("k", pa.int32()), ("ts", pa.timestamp("us"))])
+SCHEMA = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), ("k", pa.int32()), ("ts", pa.timestamp("us"))]
+)
 SESSIONS = f"SESSION(TABLE {{t}} PARTITION BY k, DESCRIPTOR(ts), INTERVAL '{GAP_S}' SECONDS)"
 GROUPS = f"(SELECT k, window_start, window_end, window_time, count(*) AS n FROM {SESSIONS} GROUP BY k, window_start, window_end, window_time)"
 _SLICES = "TUMBLE(TABLE {s}, DESCRIPTOR(window_time), INTERVAL '5' SECONDS) GROUP BY window_start, window_end"
@@ -26,8 +30,14 @@ _NEAR = "SELECT x.k, y.k FROM {s} AS x JOIN {z} AS y ON y.window_time BETWEEN x.
 _OVER = "SELECT k, window_end, count(*) OVER (PARTITION BY k ORDER BY window_time) AS c FROM {s}"
 # Our words over sessions {s} of a and {z} of b, and DuckDB's where they differ.
 QUERIES = {
-    "windows of sessions": (f"SELECT window_end, sum(n) FROM {_SLICES}", f"SELECT {_SLICE} AS w, sum(n) FROM {{s}} GROUP BY w"),
-    "groups of sessions": ("SELECT window_end, count(*), sum(n) FROM {s} GROUP BY window_start, window_end", None),
+    "windows of sessions": (
+        f"SELECT window_end, sum(n) FROM {_SLICES}",
+        f"SELECT {_SLICE} AS w, sum(n) FROM {{s}} GROUP BY w",
+    ),
+    "groups of sessions": (
+        "SELECT window_end, count(*), sum(n) FROM {s} GROUP BY window_start, window_end",
+        None,
+    ),
     "top of sessions": (_TOP, None),
     "join of sessions": (_JOIN, None),
     "join near in time": (_NEAR, None),
@@ -59,7 +69,9 @@ def _sessions(feed: Feed) -> list[tuple[Any, ...]]:
 def test_no_session_is_lost(name: str, changes: bool) -> None:
     query, words = QUERIES[name]
     gone = (((900, 1, START), 1), ((900, 1, START), -1)) if changes else ()
-    feeds = {table: Feed(SCHEMA, (gone + _rows(step),), "ts", DELAY_S) for table, step in (("a", 5), ("b", 7))}
+    feeds = {
+        table: Feed(SCHEMA, (gone + _rows(step),), "ts", DELAY_S) for table, step in (("a", 5), ("b", 7))
+    }
     arena = Arena(feeds)
     with duckdb.connect() as connection:
         for table, sessions in (("s", _sessions(feeds["a"])), ("z", _sessions(feeds["b"]))):
@@ -70,7 +82,11 @@ def test_no_session_is_lost(name: str, changes: bool) -> None:
     try:
         for parallelism, batch_rows in ((1, 1), (2, 3)):
             text = query.replace("{s}", GROUPS.format(t="a")).replace("{z}", GROUPS.format(t="b"))
-            job = DirectJob(planned(arena.session, text, parallelism).graph, Feeds(feeds, batch_rows=batch_rows), batch_rows=batch_rows)
+            job = DirectJob(
+                planned(arena.session, text, parallelism).graph,
+                Feeds(feeds, batch_rows=batch_rows),
+                batch_rows=batch_rows,
+            )
             assert job.finish() == want
             assert job.late_rows() == 0
     finally:

@@ -1,4 +1,6 @@
-"""Aggregates that keep values, of every kind of grouping: the streaming answer is DuckDB's to the same question in its own words."""
+"""Aggregates that keep values, of every kind of grouping: the streaming answer is DuckDB's to the same
+question in its own words.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ CALLS = {
     "COVAR_SAMP(v, id)": "covar_samp(v, id)",
 }
 OURS, WORDS = ", ".join(f"{call} AS c{i}" for i, call in enumerate(CALLS)), ", ".join(CALLS.values())
-BY_TS = OURS.replace("LAST_VALUE(s)", "LAST_VALUE(s ORDER BY ts)").replace("FIRST_VALUE(v)", "FIRST_VALUE(v ORDER BY ts)")
+BY_TS = OURS.replace("LAST_VALUE(s)", "LAST_VALUE(s ORDER BY ts)").replace(
+    "FIRST_VALUE(v)", "FIRST_VALUE(v ORDER BY ts)"
+)
 _BUCKET = "time_bucket(INTERVAL '5 seconds', ts)"
 _HOPS = f"(SELECT *, {_BUCKET} - to_seconds(5 * back) AS window_start FROM moves, (VALUES (0), (1), (2)) AS b(back))"
 _LAST = "(SELECT * FROM moves QUALIFY row_number() OVER (PARTITION BY k, id % 9 ORDER BY ts DESC) = 1)"
@@ -94,7 +98,10 @@ def check(session: Session, query: str, words: str) -> None:
         expected = rows_of(list(map(list, zip(*connection.execute(words).fetchall(), strict=True))))
     for parallelism in ("1", "2"):
         session.settings.set("parallelism.default", parallelism)
-        assert rows_of([column.to_pylist() for column in session.execute(query).final_rows(PATIENCE_S).columns]) == expected, parallelism
+        assert (
+            rows_of([column.to_pylist() for column in session.execute(query).final_rows(PATIENCE_S).columns])
+            == expected
+        ), parallelism
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -128,7 +135,9 @@ def test_cumulated_windows_and_sessions(session: Session) -> None:
         f"SELECT window_end, {WORDS} FROM {cumulated} GROUP BY ALL",
     )
     windows = "SESSION(TABLE moves PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECONDS)"
-    breaks = "(SELECT *, ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) > INTERVAL '2 seconds' AS b FROM moves)"
+    breaks = (
+        "(SELECT *, ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) > INTERVAL '2 seconds' AS b FROM moves)"
+    )
     sessions = f"(SELECT *, sum(CASE WHEN b THEN 1 ELSE 0 END) OVER (PARTITION BY k ORDER BY ts) AS session FROM {breaks})"
     query = f"SELECT k, window_start, {BY_TS} FROM {windows} GROUP BY k, window_start, window_end"
     check(session, query, f"SELECT k, min(ts), {WORDS} FROM {sessions} GROUP BY k, session")

@@ -1,4 +1,6 @@
-"""A job dies while its history is loaded, while that becomes its first checkpoint, or right behind it: nothing is lost, nothing is written twice."""
+"""A job dies while its history is loaded, while that becomes its first checkpoint, or right behind it:
+nothing is lost, nothing is written twice.
+"""
 
 from __future__ import annotations
 

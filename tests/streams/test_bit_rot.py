@@ -1,4 +1,6 @@
-"""A real state directory, damaged: bits flipped, files cut, swapped, lost. Every damage is told, naming the file, before anything leaves the job."""
+"""A real state directory, damaged: bits flipped, files cut, swapped, lost. Every damage is told, naming
+the file, before anything leaves the job.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from tests.streams.oracle import assert_same, expected
 
 FLIPS = 200
 CUTS = 8
-SETTINGS = {"parallelism.default": "2", "execution.batch.max-rows": "50", "execution.checkpointing.interval": "20 ms"}
+SETTINGS = {
+    "parallelism.default": "2",
+    "execution.batch.max-rows": "50",
+    "execution.checkpointing.interval": "20 ms",
+}
 DAMAGED = {"STA-3005", "STA-3006"}
 
 
@@ -29,8 +35,11 @@ class Stopped:
 
     def __init__(self, root: Path) -> None:
         self.out, self.state, self.flights = root / "out", root / "state", sample(root / "flights", 100)
-        self.session = Session({"bounded.backend": "duckdb", "table.dml-sync": "false", **SETTINGS}, state_dir=self.state)
-        text = script(self.flights, self.out, rows_per_second=400)  # the sample in 8 s, of which it is given one or two
+        self.session = Session(
+            {"bounded.backend": "duckdb", "table.dml-sync": "false", **SETTINGS}, state_dir=self.state
+        )
+        # the sample in 8 s, of which it is given one or two
+        text = script(self.flights, self.out, rows_per_second=400)
         statements = self.session.parse(text, "flights.sql")
         (insert,) = (statement for statement in statements if isinstance(statement.node, Insert))
         for statement in statements:
@@ -45,7 +54,9 @@ class Stopped:
         job.stop()
         assert job.wait(PATIENCE_S) and job.error is None, job.error
         self.published = self.files()
-        assert rows_in(self.out).total() < expected("flights", self.flights).total(), "it was to be stopped in mid-run"
+        assert rows_in(self.out).total() < expected("flights", self.flights).total(), (
+            "it was to be stopped in mid-run"
+        )
 
     def start(self) -> Job:
         """Go on from the state."""
@@ -59,7 +70,9 @@ class Stopped:
         return sorted(path.name for path in self.out.glob("*.parquet"))
 
     def refusal(self) -> PenstockError | None:
-        """Go on, and return what was told of the damage; None when the job went on over it (it is cancelled then)."""
+        """Go on, and return what was told of the damage; None when the job went on over it (it is
+        cancelled then).
+        """
         try:
             job = self.start()
         except PenstockError as error:
@@ -71,9 +84,13 @@ class Stopped:
         return job.error
 
     def needed(self) -> list[Path]:
-        """Return the files of the newest checkpoint. The rows staged beside it have all been given by now; ``test_staging`` damages such."""
+        """Return the files of the newest checkpoint. The rows staged beside it have all been given by now;
+        ``test_staging`` damages such.
+        """
         (directory,) = self.state.iterdir()
-        newest = max(directory.glob("chk-*.manifest.json"), key=lambda path: int(path.name.split("-")[1].split(".")[0]))
+        newest = max(
+            directory.glob("chk-*.manifest.json"), key=lambda path: int(path.name.split("-")[1].split(".")[0])
+        )
         text = newest.read_text(encoding="utf-8")
         segments = [path for path in directory.glob("seg-*") if f'"{path.name}"' in text]
         return sorted([directory / "CURRENT", newest, *segments])
@@ -145,7 +162,9 @@ def test_lost_and_swapped_files_are_told(stopped: Stopped, tmp_path: Path) -> No
         aside = path.rename(tmp_path / path.name)
         demand_refusal(stopped, path, "its loss")
         aside.rename(path)
-    segments = sorted((path for path in files if path.name.startswith("seg-")), key=lambda path: path.stat().st_size)
+    segments = sorted(
+        (path for path in files if path.name.startswith("seg-")), key=lambda path: path.stat().st_size
+    )
     first, second = segments[0], segments[-1]
     one, two = first.read_bytes(), second.read_bytes()
     assert one != two

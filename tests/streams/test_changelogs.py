@@ -1,4 +1,6 @@
-"""Every kind of operator over updates and deletes read from files, in three acts: the folded result is DuckDB's over the table they leave behind."""
+"""Every kind of operator over updates and deletes read from files, in three acts: the folded result is
+DuckDB's over the table they leave behind.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,26 @@ _TUMBLED = "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECONDS)"
 # What we are asked, and what DuckDB is where the words differ.
 QUERIES = {
     "filter": ("SELECT id, v * 2 AS w FROM t WHERE v > 3", None),
-    "aggregate": ("SELECT k, COUNT(*), COUNT(v), SUM(v), MIN(v), MAX(d), COUNT(DISTINCT v) FROM t GROUP BY k HAVING SUM(v) <> 0", None),
+    "aggregate": (
+        "SELECT k, COUNT(*), COUNT(v), SUM(v), MIN(v), MAX(d), COUNT(DISTINCT v) FROM t GROUP BY k HAVING SUM(v) <> 0",
+        None,
+    ),
     "total": ("SELECT COUNT(*), SUM(d), MIN(k) FROM t", None),
     "join": ("SELECT t.id, t.v, u.v FROM t JOIN u ON t.k = u.k AND t.d < u.d", None),
     "outer join": ("SELECT t.id, u.id, u.d FROM t FULL JOIN u ON t.id = u.id AND t.v > 0", None),
-    "anti join": ("SELECT id, k FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.id = t.id AND u.v > 0)", None),
-    "top": ("SELECT k, id, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST, id) AS n FROM t) WHERE n <= 3", None),
+    "anti join": (
+        "SELECT id, k FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.id = t.id AND u.v > 0)",
+        None,
+    ),
+    "top": (
+        "SELECT k, id, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST, id) AS n FROM t) WHERE n <= 3",
+        None,
+    ),
     "first": ("SELECT id, v FROM t ORDER BY v DESC NULLS LAST, id LIMIT 7", None),
-    "over": ("SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY id) AS s, LAG(v) OVER (PARTITION BY k ORDER BY id) AS l FROM t", None),
+    "over": (
+        "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY id) AS s, LAG(v) OVER (PARTITION BY k ORDER BY id) AS l FROM t",
+        None,
+    ),
     "window": (
         f"SELECT window_start, k, COUNT(*), SUM(v), MAX(d) FROM {_TUMBLED} GROUP BY window_start, window_end, k",
         f"SELECT {_TEN_SECONDS} AS w, k, COUNT(*), SUM(v), MAX(d) FROM t GROUP BY w, k",
@@ -91,7 +105,9 @@ def test_three_acts(name: str, tables: tuple[str, duckdb.DuckDBPyConnection], tm
 
 
 # Queries whose rows have a key, and the columns that are it.
-KEYED = {name: QUERIES[name][0] for name in ("filter", "aggregate", "outer join", "over", "anti join", "total")}
+KEYED = {
+    name: QUERIES[name][0] for name in ("filter", "aggregate", "outer join", "over", "anti join", "total")
+}
 
 
 @pytest.mark.parametrize("name", KEYED)
@@ -111,8 +127,12 @@ def test_changes_are_well_formed(name: str, tables: tuple[str, duckdb.DuckDBPyCo
         session.close()
 
 
-def _apply(there: dict[Any, Any], rows: list[tuple[Any, ...]], ops: np.ndarray, key: tuple[int, ...] | None) -> None:
-    """Apply changes in their order: what is taken back must be there, what is added must not, a -U is followed by the +U of its key."""
+def _apply(
+    there: dict[Any, Any], rows: list[tuple[Any, ...]], ops: np.ndarray, key: tuple[int, ...] | None
+) -> None:
+    """Apply changes in their order: what is taken back must be there, what is added must not, a -U is
+    followed by the +U of its key.
+    """
     before = None
     for row, op in zip(rows, ops.tolist(), strict=True):
         identity = row if key is None else tuple(row[i] for i in key)
@@ -131,11 +151,19 @@ def test_nothing_is_left_when_everything_is_taken_back(name: str, tmp_path: Path
     session = Session({"execution.batch.max-rows": "101"})
     try:
         for table, seed in (("t", 1), ("u", 2)):
-            session.execute(declared(table, Changes(seed).happen(400).empty().write(tmp_path / table)).strip("\n;"))
+            session.execute(
+                declared(table, Changes(seed).happen(400).empty().write(tmp_path / table)).strip("\n;")
+            )
         result = session.execute(QUERIES[name][0])
         rows = result.final_rows()
-        left = {operator.name: operator.state_entries for operator in result.job.metrics().operators} if result.job else {}
-        assert rows.to_pylist() == ([{"count(*)": 0, "sum(d)": None, "min(k)": None}] if name == "total" else [])
+        left = (
+            {operator.name: operator.state_entries for operator in result.job.metrics().operators}
+            if result.job
+            else {}
+        )
+        assert rows.to_pylist() == (
+            [{"count(*)": 0, "sum(d)": None, "min(k)": None}] if name == "total" else []
+        )
         assert name == "total" or not any(left.values()), left
     finally:
         session.close()

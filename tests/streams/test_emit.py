@@ -1,4 +1,6 @@
-"""EMIT: early results, lateness with corrections, final rows only. Changes come to what a naive reading of the rows says, late ones included."""
+"""EMIT: early results, lateness with corrections, final rows only. Changes come to what a naive reading of
+the rows says, late ones included.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def _split(number: int) -> list[Row]:
     for i in range(ROWS):
         back = (i * 7919 + number) % 37 if i % 5 == 0 else (i * 31) % 4
         time = None if i % 211 == 210 else BEGIN + timedelta(seconds=i / 4 - back, milliseconds=number)
-        rows.append((None if i % 19 == 3 else i * i % 5, None if i % 23 == 7 else i * 37 % 101 - 50, i % 13 / 8, time))
+        rows.append(
+            (None if i % 19 == 3 else i * i % 5, None if i % 23 == 7 else i * 37 % 101 - 50, i % 13 / 8, time)
+        )
     return rows
 
 
@@ -58,7 +62,9 @@ CLAUSES = {
 
 
 def _kept(lateness_s: int) -> tuple[list[tuple[Row, datetime]], int]:
-    """The rows with a time, each with what its split's watermark says has ended before it came, lateness allowed for."""
+    """The rows with a time, each with what its split's watermark says has ended before it came, lateness
+    allowed for.
+    """
     found, untimed = [], 0
     for rows in INPUT:
         watermark = datetime.min + timedelta(days=1)
@@ -76,17 +82,25 @@ def _windows(kind: str, time: datetime) -> list[tuple[datetime, datetime]]:
     slice_start = BEGIN + (time - BEGIN) // step * step
     if kind == "cumulate":
         start = BEGIN + (time - BEGIN) // size * size
-        return [(start, end) for end in (slice_start + step * (i + 1) for i in range(size // step)) if end <= start + size]
+        return [
+            (start, end)
+            for end in (slice_start + step * (i + 1) for i in range(size // step))
+            if end <= start + size
+        ]
     return [(end - size, end) for end in (slice_start + step * (i + 1) for i in range(size // step))]
 
 
 def _sessions(lateness_s: int = 0) -> tuple[list[SessionOf], list[Row]]:
     """The sessions and the late rows."""
-    return sessions_in_turn([Entry(row[0], row[3], bound, row) for row, bound in _kept(lateness_s)[0]], timedelta(seconds=2))
+    return sessions_in_turn(
+        [Entry(row[0], row[3], bound, row) for row, bound in _kept(lateness_s)[0]], timedelta(seconds=2)
+    )
 
 
 def _naive(kind: str, lateness_s: int) -> tuple[Counter[tuple[Any, ...]], int]:
-    """(k, start, end, count(*), sum(v), min(d)) of each window, and how many rows are late for all of theirs."""
+    """(k, start, end, count(*), sum(v), min(d)) of each window, and how many rows are late for all of
+    theirs.
+    """
     rows, _ = _kept(lateness_s)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     late = 0
@@ -115,9 +129,13 @@ def _query(kind: str, clause: str) -> str:
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     place = tmp_path_factory.mktemp("events")
     for number, rows in enumerate(INPUT):
-        columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)]
+        columns = [
+            pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)
+        ]
         pq.write_table(pa.table(columns, schema=SCHEMA), place / f"{number}.parquet", row_group_size=ROWS)
-    session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": "37", "bounded.backend": "duckdb"})
+    session = Session(
+        {"execution.runtime-mode": "streaming", "execution.batch.max-rows": "37", "bounded.backend": "duckdb"}
+    )
     session.execute(
         f"CREATE TABLE e (k BIGINT, v BIGINT, d DOUBLE, ts TIMESTAMP(6), WATERMARK FOR ts AS ts - INTERVAL '{DELAY_S}' SECONDS)"
         f" WITH ('connector' = 'filesystem', 'path' = '{place}', 'format' = 'parquet', 'source.replay' = 'true')"
@@ -126,7 +144,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     session.close()
 
 
-def submit(session: Session, text: str, parallelism: int, state_dir: Path | None) -> tuple[Job, ResultChannel]:
+def submit(
+    session: Session, text: str, parallelism: int, state_dir: Path | None
+) -> tuple[Job, ResultChannel]:
     session.settings.set("parallelism.default", str(parallelism))
     session.state_dir = state_dir
     query = session.parse(text)[0].node
@@ -134,14 +154,23 @@ def submit(session: Session, text: str, parallelism: int, state_dir: Path | None
     graph = session.plan(session.bind(query)).graph
     session.state_dir = None
     assert graph is not None
-    sink = next(spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec))
+    sink = next(
+        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
+    )
     session.channels.release(sink)
-    options = replace(JobOptions.from_settings(session.settings, name="act", state_dir=state_dir), checkpoint_interval_ms=20 if state_dir else 0)
-    return session.job_manager.submit(graph, options, "act" if state_dir else None), session.channels.channel(sink)
+    options = replace(
+        JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
+        checkpoint_interval_ms=20 if state_dir else 0,
+    )
+    return session.job_manager.submit(graph, options, "act" if state_dir else None), session.channels.channel(
+        sink
+    )
 
 
 def rows_of_e(job: Job) -> int:
-    return max((operator.rows_out for operator in job.metrics().operators if operator.name == "source e"), default=0)
+    return max(
+        (operator.rows_out for operator in job.metrics().operators if operator.name == "source e"), default=0
+    )
 
 
 def _late_rows(job: Job) -> int:
@@ -163,7 +192,9 @@ def test_changes_come_to_the_rows_that_were_not_late(session: Session, kind: str
 
 @pytest.mark.parametrize("kind", _TABLES)
 @pytest.mark.parametrize("clause", [clause for clause in CLAUSES if "12" in clause])
-def test_three_acts(session: Session, kind: str, clause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_acts(
+    session: Session, kind: str, clause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.streams.acts.rows_read", rows_of_e)
     folded = Folded()
     job, channel = submit(session, _query(kind, clause), 2, tmp_path)
@@ -177,25 +208,37 @@ def test_what_is_given_says_how(session: Session) -> None:
     session.settings.set("parallelism.default", "1")
     shapes = {clause: session.execute(_query("tumble", clause)) for clause in CLAUSES}
     inserts = {clause: result.shape.insert_only for clause, result in shapes.items()}
-    changes = {clause: sum(batch.num_rows for batch in result.changes(60)) for clause, result in shapes.items()}
-    assert inserts == {clause: "CHANGES" not in clause and ("LATENESS" not in clause or "FINAL" in clause) for clause in CLAUSES}
+    changes = {
+        clause: sum(batch.num_rows for batch in result.changes(60)) for clause, result in shapes.items()
+    }
+    assert inserts == {
+        clause: "CHANGES" not in clause and ("LATENESS" not in clause or "FINAL" in clause)
+        for clause in CLAUSES
+    }
     assert changes[""] < changes["EMIT CHANGES"]
     assert session.execute(_query("hop", "EMIT ON WINDOW CLOSE")).shape.insert_only
     assert changes["EMIT FINAL WITH LATENESS INTERVAL '12' SECONDS"] == sum(_naive("tumble", 12)[0].values())
 
 
-_JOIN = "SELECT a.k, b.v FROM e AS a LEFT JOIN (SELECT k, v FROM e WHERE v > 47) AS b ON a.k = b.k AND a.v = b.v"
+_JOIN = (
+    "SELECT a.k, b.v FROM e AS a LEFT JOIN (SELECT k, v FROM e WHERE v > 47) AS b ON a.k = b.k AND a.v = b.v"
+)
 _GROUPS = "SELECT k, count(*), sum(v) FROM e GROUP BY k"
 
 
 @pytest.mark.parametrize(
-    ("text", "clause"), [(_JOIN, "EMIT FINAL"), (_GROUPS, "EMIT FINAL"), (_GROUPS, "EMIT CHANGES EVERY INTERVAL '0.01' SECONDS")]
+    ("text", "clause"),
+    [(_JOIN, "EMIT FINAL"), (_GROUPS, "EMIT FINAL"), (_GROUPS, "EMIT CHANGES EVERY INTERVAL '0.01' SECONDS")],
 )
-def test_any_query_in_three_acts(session: Session, text: str, clause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_query_in_three_acts(
+    session: Session, text: str, clause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.streams.acts.rows_read", rows_of_e)
     rows = [row for split in INPUT for row in split]
     with duckdb.connect() as connection:
-        columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)]
+        columns = [
+            pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)
+        ]
         connection.register("e", pa.table(columns, schema=SCHEMA))
         answer = Counter(connection.execute(text).fetchall())
     straight, stopped = Folded(), Folded()
@@ -214,10 +257,15 @@ def test_early_rows_above_early_rows(session: Session) -> None:
     inner = f"SELECT window_time, k, count(*) AS n FROM {_TABLES['tumble']} GROUP BY k, window_start, window_end, window_time"
     outer = f"TUMBLE(TABLE ({inner}), DESCRIPTOR(window_time), INTERVAL '1' MINUTE)"
     text = f"SELECT window_end, sum(n), count(*) FROM {outer} GROUP BY window_start, window_end"
-    for clause in ("EMIT CHANGES WITH LATENESS INTERVAL '12' SECONDS", "EMIT ON WINDOW CLOSE WITH LATENESS INTERVAL '12' SECONDS"):
+    for clause in (
+        "EMIT CHANGES WITH LATENESS INTERVAL '12' SECONDS",
+        "EMIT ON WINDOW CLOSE WITH LATENESS INTERVAL '12' SECONDS",
+    ):
         expected: dict[datetime, list[int]] = {}
         for (_, _, end, n, _, _), _ in _naive("tumble", 12)[0].items():
-            minute = BEGIN + ((end - timedelta(milliseconds=1) - BEGIN) // timedelta(minutes=1) + 1) * timedelta(minutes=1)
+            minute = BEGIN + (
+                (end - timedelta(milliseconds=1) - BEGIN) // timedelta(minutes=1) + 1
+            ) * timedelta(minutes=1)
             total = expected.setdefault(minute, [0, 0])
             total[0] += n
             total[1] += 1

@@ -1,4 +1,5 @@
-"""The main job gives DuckDB's answer however it is run: any parallelism, any batch size, any checkpoint interval, and in batch mode.
+"""The main job gives DuckDB's answer however it is run: any parallelism, any batch size, any checkpoint
+interval, and in batch mode.
 
 Small batches run over a sample of the year here; ``python -m tests.streams.soak`` runs them over all of it.
 """
@@ -31,12 +32,16 @@ def check(flights: Path, tmp_path: Path, parallelism: int, max_rows: int, interv
     assert_same(rows_in(tmp_path / "out"), "flights", flights)
 
 
-@pytest.mark.parametrize(("parallelism", "max_rows", "interval"), [(p, (1, 7)[size], i) for p, size, i in PAIRS])
+@pytest.mark.parametrize(
+    ("parallelism", "max_rows", "interval"), [(p, (1, 7)[size], i) for p, size, i in PAIRS]
+)
 def test_small_batches(few: Path, tmp_path: Path, parallelism: int, max_rows: int, interval: str) -> None:
     check(few, tmp_path, parallelism, max_rows, interval)
 
 
-@pytest.mark.parametrize(("parallelism", "max_rows", "interval"), [(p, (1_000, 1_000_000)[size], i) for p, size, i in PAIRS])
+@pytest.mark.parametrize(
+    ("parallelism", "max_rows", "interval"), [(p, (1_000, 1_000_000)[size], i) for p, size, i in PAIRS]
+)
 def test_whole_year(tmp_path: Path, parallelism: int, max_rows: int, interval: str) -> None:
     check(FLIGHTS, tmp_path, parallelism, max_rows, interval)
 
@@ -49,5 +54,10 @@ def test_batch_mode(tmp_path: Path, backend: str) -> None:
 
 @pytest.mark.spark
 def test_the_bounded_side_on_spark(tmp_path: Path) -> None:
-    run(FLIGHTS, tmp_path / "out", {"bounded.backend": "spark", "parallelism.default": "2"}, tmp_path / "state")
+    run(
+        FLIGHTS,
+        tmp_path / "out",
+        {"bounded.backend": "spark", "parallelism.default": "2"},
+        tmp_path / "state",
+    )
     assert_same(rows_in(tmp_path / "out"), "flights")

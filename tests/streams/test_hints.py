@@ -1,4 +1,6 @@
-"""Hints change how a query is run, never its answer: a join with a side in every subtask, stopped and gone on with at another parallelism."""
+"""Hints change how a query is run, never its answer: a join with a side in every subtask, stopped and gone
+on with at another parallelism.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The main job's process is killed in mid-run, again and again, and started over what it left: the Parquet is DuckDB's answer, exactly once.
+"""The main job's process is killed in mid-run, again and again, and started over what it left: the Parquet is
+DuckDB's answer, exactly once.
 
-Moments are drawn from a seed; the replay is slowed down so that every kill lands in mid-run. Of the year's flights each fourth is read; the soak
-(``python -m tests.streams.soak``) reads all. The negative controls show that a wrong result is seen.
+Moments are drawn from a seed; the replay is slowed down so that every kill lands in mid-run. Of the year's
+flights each fourth is read; the soak (``python -m tests.streams.soak``) reads all. The negative controls show
+that a wrong result is seen.
 """
 
 from __future__ import annotations
@@ -95,7 +97,9 @@ def test_asked_to_stop_it_takes_a_checkpoint_and_goes_on(victim: Victim) -> None
 
 
 def newest_manifest(victim: Victim) -> bytes:
-    return max(victim.state.glob("chk-*.manifest.json"), key=lambda path: path.stat().st_mtime_ns).read_bytes()
+    return max(
+        victim.state.glob("chk-*.manifest.json"), key=lambda path: path.stat().st_mtime_ns
+    ).read_bytes()
 
 
 def test_rows_published_before_their_checkpoint_are_seen_twice(victim: Victim) -> None:

@@ -1,4 +1,6 @@
-"""Updates and deletes whose event time is a column, many of them late: windows, joins in time and order by time against a naive reading in DuckDB."""
+"""Updates and deletes whose event time is a column, many of them late: windows, joins in time and order by
+time against a naive reading in DuckDB.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ _RANKED = (
     "SELECT k, c, window_end FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY c DESC, k NULLS LAST) AS n"
     " FROM (SELECT k, window_start, window_end, COUNT(*) AS c FROM {x} GROUP BY k, window_start, window_end)) WHERE n <= 2"
 )
-# By name: the windows that are {x}, and the query, which DuckDB is asked over the rows that were on time for each window.
+# By name: the windows that are {x}, and the query, which DuckDB is asked over the rows that were on time for
+# each window.
 WINDOWS = {
     **{f"groups in {kind}": (kind, _GROUPS) for kind in TABLES},
     "corrected": ("tumble", f"{_GROUPS} EMIT CHANGES"),
@@ -66,7 +69,9 @@ def _left(weighted: list[tuple[Any, int]]) -> list[Any]:
 
 
 def _in_windows(lines: list[str], kind: str, each: bool) -> tuple[int, list[list[Any]]]:
-    """How many rows are late for all their windows (``each``: for each of them), and the rows left in windows they were on time for."""
+    """How many rows are late for all their windows (``each``: for each of them), and the rows left in
+    windows they were on time for.
+    """
     late, found = 0, []
     for row, weight, watermark in _read(lines):
         windows = _windows(kind, datetime.fromisoformat(row["ts"]))
@@ -106,11 +111,15 @@ def _acts(text: str, want: Counter[tuple[Any, ...]], late: int, place: Path) -> 
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_changes_of_closed_windows_are_late(name: str, hasty: tuple[str, dict[str, list[str]]], tmp_path: Path) -> None:
+def test_changes_of_closed_windows_are_late(
+    name: str, hasty: tuple[str, dict[str, list[str]]], tmp_path: Path
+) -> None:
     kind, query = WINDOWS[name]
     late, rows = _in_windows(hasty[1]["t"], kind, "last" in name)
     with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE x (id BIGINT, k VARCHAR, v BIGINT, d DOUBLE, ts TIMESTAMP, window_start TIMESTAMP, window_end TIMESTAMP)")
+        connection.execute(
+            "CREATE TABLE x (id BIGINT, k VARCHAR, v BIGINT, d DOUBLE, ts TIMESTAMP, window_start TIMESTAMP, window_end TIMESTAMP)"
+        )
         connection.executemany("INSERT INTO x VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         want = Counter(connection.execute(query.format(x="x").replace("EMIT CHANGES", "")).fetchall())
     assert len(want) > 20
@@ -120,7 +129,9 @@ def test_changes_of_closed_windows_are_late(name: str, hasty: tuple[str, dict[st
 def _on_time(lines: list[str]) -> tuple[int, list[Row]]:
     """How many rows are behind the watermark, and what the others leave."""
     read = _read(lines)
-    kept = [(row, weight) for row, weight, watermark in read if datetime.fromisoformat(row["ts"]) >= watermark]
+    kept = [
+        (row, weight) for row, weight, watermark in read if datetime.fromisoformat(row["ts"]) >= watermark
+    ]
     return len(read) - len(kept), _left(kept)
 
 
@@ -155,8 +166,16 @@ def test_changes_in_the_order_of_time(hasty: tuple[str, dict[str, list[str]]], t
         session.execute(f"CREATE TABLE written (ts TIMESTAMP(3), id BIGINT) WITH ({options})")
         job = session.execute("INSERT INTO written SELECT ts, id FROM t ORDER BY ts, id").job
         assert job is not None and job.wait(PATIENCE_S) and job.error is None
-        assert job.metrics().late_rows == late and not any(operator.state_entries for operator in job.metrics().operators)
-        lines = [line for file in sorted((tmp_path / "out").rglob("*.csv")) for line in file.read_text().splitlines()[1:]]
-        assert [line.split(",")[1] for line in lines] == [str(row["id"]) for row in sorted(rows, key=lambda row: (row["ts"], row["id"]))]
+        assert job.metrics().late_rows == late and not any(
+            operator.state_entries for operator in job.metrics().operators
+        )
+        lines = [
+            line
+            for file in sorted((tmp_path / "out").rglob("*.csv"))
+            for line in file.read_text().splitlines()[1:]
+        ]
+        assert [line.split(",")[1] for line in lines] == [
+            str(row["id"]) for row in sorted(rows, key=lambda row: (row["ts"], row["id"]))
+        ]
     finally:
         session.close()

@@ -32,12 +32,16 @@ _LATE = "k BIGINT, d DOUBLE, ts TIMESTAMP(6), window_end TIMESTAMP(6), watermark
 def _late(kind: str, lateness_s: int) -> list[Row]:
     if kind == "session":
         return _sessions(lateness_s)[1]
-    return [row for row, bound in _kept(lateness_s)[0] if all(end <= bound for _, end in _windows(kind, row[3]))]
+    return [
+        row for row, bound in _kept(lateness_s)[0] if all(end <= bound for _, end in _windows(kind, row[3]))
+    ]
 
 
 def _written(place: Path) -> Counter[tuple[Any, ...]]:
     files = [pq.read_table(file) for file in place.rglob("*.parquet")]
-    return Counter(row for table in files for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return Counter(
+        row for table in files for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    )
 
 
 def _run(session: Session, text: str, parallelism: int, state_dir: Path, stop_after: int | None) -> None:
@@ -85,7 +89,10 @@ def test_late_rows_go_to_a_table_of_their_own(session: Session, kind: str, tmp_p
     [
         ("SELECT k FROM e LATE ROWS INTO x", "SQL-1712"),
         ("INSERT INTO into_x SELECT k FROM e LATE ROWS INTO into_x", "SQL-1712"),
-        (f"INSERT INTO into_x SELECT k FROM (SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO into_x)", "SQL-1712"),
+        (
+            f"INSERT INTO into_x SELECT k FROM (SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO into_x)",
+            "SQL-1712",
+        ),
         (f"INSERT INTO into_x SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO nowhere", "SQL-1041"),
         (f"INSERT INTO into_x SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO into_z", "SQL-1042"),
         (f"INSERT INTO into_x SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO into_y", "SQL-1092"),
@@ -103,12 +110,20 @@ def test_late_rows_that_go_nowhere_are_refused(session: Session, query: str, cod
 @pytest.mark.parametrize("parallelism", ["1", "2"])
 def test_late_rows_of_a_job_can_be_read(session: Session, kind: str, parallelism: str) -> None:
     session.settings.set("parallelism.default", parallelism)
-    result = session.execute(f"SELECT k, window_end, count(*), sum(d) FROM {_TABLES[kind]} GROUP BY k, window_start, window_end")
+    result = session.execute(
+        f"SELECT k, window_end, count(*), sum(d) FROM {_TABLES[kind]} GROUP BY k, window_start, window_end"
+    )
     result.final_rows(PATIENCE_S)
     assert result.job is not None
-    rows = session.execute(f'SELECT k, d, ts, window_end, watermark FROM "{result.job.job_id}$late"').final_rows(PATIENCE_S).to_pylist()
+    rows = (
+        session.execute(f'SELECT k, d, ts, window_end, watermark FROM "{result.job.job_id}$late"')
+        .final_rows(PATIENCE_S)
+        .to_pylist()
+    )
     late = _late(kind, 0)
-    assert Counter((row["k"], row["d"], row["ts"]) for row in rows) == Counter((row[0], row[2], row[3]) for row in late)
+    assert Counter((row["k"], row["d"], row["ts"]) for row in rows) == Counter(
+        (row[0], row[2], row[3]) for row in late
+    )
     assert all((row["window_end"] or row["ts"]) <= row["watermark"] for row in rows)
     assert result.job.wait(PATIENCE_S)
     assert len(rows) == result.job.metrics().late_rows == _naive(kind, 0)[1]
@@ -124,7 +139,9 @@ def _behind() -> list[Row]:
 
 def _without_partners() -> list[Row]:
     """A row may meet rows of a second before it or after; those without a key meet none."""
-    return [row for row, bound in _kept(0)[0] if row[3] + timedelta(seconds=0 if None in row[:2] else 1) < bound]
+    return [
+        row for row, bound in _kept(0)[0] if row[3] + timedelta(seconds=0 if None in row[:2] else 1) < bound
+    ]
 
 
 # Operators that drop late rows: which these are, and how many times each row of e comes to them.
@@ -132,8 +149,14 @@ TELLING: dict[str, tuple[Callable[[], list[Row]], int]] = {
     "SELECT v, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM e": (_behind, 1),
     f"SELECT k, v, ts, window_end FROM {_TABLES['session']}": (lambda: _sessions()[1], 1),
     f"SELECT a.v, b.ts, a.ts FROM {_ROUND}": (_without_partners, 2),
-    "SELECT a.v, w.k, a.ts FROM e AS a JOIN versions FOR SYSTEM_TIME AS OF a.ts AS w ON a.v = w.v": (_behind, 2),
-    "SELECT * FROM e MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) DEFINE B AS B.v > A.v)": (_behind, 1),
+    "SELECT a.v, w.k, a.ts FROM e AS a JOIN versions FOR SYSTEM_TIME AS OF a.ts AS w ON a.v = w.v": (
+        _behind,
+        2,
+    ),
+    "SELECT * FROM e MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) DEFINE B AS B.v > A.v)": (
+        _behind,
+        1,
+    ),
 }
 
 
@@ -153,19 +176,39 @@ def test_other_operators_tell_of_late_rows(session: Session, query: str) -> None
 
 def test_a_window_top_tells_of_late_rows(session: Session) -> None:
     session.settings.set("parallelism.default", "2")
-    result = session.execute(f"SELECT v, n, window_end FROM (SELECT *, {_TOP} {_TABLES['tumble']}) WHERE n <= 2")
+    result = session.execute(
+        f"SELECT v, n, window_end FROM (SELECT *, {_TOP} {_TABLES['tumble']}) WHERE n <= 2"
+    )
     result.final_rows(PATIENCE_S)
     assert result.job is not None
-    rows = session.execute(f'SELECT v, k, window_end FROM "{result.job.job_id}$late"').final_rows(PATIENCE_S).to_pylist()
+    rows = (
+        session.execute(f'SELECT v, k, window_end FROM "{result.job.job_id}$late"')
+        .final_rows(PATIENCE_S)
+        .to_pylist()
+    )
     late = [(row[1], row[0], _windows("tumble", row[3])[0][1]) for row in _late("tumble", 0)]
     assert Counter(tuple(row.values()) for row in rows) == Counter(late)
 
 
 def test_the_store_keeps_the_last_rows() -> None:
-    store, schema = LateRows(), Schema((Field("operator", STRING), Field("window_end", TIMESTAMP), Field("watermark", TIMESTAMP), Field("v", BIGINT)))
+    store, schema = (
+        LateRows(),
+        Schema(
+            (
+                Field("operator", STRING),
+                Field("window_end", TIMESTAMP),
+                Field("watermark", TIMESTAMP),
+                Field("v", BIGINT),
+            )
+        ),
+    )
     for first in range(0, 3 * MAX_KEPT, MAX_KEPT // 2):
         rows = pa.RecordBatch.from_pydict({"v": pa.array(range(first, first + MAX_KEPT // 2), pa.int64())})
         store.add("job", "op", rows, np.full(rows.num_rows, 7), None)
     kept = store.arrow_table("job", schema)
-    assert kept.num_rows == MAX_KEPT and kept["v"].to_pylist()[-1] == 3 * MAX_KEPT - 1 and set(kept["window_end"].to_pylist()) == {None}
+    assert (
+        kept.num_rows == MAX_KEPT
+        and kept["v"].to_pylist()[-1] == 3 * MAX_KEPT - 1
+        and set(kept["window_end"].to_pylist()) == {None}
+    )
     assert store.arrow_table("other", schema).num_rows == 0

@@ -1,4 +1,6 @@
-"""Maps as keys of groups, of DISTINCT and of set operations: whatever the order of their entries, alone and within rows and arrays."""
+"""Maps as keys of groups, of DISTINCT and of set operations: whatever the order of their entries, alone
+and within rows and arrays.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,16 @@ from penstock.engine.kernels.stable_hash import stable_hash
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import DirectJob, planned
 
-MAPS = [{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1}, None, {}, {"a": 2, "b": 1}, {"c": None, "a": 1, "b": 2}, {"b": 2, "c": None, "a": 1}]
+MAPS = [
+    {"a": 1, "b": 2},
+    {"b": 2, "a": 1},
+    {"a": 1},
+    None,
+    {},
+    {"a": 2, "b": 1},
+    {"c": None, "a": 1, "b": 2},
+    {"b": 2, "c": None, "a": 1},
+]
 KIND = pa.map_(pa.string(), pa.int32())
 OTHER = "map('b', 2, 'a', 1)"
 
@@ -24,8 +35,12 @@ OTHER = "map('b', 2, 'a', 1)"
 @pytest.fixture(params=["automatic", "streaming"])
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
     made = Session({"execution.runtime-mode": request.param, "bounded.backend": "duckdb"})
-    (tmp_path / "maps.json").write_text("".join(json.dumps({"k": k, "m": m}) + "\n" for k, m in enumerate(MAPS)), encoding="utf-8")
-    made.execute(f"CREATE TABLE f (k INT, m MAP<STRING, INT>) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'json')")
+    (tmp_path / "maps.json").write_text(
+        "".join(json.dumps({"k": k, "m": m}) + "\n" for k, m in enumerate(MAPS)), encoding="utf-8"
+    )
+    made.execute(
+        f"CREATE TABLE f (k INT, m MAP<STRING, INT>) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'json')"
+    )
     yield made
     made.close()
 
@@ -50,7 +65,12 @@ def test_entries_have_no_order(session: Session, query: str, counts: list[int]) 
 
 
 @pytest.mark.parametrize(
-    "query", ["SELECT k FROM f WHERE m = m", "SELECT a.k FROM f AS a JOIN f AS b USING (m)", "SELECT count(*) OVER (PARTITION BY m) FROM f"]
+    "query",
+    [
+        "SELECT k FROM f WHERE m = m",
+        "SELECT a.k FROM f AS a JOIN f AS b USING (m)",
+        "SELECT count(*) OVER (PARTITION BY m) FROM f",
+    ],
 )
 def test_maps_are_not_compared(session: Session, query: str) -> None:
     with pytest.raises(PenstockError, match="compare"):
@@ -61,7 +81,13 @@ def test_a_row_is_taken_back_whose_map_is_told_in_another_order() -> None:
     """What is shown of equal maps is the one that came first."""
     schema = pa.schema([("id", pa.int64()), ("m", KIND)])
     maps = [[("a", 1), ("b", 2)], [("b", 2), ("a", 1)], [("c", 3)]]
-    changes = [((1, maps[0]), 1), ((2, maps[1]), 1), ((3, maps[2]), 1), ((2, maps[0]), -1), ((3, maps[2]), -1)]
+    changes = [
+        ((1, maps[0]), 1),
+        ((2, maps[1]), 1),
+        ((3, maps[2]), 1),
+        ((2, maps[0]), -1),
+        ((3, maps[2]), -1),
+    ]
     feeds = Feeds({"t": Feed(schema, (tuple(changes), ()), key=("id",))})
     session = Session({"execution.runtime-mode": "streaming"})
     feeds.register(session)

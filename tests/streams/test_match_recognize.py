@@ -1,4 +1,6 @@
-"""MATCH_RECOGNIZE as SQL: the classic patterns, on a stream and over bounded tables, under windows, and what is refused."""
+"""MATCH_RECOGNIZE as SQL: the classic patterns, on a stream and over bounded tables, under windows, and
+what is refused.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ TICKER = pa.table(
     }
 )
 STATES = ["Initial", "W", "W", "Initial", "W", "W", "W", "Done", "W", "Initial", "Done"]
-MACHINE = pa.table({"state": STATES, "ts": pa.array([at(2 * i) for i in range(len(STATES))], pa.timestamp("us"))})
+MACHINE = pa.table(
+    {"state": STATES, "ts": pa.array([at(2 * i) for i in range(len(STATES))], pa.timestamp("us"))}
+)
 V_SHAPE = (
     "SELECT * FROM ticker MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES FIRST(S.ts) AS began, LAST(D.price) AS low, LAST(U.price) AS high"
     " ONE ROW PER MATCH AFTER MATCH SKIP TO LAST U PATTERN (S D+ U+)"
@@ -38,7 +42,12 @@ V_SHAPE = (
     " U AS U.price > LAST(U.price, 1) OR (LAST(U.price, 1) IS NULL AND U.price > LAST(D.price))) AS m"
 )
 EXPECTED: dict[str, list[tuple[Any, ...]]] = {
-    V_SHAPE: [("ACME", at(1), 13, 25), ("ACME", at(6), 12, 25), ("ACME", at(13), 24, 25), ("STAR", at(0), 4, 6)],
+    V_SHAPE: [
+        ("ACME", at(1), 13, 25),
+        ("ACME", at(6), 12, 25),
+        ("ACME", at(13), 24, 25),
+        ("STAR", at(0), 4, 6),
+    ],
     "SELECT symbol, n, average FROM ticker MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES COUNT(*) AS n, AVG(A.price) AS average"
     " PATTERN (A+ B) DEFINE A AS AVG(A.price) < 16) WHERE n > 3": [("ACME", 6, 15.4), ("ACME", 5, 15.25)],
     "SELECT state, c, n FROM machine MATCH_RECOGNIZE (ORDER BY ts MEASURES CLASSIFIER() AS c, MATCH_NUMBER() AS n ALL ROWS PER MATCH"
@@ -86,7 +95,10 @@ def explained(session: Session, query: str) -> str:
 def test_explain_says_pattern_and_state(session: Session) -> None:
     session.settings.set("execution.runtime-mode", "streaming")
     text = explained(session, V_SHAPE)
-    assert "MatchRecognize (S D+ U+) per symbol by ts, one row per match, skip to last U, FIRST(S.ts) AS began" in text
+    assert (
+        "MatchRecognize (S D+ U+) per symbol by ts, one row per match, skip to last U, FIRST(S.ts) AS began"
+        in text
+    )
     assert "insert-only" in text
 
 
@@ -94,12 +106,16 @@ def test_filters_on_the_partition_go_below(session: Session) -> None:
     session.settings.set("execution.runtime-mode", "streaming")
     lines = explained(session, f"{V_SHAPE} WHERE symbol = 'STAR' AND high > 1").splitlines()
     match = next(i for i, line in enumerate(lines) if "MatchRecognize" in line)
-    assert any("high > 1" in line for line in lines[:match]) and any("symbol = 'STAR'" in line for line in lines[match:])
+    assert any("high > 1" in line for line in lines[:match]) and any(
+        "symbol = 'STAR'" in line for line in lines[match:]
+    )
 
 
 def test_by_processing_time_the_clock_lets_rows_pass(session: Session) -> None:
     session.settings.set("execution.runtime-mode", "streaming")
-    query = V_SHAPE.replace("FROM ticker", "FROM (SELECT *, PROCTIME() AS p FROM ticker)").replace("ORDER BY ts", "ORDER BY p, ts")
+    query = V_SHAPE.replace("FROM ticker", "FROM (SELECT *, PROCTIME() AS p FROM ticker)").replace(
+        "ORDER BY ts", "ORDER BY p, ts"
+    )
     assert rows_of(session, query) == Counter(EXPECTED[V_SHAPE])
 
 
@@ -107,5 +123,7 @@ def test_rows_that_are_taken_back_are_refused(session: Session) -> None:
     session.settings.set("execution.runtime-mode", "streaming")
     latest = "(SELECT symbol, price, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price) AS n FROM ticker) WHERE n = 1)"
     with pytest.raises(PenstockError) as caught:
-        session.execute(f"SELECT * FROM {latest} MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A) DEFINE A AS TRUE)")
+        session.execute(
+            f"SELECT * FROM {latest} MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A) DEFINE A AS TRUE)"
+        )
     assert caught.value.code in ("SQL-1316", "SQL-1744") and caught.value.hint

@@ -1,4 +1,6 @@
-"""Arrays, maps and rows on streams, in three acts: UNNEST over inserts and changes, nested keys, rows that carry them. The answer is DuckDB's."""
+"""Arrays, maps and rows on streams, in three acts: UNNEST over inserts and changes, nested keys, rows that
+carry them. The answer is DuckDB's.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,23 @@ TABLE = pa.table(
         "rs": pa.array([_PAIRS[i * 7 % 4] for i in range(ROWS)], pa.list_(pa.field(_ELEMENT, _PAIR))),
         "m": pa.array([_MAPS[i * 3 % 4] for i in range(ROWS)], pa.map_(pa.string(), pa.int32())),
         "r": pa.array([None if i % 13 == 5 else {"x": i % 5, "y": "uvw"[i % 3]} for i in range(ROWS)], _PAIR),
-        "ts": pa.array([datetime(2024, 1, 1) + timedelta(seconds=i // 3, milliseconds=i * 7 % 2000) for i in range(ROWS)], pa.timestamp("us")),
+        "ts": pa.array(
+            [
+                datetime(2024, 1, 1) + timedelta(seconds=i // 3, milliseconds=i * 7 % 2000)
+                for i in range(ROWS)
+            ],
+            pa.timestamp("us"),
+        ),
     }
 )
 # By name: the query, and DuckDB's words where they are others.
 QUERIES: dict[str, tuple[str, str | None]] = {
     "fields": ("SELECT id, r.x, t.r.y, arr[2], m['k'] FROM t WHERE r.x > 1", None),
     "cross": ("SELECT id, e FROM t CROSS JOIN UNNEST(t.arr) AS u(e)", None),
-    "comma": ("SELECT k, sum(e), count(*) FROM t, UNNEST(arr) AS u(e) WHERE e > 1 AND v < 15 GROUP BY k", None),
+    "comma": (
+        "SELECT k, sum(e), count(*) FROM t, UNNEST(arr) AS u(e) WHERE e > 1 AND v < 15 GROUP BY k",
+        None,
+    ),
     "left": (
         "SELECT id, e FROM t LEFT JOIN UNNEST(arr) AS u(e) ON TRUE",
         "SELECT id, unnest(CASE WHEN len(arr) > 0 THEN arr ELSE [NULL] END) FROM t",
@@ -52,7 +63,10 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         "SELECT id, e, n FROM t CROSS JOIN UNNEST(arr) WITH ORDINALITY AS u(e, n)",
         "SELECT id, unnest(arr), unnest(generate_series(1, len(arr))) FROM t",
     ),
-    "rows": ("SELECT id, x, y FROM t, UNNEST(rs) AS u", "SELECT id, p.x, p.y FROM (SELECT id, unnest(rs) AS p FROM t)"),
+    "rows": (
+        "SELECT id, x, y FROM t, UNNEST(rs) AS u",
+        "SELECT id, p.x, p.y FROM (SELECT id, unnest(rs) AS p FROM t)",
+    ),
     "map": (
         "SELECT a, sum(b) FROM t, UNNEST(m) AS u(a, b) GROUP BY a",
         "SELECT p.key, sum(p.value) FROM (SELECT unnest(map_entries(m)) AS p FROM t) GROUP BY p.key",
@@ -71,7 +85,10 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         "SELECT id, CAST(v AS VARCHAR), k FROM t",
     ),
     "list": ("SELECT id, explode(arr) AS e FROM t WHERE v > 3", "SELECT id, unnest(arr) FROM t WHERE v > 3"),
-    "two": ("SELECT id, e, x FROM t, UNNEST(arr) AS u(e), UNNEST(rs) AS w(x, y)", "SELECT id, e, w.x FROM t, UNNEST(arr) u(e), UNNEST(rs) z(w)"),
+    "two": (
+        "SELECT id, e, x FROM t, UNNEST(arr) AS u(e), UNNEST(rs) AS w(x, y)",
+        "SELECT id, e, w.x FROM t, UNNEST(arr) u(e), UNNEST(rs) z(w)",
+    ),
     "changes": (
         "SELECT k, n, e FROM (SELECT k, count(*) AS n, max(v) AS top FROM t GROUP BY k) AS g, UNNEST(ARRAY[n, top, n]) AS u(e)",
         "SELECT k, n, unnest([n, top, n]) FROM (SELECT k, count(*) AS n, max(v) AS top FROM t GROUP BY k)",
@@ -146,13 +163,18 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         "SELECT a.id, n, top FROM t AS a LEFT JOIN (SELECT v, count(*) AS n, max(id) AS top FROM t GROUP BY v) b ON top % 2 = 0 AND b.v = a.v + 10"
         " WHERE a.id % 7 = 0",
     ),
-    "lateral-left": ("SELECT a.id, s FROM t AS a LEFT JOIN LATERAL (SELECT id + 1 AS s FROM t WHERE id = a.v AND v > 3) AS b ON TRUE", None),
+    "lateral-left": (
+        "SELECT a.id, s FROM t AS a LEFT JOIN LATERAL (SELECT id + 1 AS s FROM t WHERE id = a.v AND v > 3) AS b ON TRUE",
+        None,
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
-    session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"})
+    session = Session(
+        {"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"}
+    )
     session.register("t", TABLE, time_column="ts", delay=5, stream=True)
     yield session
     session.close()
@@ -175,7 +197,9 @@ class Nested(Folded):
         if batch is None:
             return False
         weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
-        rows = [hashable(row) for row in zip(*(column.to_pylist() for column in batch.rows.columns), strict=True)]
+        rows = [
+            hashable(row) for row in zip(*(column.to_pylist() for column in batch.rows.columns), strict=True)
+        ]
         for row, weight in zip(rows, weights, strict=True):
             self.rows[row] += weight
         for row in rows:
@@ -185,17 +209,24 @@ class Nested(Folded):
         return True
 
 
-def submit(session: Session, text: str, parallelism: int, state_dir: Path | None) -> tuple[Job, ResultChannel]:
+def submit(
+    session: Session, text: str, parallelism: int, state_dir: Path | None
+) -> tuple[Job, ResultChannel]:
     session.settings.set("parallelism.default", str(parallelism))
     query = session.parse(text)[0].node
     assert isinstance(query, Query)
     session.state_dir = state_dir
     graph = session.plan(session.bind(query)).graph
     assert graph is not None
-    sink = next(spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec))
+    sink = next(
+        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
+    )
     session.channels.release(sink)
     channel = session.channels.channel(sink)
-    options = replace(JobOptions.from_settings(session.settings, name="act", state_dir=state_dir), checkpoint_interval_ms=20 if state_dir else 0)
+    options = replace(
+        JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
+        checkpoint_interval_ms=20 if state_dir else 0,
+    )
     return session.job_manager.submit(graph, options, "act" if state_dir else None), channel
 
 
@@ -203,7 +234,9 @@ def expected(words: str) -> Counter[Any]:
     with duckdb.connect() as connection:
         connection.register("t", TABLE)
         table = connection.sql(words).to_arrow_table()
-    return Counter(hashable(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return Counter(
+        hashable(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    )
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -1,4 +1,6 @@
-"""Aggregates of arrays and rows on streams, in three acts, over inserts, changes and windows. The answer is a naive reference's."""
+"""Aggregates of arrays and rows on streams, in three acts, over inserts, changes and windows. The answer
+is a naive reference's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ SOURCES = {
 
 
 def place(value: Any) -> Any:
-    """What sorts as a value does: NULL before all, also inside; a row by its fields, an array by its elements."""
+    """What sorts as a value does: NULL before all, also inside; a row by its fields, an array by its
+    elements.
+    """
     if value is None:
         return (0,)
     if isinstance(value, dict):
@@ -61,7 +65,9 @@ def aggregated(rows: list[Row]) -> list[Any]:
         distinct(r),
         ordered(row["arr"] for row in rows if row["id"] % 9 == 4),
         max(rows, key=lambda row: (row["v"], row["id"]))["r"],
-        min((row for row in rows if row["arr"] is not None), key=lambda row: (place(row["arr"]), row["id"]))["id"],
+        min((row for row in rows if row["arr"] is not None), key=lambda row: (place(row["arr"]), row["id"]))[
+            "id"
+        ],
         len(counts),
         down["arr"],
         max(rows, key=lambda row: (row["ts"], row["id"]))["rs"],
@@ -76,7 +82,9 @@ def order_of(row: Row | None) -> list[int]:
 
 def latest(rows: list[Row]) -> list[Row]:
     def first(v: int) -> list[Row]:
-        return sorted((row for row in rows if row["v"] == v), key=lambda row: (-(row["id"] % 100), -row["id"]))[:9]
+        return sorted(
+            (row for row in rows if row["v"] == v), key=lambda row: (-(row["id"] % 100), -row["id"])
+        )[:9]
 
     return [row for v in {row["v"] for row in rows} for row in first(v)]
 
@@ -102,7 +110,9 @@ def session() -> Iterator[Session]:
 @pytest.mark.parametrize("name", SOURCES)
 def test_three_acts(session: Session, name: str, tmp_path: Path) -> None:
     rows = TABLE.to_pylist()
-    answer = expected(latest(rows) if name == "changes" else rows, minutes if name == "windows" else lambda row: row["k"])
+    answer = expected(
+        latest(rows) if name == "changes" else rows, minutes if name == "windows" else lambda row: row["k"]
+    )
     straight = Nested()
     run_to_end(*submit(session, SOURCES[name], 1, None), straight)
     assert straight.rows == answer
@@ -116,7 +126,9 @@ def test_three_acts(session: Session, name: str, tmp_path: Path) -> None:
 def test_over(session: Session) -> None:
     text = "SELECT id, MAX(arr) OVER (PARTITION BY k ORDER BY ts, id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS m FROM t WHERE id % 20 = 1"
     table = session.execute(text).final_rows(PATIENCE_S)
-    rows = sorted((row for row in TABLE.to_pylist() if row["id"] % 20 == 1), key=lambda row: (row["ts"], row["id"]))
+    rows = sorted(
+        (row for row in TABLE.to_pylist() if row["id"] % 20 == 1), key=lambda row: (row["ts"], row["id"])
+    )
     found = {}
     for i, row in enumerate(rows):
         frame = [other["arr"] for other in rows[: i + 1] if other["k"] == row["k"]][-3:]

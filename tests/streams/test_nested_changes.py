@@ -1,4 +1,6 @@
-"""Nested values over changes: what is left is DuckDB's answer over the table that is left, and when all is taken back nothing is kept."""
+"""Nested values over changes: what is left is DuckDB's answer over the table that is left, and when all is
+taken back nothing is kept.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from tests.streams.test_nested import hashable
 
 # By name: the query, and DuckDB's words where they are others.
 QUERIES: dict[str, tuple[str, str | None]] = {
-    "row-keys": ("SELECT struct(k, v) AS s, count(*) AS n FROM t GROUP BY struct(k, v)", "SELECT {'k': k, 'v': v}, count(*) FROM t GROUP BY k, v"),
+    "row-keys": (
+        "SELECT struct(k, v) AS s, count(*) AS n FROM t GROUP BY struct(k, v)",
+        "SELECT {'k': k, 'v': v}, count(*) FROM t GROUP BY k, v",
+    ),
     "array-keys": ("SELECT DISTINCT array(v, id % 3) FROM t", "SELECT DISTINCT [v, id % 3] FROM t"),
     "unnest": (
         "SELECT id, e, n FROM t, UNNEST(ARRAY[v, v + 1, v]) WITH ORDINALITY AS u(e, n)",
@@ -38,7 +43,10 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         "SELECT struct(k, v) AS s FROM t EXCEPT SELECT struct(k, v) FROM u",
         "SELECT {'k': k, 'v': v} FROM t EXCEPT SELECT {'k': k, 'v': v} FROM u",
     ),
-    "lateral": ("SELECT t.id, b.id FROM t, LATERAL (SELECT id FROM u WHERE u.k = t.k ORDER BY d DESC, id LIMIT 2) AS b", None),
+    "lateral": (
+        "SELECT t.id, b.id FROM t, LATERAL (SELECT id FROM u WHERE u.k = t.k ORDER BY d DESC, id LIMIT 2) AS b",
+        None,
+    ),
 }
 
 
@@ -66,7 +74,12 @@ def rows_of(query: str, tables: dict[str, Changes], directory: Path) -> tuple[Co
         for table, changes in tables.items():
             session.execute(declared(table, changes.write(directory / table)).strip("\n;"))
         result = session.execute(query)
-        found = Counter(hashable(row) for row in zip(*(column.to_pylist() for column in result.final_rows(PATIENCE_S).columns), strict=True))
+        found = Counter(
+            hashable(row)
+            for row in zip(
+                *(column.to_pylist() for column in result.final_rows(PATIENCE_S).columns), strict=True
+            )
+        )
         assert result.job is not None
         return found, {operator.name: operator.state_entries for operator in result.job.metrics().operators}
     finally:

@@ -82,7 +82,9 @@ def check(session: Session, query: str, words: str, inserts: bool) -> None:
         session.settings.set("parallelism.default", parallelism)
         result = session.execute(query)
         rows = result.final_rows(PATIENCE_S)
-        assert Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == expected, parallelism
+        assert Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == expected, (
+            parallelism
+        )
         assert result.shape.insert_only is inserts
 
 
@@ -98,7 +100,12 @@ def test_kept_up_to_date(session: Session, query: str) -> None:
 
 @pytest.mark.parametrize("query", sorted(IN_WINDOWS))
 def test_settled_by_windows(session: Session, query: str) -> None:
-    check(session, query.replace("FROM w", f"FROM {_FROM_WINDOWS}"), query.replace("FROM w", f"FROM ({_WINDOWS})"), True)
+    check(
+        session,
+        query.replace("FROM w", f"FROM {_FROM_WINDOWS}"),
+        query.replace("FROM w", f"FROM ({_WINDOWS})"),
+        True,
+    )
 
 
 def test_settled_rows_are_on_time_for_windows_above(session: Session) -> None:
@@ -118,7 +125,9 @@ def test_time_goes_through_a_join_with_a_bounded_table(session: Session) -> None
 
 def test_what_partitions_keep_is_said(session: Session) -> None:
     text = "\n".join(
-        session.execute("EXPLAIN OPTIMIZED SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS n FROM moves) WHERE n = 1")
+        session.execute(
+            "EXPLAIN OPTIMIZED SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS n FROM moves) WHERE n = 1"
+        )
         .final_rows()
         .column(0)
         .to_pylist()

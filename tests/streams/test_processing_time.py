@@ -1,4 +1,6 @@
-"""Time by the clock: each row is in a window once, whatever is stopped and split; the clock is whole for what stands above it."""
+"""Time by the clock: each row is in a window once, whatever is stopped and split; the clock is whole for
+what stands above it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 
 ROWS = 9_000
-CLICKS = pa.table({"id": pa.array(range(ROWS), pa.int64()), "k": pa.array([None if i % 91 == 0 else i * 5 % 7 for i in range(ROWS)], pa.int64())})
+CLICKS = pa.table(
+    {
+        "id": pa.array(range(ROWS), pa.int64()),
+        "k": pa.array([None if i % 91 == 0 else i * 5 % 7 for i in range(ROWS)], pa.int64()),
+    }
+)
 TIMED = "(SELECT *, PROCTIME() AS p FROM clicks)"
 _WINDOWS = {
     "tumble": f"TUMBLE(TABLE {TIMED}, DESCRIPTOR(p), INTERVAL '0.02' SECONDS)",
@@ -44,17 +51,26 @@ def session() -> Iterator[Session]:
     session.close()
 
 
-def submit(session: Session, text: str, parallelism: int, state_dir: Path | None) -> tuple[Job, ResultChannel]:
+def submit(
+    session: Session, text: str, parallelism: int, state_dir: Path | None
+) -> tuple[Job, ResultChannel]:
     session.settings.set("parallelism.default", str(parallelism))
     session.state_dir = state_dir
     query = session.parse(text)[0].node
     assert isinstance(query, Query)
     graph = session.plan(session.bind(query)).graph
     assert graph is not None
-    sink = next(spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec))
+    sink = next(
+        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
+    )
     session.channels.release(sink)
-    options = replace(JobOptions.from_settings(session.settings, name="act", state_dir=state_dir), checkpoint_interval_ms=20 if state_dir else 0)
-    return session.job_manager.submit(graph, options, "act" if state_dir else None), session.channels.channel(sink)
+    options = replace(
+        JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
+        checkpoint_interval_ms=20 if state_dir else 0,
+    )
+    return session.job_manager.submit(graph, options, "act" if state_dir else None), session.channels.channel(
+        sink
+    )
 
 
 def rows_of_clicks(job: Job) -> int:
@@ -66,7 +82,9 @@ def late(job: Job) -> int:
 
 
 @pytest.mark.parametrize("kind", _WINDOWS)
-def test_three_acts_count_every_row_once(session: Session, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_acts_count_every_row_once(
+    session: Session, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.streams.acts.rows_read", rows_of_clicks)
     text = f"SELECT k, window_start, window_end, count(*), sum(id) FROM {_WINDOWS[kind]} GROUP BY k, window_start, window_end"
     counts, sums = Counter(CLICKS["k"].to_pylist()), Counter[int | None]()
@@ -100,7 +118,9 @@ def test_rows_are_numbered_as_they_come(session: Session, parallelism: str) -> N
     rows = result.final_rows(PATIENCE_S)
     assert result.shape.insert_only
     counts = Counter(CLICKS["k"].to_pylist())
-    assert Counter(zip(*(c.to_pylist() for c in rows.columns), strict=True)) == Counter((k, n + 1) for k, c in counts.items() for n in range(c))
+    assert Counter(zip(*(c.to_pylist() for c in rows.columns), strict=True)) == Counter(
+        (k, n + 1) for k, c in counts.items() for n in range(c)
+    )
 
 
 def test_a_window_over_windows_by_the_clock(session: Session) -> None:
@@ -144,7 +164,8 @@ def test_the_clock_beside_rows_taken_back_is_refused(session: Session, query: st
 def test_stamps_and_watermarks_never_go_back() -> None:
     schema = Schema((Field("n", BIGINT), Field("p", TimestampLtz(3), False, Role.EVENT_TIME)))
     rows = pa.RecordBatch.from_arrays(
-        [pa.array([1, 2], pa.int64()), pa.array([0, 0], pa.int64()).view(pa.timestamp("us", "UTC"))], schema=schema.to_arrow()
+        [pa.array([1, 2], pa.int64()), pa.array([0, 0], pa.int64()).view(pa.timestamp("us", "UTC"))],
+        schema=schema.to_arrow(),
     )
     spec, clock, out = ProcessingTimeSpec("id", "p", schema, 1), ManualClock(1_000), Remembered()
     operator = ProcessingTimeOperator(spec, JobOptions())
@@ -154,7 +175,10 @@ def test_stamps_and_watermarks_never_go_back() -> None:
     clock.now_ms = 500
     operator.on_processing_time(500, out)
     operator.on_batch(Batch(rows), 0, out)
-    assert [batch.rows.column(1).cast(pa.int64()).to_pylist() for batch in out.batches] == [[1_000_000] * 2, [2_000_000] * 2]
+    assert [batch.rows.column(1).cast(pa.int64()).to_pylist() for batch in out.batches] == [
+        [1_000_000] * 2,
+        [2_000_000] * 2,
+    ]
     assert out.times == [2_000_000]
     again, told = ProcessingTimeOperator(spec, JobOptions()), Remembered()
     opened(again, clock)
@@ -169,7 +193,9 @@ def test_stamps_and_watermarks_never_go_back() -> None:
 
 @pytest.mark.parametrize("batch_rows", ["1", "3", "100"])
 @pytest.mark.parametrize("parallelism", ["1", "2"])
-def test_an_order_by_the_clock_is_the_order_rows_arrive_in(session: Session, parallelism: str, batch_rows: str) -> None:
+def test_an_order_by_the_clock_is_the_order_rows_arrive_in(
+    session: Session, parallelism: str, batch_rows: str
+) -> None:
     """Through exchanges too, and however many rows one stamp of the clock is for."""
     session.settings.set("parallelism.default", parallelism)
     session.settings.set("execution.batch.max-rows", batch_rows)
@@ -179,7 +205,9 @@ def test_an_order_by_the_clock_is_the_order_rows_arrive_in(session: Session, par
     assert folded(session, numbered.format("")) == Counter([(0, 10), (1, 9)])
     assert folded(session, numbered.format(" DESC")) == Counter([(0, 9), (1, 7)])
     lagged = f"SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY p), MIN(v) OVER (PARTITION BY k ORDER BY p ROWS 1 PRECEDING) FROM {timed}"
-    assert folded(session, lagged) == Counter([(0, 10, None, 10), (0, 8, 10, 8), (0, 9, 8, 8), (1, 9, None, 9), (1, 7, 9, 7)])
+    assert folded(session, lagged) == Counter(
+        [(0, 10, None, 10), (0, 8, 10, 8), (0, 9, 8, 8), (1, 9, None, 9), (1, 7, 9, 7)]
+    )
 
 
 def folded(session: Session, text: str) -> Counter[tuple[object, ...]]:

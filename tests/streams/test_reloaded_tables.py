@@ -1,4 +1,6 @@
-"""Tables that are read again on an interval while a job joins with them: old rows, then new ones; failures; the version a checkpoint names."""
+"""Tables that are read again on an interval while a job joins with them: old rows, then new ones;
+failures; the version a checkpoint names.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,17 @@ def made(tmp_path: Path) -> Iterator[Connection]:
         yield connection
 
 
-def wait_for(cursor: penstock.Cursor, holds: Callable[[set[str | None], dict[str, int]], bool]) -> set[str | None]:
+def wait_for(
+    cursor: penstock.Cursor, holds: Callable[[set[str | None], dict[str, int]], bool]
+) -> set[str | None]:
     """Read until what the last rows met, and what the join has counted, is as wanted."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         met = {row[1] for row in cursor.fetchmany(20, timeout=PATIENCE_S)}
         assert cursor.job is not None
-        counters = next(operator.counters for operator in cursor.job.metrics().operators if "lookup" in operator.name)
+        counters = next(
+            operator.counters for operator in cursor.job.metrics().operators if "lookup" in operator.name
+        )
         if holds(met, counters):
             return met
     raise AssertionError("it does not come to that")
@@ -65,7 +71,9 @@ def told(cursor: penstock.Cursor) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("deployment", ["embedded", "processes"])
-def test_rows_meet_what_the_table_was_when_it_was_last_read(made: Connection, tmp_path: Path, deployment: str) -> None:
+def test_rows_meet_what_the_table_was_when_it_was_last_read(
+    made: Connection, tmp_path: Path, deployment: str
+) -> None:
     made.execute(f"SET 'deployment' = '{deployment}'")
     made.execute(STREAM.format("'rows-per-second' = '400', "))
     cursor = made.execute(JOIN)
@@ -80,7 +88,9 @@ def test_rows_meet_what_the_table_was_when_it_was_last_read(made: Connection, tm
 
 
 @pytest.mark.parametrize("deployment", ["embedded", "processes"])
-def test_a_failure_keeps_what_was_read_and_is_told_once(made: Connection, tmp_path: Path, deployment: str) -> None:
+def test_a_failure_keeps_what_was_read_and_is_told_once(
+    made: Connection, tmp_path: Path, deployment: str
+) -> None:
     made.execute(f"SET 'deployment' = '{deployment}'")
     made.execute("SET 'parallelism.default' = '2'")
     made.execute(STREAM.format("'rows-per-second' = '400', "))
@@ -92,14 +102,20 @@ def test_a_failure_keeps_what_was_read_and_is_told_once(made: Connection, tmp_pa
         met = wait_for(cursor, lambda met, counters: counters.get("failed_table_loads", 0) >= 2)
         assert met == {"old"}
         assert [kind for kind, _ in told(cursor)] == ["WARNING"]
-        assert re.search(r"lookup.*: DAT-4201: table dim could not be read again and stays as it was: .*; the job goes on", told(cursor)[0][1])
+        assert re.search(
+            r"lookup.*: DAT-4201: table dim could not be read again and stays as it was: .*; the job goes on",
+            told(cursor)[0][1],
+        )
         write(tmp_path / "dim.csv", "new")
         wait_for(cursor, lambda met, counters: met == {"new"})
         assert [kind for kind, _ in told(cursor)] == ["WARNING", "RECOVERED"]
         (tmp_path / "dim.csv").unlink()
-        wait_for(cursor, lambda met, counters: len(told(cursor)) >= 3)  # 4 where one subtask had seen the file and then could not open it
+        # 4 where one subtask had seen the file and then could not open it
+        wait_for(cursor, lambda met, counters: len(told(cursor)) >= 3)
         assert "DAT-4101" in told(cursor)[2][1], "another reason, after a success"
-        assert "event" in " ".join(name for name, _ in made.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
+        assert "event" in " ".join(
+            name for name, _ in made.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall()
+        )
     finally:
         cursor.close()
 
@@ -112,7 +128,9 @@ def test_a_table_that_cannot_be_read_at_first_fails_the_job(made: Connection, tm
 
 
 @pytest.mark.parametrize("parallelism", ["1", "3"])
-def test_a_query_that_ends_is_the_join_with_the_table(made: Connection, tmp_path: Path, parallelism: str) -> None:
+def test_a_query_that_ends_is_the_join_with_the_table(
+    made: Connection, tmp_path: Path, parallelism: str
+) -> None:
     made.execute(f"SET 'parallelism.default' = '{parallelism}'")
     made.execute(STREAM.format("'number-of-rows' = '300', 'rows-per-second' = '0', "))
     write(tmp_path / "dim.csv", "a", "b", "no")
@@ -141,7 +159,9 @@ def test_a_restored_job_goes_on_with_the_version_its_checkpoint_names(tmp_path: 
             job, channel = submit(session, JOIN, 3, state)
             run_to_end(job, channel, rest)
             assert {name for _, name in rest.rows} == {expected}
-            assert sorted(i for i, _ in (first.rows + rest.rows).elements()) == list(range(1, 401)), "no row is lost or given twice"
+            assert sorted(i for i, _ in (first.rows + rest.rows).elements()) == list(range(1, 401)), (
+                "no row is lost or given twice"
+            )
         finally:
             session.close()
             shutil.rmtree(state)
@@ -155,9 +175,19 @@ def test_only_versions_that_checkpoints_name_are_kept(tmp_path: Path) -> None:
         versions.keep(pa.RecordBatch.from_pydict({"k": [number]}))
         versions.name(number)
     versions.complete(4)
-    assert sorted(path.name for path in (tmp_path / "of-0").iterdir()) == ["attempt-4", "attempt-5", "attempt-6"]
+    assert sorted(path.name for path in (tmp_path / "of-0").iterdir()) == [
+        "attempt-4",
+        "attempt-5",
+        "attempt-6",
+    ]
     other = TableVersions(tmp_path, 1, 2, clock)
-    other.restore_items([{"version": "of-0/attempt-1", "loaded_ms": 99}, *versions.snapshot_items(), {"version": "of-0/attempt-4", "loaded_ms": 41}])
+    other.restore_items(
+        [
+            {"version": "of-0/attempt-1", "loaded_ms": 99},
+            *versions.snapshot_items(),
+            {"version": "of-0/attempt-4", "loaded_ms": 41},
+        ]
+    )
     assert other.restored is not None and other.restored.to_pydict() == {"k": [5]}
 
 
@@ -167,7 +197,12 @@ def test_what_it_cannot_be(made: Connection, tmp_path: Path) -> None:
     for text, code in (
         (JOIN.replace("dim", grouped, 1), "SQL-1730"),
         (JOIN.replace("o.k = d.k", "o.k < d.k"), "SQL-1728"),
-        (declared(tmp_path).replace("'csv'", "'csv', 'source.replay' = 'true'").replace("TABLE dim", "TABLE r"), None),
+        (
+            declared(tmp_path)
+            .replace("'csv'", "'csv', 'source.replay' = 'true'")
+            .replace("TABLE dim", "TABLE r"),
+            None,
+        ),
         (JOIN.replace("dim", "r", 1), "SQL-1723"),
         (declared(tmp_path, "0 s").replace("TABLE dim", "TABLE z"), "SQL-1505"),
     ):
@@ -183,7 +218,15 @@ def test_explain_says_it() -> None:
     try:
         session.execute(declared(Path("dims.csv"), "10 min"))
         session.execute(STREAM.format("'number-of-rows' = '5', "))
-        lines = [line for batch in session.execute(f"EXPLAIN {JOIN}").batches() for line in batch.column(0).to_pylist()]
+        lines = [
+            line
+            for batch in session.execute(f"EXPLAIN {JOIN}").batches()
+            for line in batch.column(0).to_pylist()
+        ]
     finally:
         session.close()
-    assert any("LookupJoin left on k = k, reading dim [k, name] where name <> 'no' again every 10 min, ordered" in line for line in lines)
+    assert any(
+        "LookupJoin left on k = k, reading dim [k, name] where name <> 'no' again every 10 min, ordered"
+        in line
+        for line in lines
+    )

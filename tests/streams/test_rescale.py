@@ -1,4 +1,6 @@
-"""A job that keeps its state goes on at any other parallelism: from one subtask to two, back to one, and up to three."""
+"""A job that keeps its state goes on at any other parallelism: from one subtask to two, back to one, and
+up to three.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Joins with and without runtime filters: the same rows, times and late rows, in three acts and both deployments; a wrong filter is found."""
+"""Joins with and without runtime filters: the same rows, times and late rows, in three acts and both
+deployments; a wrong filter is found.
+"""
 
 from __future__ import annotations
 
@@ -77,18 +79,33 @@ def tables(tmp_path: Path) -> Iterator[Path]:
     """Files of few rows a row group, which are read a little at a time."""
     (tmp_path / "e").mkdir()
     for part in range(3):
-        pq.write_table(EVENTS.slice(part * ROWS // 3, ROWS // 3), tmp_path / "e" / f"{part}.parquet", row_group_size=100)
+        pq.write_table(
+            EVENTS.slice(part * ROWS // 3, ROWS // 3), tmp_path / "e" / f"{part}.parquet", row_group_size=100
+        )
     pq.write_table(DIMS, tmp_path / "d.parquet")
     yield tmp_path
 
 
 def made(tables: Path, rate: int = 0, **settings: str) -> Session:
-    """Declare e and t, the same files without and with time, and d; ``rate``: how many rows of e and t are given in a second."""
-    session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": "50", "bounded.backend": "duckdb", **settings})
+    """Declare e and t, the same files without and with time, and d; ``rate``: how many rows of e and t are
+    given in a second.
+    """
+    session = Session(
+        {
+            "execution.runtime-mode": "streaming",
+            "execution.batch.max-rows": "50",
+            "bounded.backend": "duckdb",
+            **settings,
+        }
+    )
     options = f"'connector' = 'filesystem', 'format' = 'parquet', 'source.rows-per-second' = '{rate}', 'source.replay' = 'true'"
-    session.execute(f"CREATE TABLE e (id BIGINT, k INT, s STRING, x DOUBLE, ts TIMESTAMP(6)) WITH ({options}, 'path' = '{tables}/e')")
+    session.execute(
+        f"CREATE TABLE e (id BIGINT, k INT, s STRING, x DOUBLE, ts TIMESTAMP(6)) WITH ({options}, 'path' = '{tables}/e')"
+    )
     timed = "ts TIMESTAMP(6), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND"
-    session.execute(f"CREATE TABLE t (id BIGINT, k INT, s STRING, {timed}) WITH ({options}, 'path' = '{tables}/e')")
+    session.execute(
+        f"CREATE TABLE t (id BIGINT, k INT, s STRING, {timed}) WITH ({options}, 'path' = '{tables}/e')"
+    )
     options = f"'connector' = 'filesystem', 'format' = 'parquet', 'path' = '{tables}/d.parquet'"
     session.execute(f"CREATE TABLE d (k BIGINT, s STRING, x DOUBLE, name STRING) WITH ({options})")
     session.execute("CREATE VIEW m AS SELECT t.*, d.name FROM t JOIN d ON t.k = d.k")
@@ -97,7 +114,9 @@ def made(tables: Path, rate: int = 0, **settings: str) -> Session:
 
 @contextmanager
 def patient_sources(knowing: bool = True) -> Iterator[None]:
-    """Have the streams wait until they are told of keys: else it is chance how many rows have been read by then."""
+    """Have the streams wait until they are told of keys: else it is chance how many rows have been read by
+    then.
+    """
     poll, told = SourceOperator.poll, weakref.WeakSet[SourceOperator]()
 
     def waiting(source: SourceOperator, out: Output) -> SourceStatus:
@@ -134,7 +153,9 @@ def straight(session: Session, text: str, parallelism: int = 2) -> tuple[Counter
 
 
 def both(tables: Path, text: str, *, told: bool = True) -> tuple[Job, Job]:
-    """Run a query with runtime filters and without; the rows must be the same. ``told``: the source is told of keys. Returns the jobs."""
+    """Run a query with runtime filters and without; the rows must be the same. ``told``: the source is
+    told of keys. Returns the jobs.
+    """
     jobs, rows = [], []
     for switches in ({}, OFF):
         session = made(tables, **switches)
@@ -153,24 +174,38 @@ def both(tables: Path, text: str, *, told: bool = True) -> tuple[Job, Job]:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_rows_are_the_same(tables: Path, name: str) -> None:
-    """Rows that have late ones among them are dropped for their time as without a filter, below the join or above it."""
+    """Rows that have late ones among them are dropped for their time as without a filter, below the join
+    or above it.
+    """
     told = name not in ("one source", "time below")
     filtered, whole = both(tables, QUERIES[name], told=told)
     late = [job.metrics().late_rows for job in (filtered, whole)]
     assert late[0] == late[1] and bool(late[0]) == name.startswith("time")
     assert dropped_of(filtered) >= ROWS // 3 or not told, "hardly a row was kept from the join"
-    read = [max(o.rows_out for o in job.metrics().operators if o.name.startswith("source ")) for job in (filtered, whole)]
+    read = [
+        max(o.rows_out for o in job.metrics().operators if o.name.startswith("source "))
+        for job in (filtered, whole)
+    ]
     assert read[0] + counted(filtered, SKIPPED) == read[1] == ROWS
     if name in ("windows", "time above", "text", "one source"):
-        assert not counted(filtered, SKIPPED), "time is made of all rows; every piece has some of the words; another reader wants all"
+        assert not counted(filtered, SKIPPED), (
+            "time is made of all rows; every piece has some of the words; another reader wants all"
+        )
     if name in ("widened", "in", "empty"):
         assert counted(filtered, SKIPPED) > ROWS * 9 // 10
 
 
 @pytest.mark.parametrize("deployment", ["embedded", "processes"])
-def test_a_backend_computes_the_keys_of_an_endless_stream(tables: Path, tmp_path: Path, deployment: str) -> None:
-    """Bounded parts on DuckDB, files that are watched: of those that come when the keys are known only the row groups with keys are read."""
-    session = made(tables, **{"execution.runtime-mode": "automatic", "deployment": deployment, "parallelism.default": "2"})
+def test_a_backend_computes_the_keys_of_an_endless_stream(
+    tables: Path, tmp_path: Path, deployment: str
+) -> None:
+    """Bounded parts on DuckDB, files that are watched: of those that come when the keys are known only the
+    row groups with keys are read.
+    """
+    session = made(
+        tables,
+        **{"execution.runtime-mode": "automatic", "deployment": deployment, "parallelism.default": "2"},
+    )
     (tmp_path / "w").mkdir()
     shutil.copy(tables / "e" / "0.parquet", tmp_path / "w")
     try:
@@ -179,7 +214,9 @@ def test_a_backend_computes_the_keys_of_an_endless_stream(tables: Path, tmp_path
         expected, _ = straight(session, "SELECT id FROM e WHERE k IN (3, 41)")
         text = "SELECT id FROM w JOIN (SELECT DISTINCT k FROM d) AS d ON w.k = d.k"
         plan = session.execute(f"EXPLAIN {text}").final_rows().column(0).to_pylist()
-        assert any("runtime filter on key1 of w" in line for line in plan) and any("BoundedInput" in line for line in plan)
+        assert any("runtime filter on key1 of w" in line for line in plan) and any(
+            "BoundedInput" in line for line in plan
+        )
         result, found = session.execute(text), Counter[tuple[Any, ...]]()
         assert result.job is not None
         while found.total() < expected.total():
@@ -188,7 +225,8 @@ def test_a_backend_computes_the_keys_of_an_endless_stream(tables: Path, tmp_path
             found.update(tuple(row.values()) for row in batch.rows.to_pylist())
             if found.total() == 99 and not (tmp_path / "w" / "2.parquet").exists():
                 others = pq.read_table(tables / "e" / "0.parquet").filter(pc.field("k") == 7)
-                for number in itertools.takewhile(lambda _: not dropped_of(result.job), itertools.count()):  # until the keys are known
+                # until the keys are known
+                for number in itertools.takewhile(lambda _: not dropped_of(result.job), itertools.count()):
                     pq.write_table(others, tmp_path / "w" / f".{number}")
                     (tmp_path / "w" / f".{number}").rename(tmp_path / "w" / f"without-{number}.parquet")
                     result.job.wait(0.2)
@@ -202,7 +240,9 @@ def test_a_backend_computes_the_keys_of_an_endless_stream(tables: Path, tmp_path
         session.close()
 
 
-@pytest.mark.parametrize(("name", "rate"), [("widened", 400), ("exists", 10_000), ("time above", 10_000), ("two joins", 400)])
+@pytest.mark.parametrize(
+    ("name", "rate"), [("widened", 400), ("exists", 10_000), ("time above", 10_000), ("two joins", 400)]
+)
 def test_three_acts(tables: Path, tmp_path: Path, name: str, rate: int) -> None:
     """A restored job has its filter again: the join tells the keys it was restored with."""
     plain, paced = made(tables, **OFF), made(tables, rate)
@@ -264,8 +304,16 @@ def test_what_was_dropped_is_shown(tables: Path) -> None:
     finally:
         session.close()
     assert "rows skipped 6,000" in told["ANALYZE JOB"]
-    assert "no row has a key of the side of its join that was loaded first: 6,000 were dropped" in told["WHY NO OUTPUT FOR JOB"]
+    assert (
+        "no row has a key of the side of its join that was loaded first: 6,000 were dropped"
+        in told["WHY NO OUTPUT FOR JOB"]
+    )
 
 
 def wait_until(holds: Callable[[], bool], job: Job) -> None:
-    await_that(holds, lambda: f"what was waited for of {[(operator.name, operator.counters) for operator in job.metrics().operators]}")
+    await_that(
+        holds,
+        lambda: (
+            f"what was waited for of {[(operator.name, operator.counters) for operator in job.metrics().operators]}"
+        ),
+    )

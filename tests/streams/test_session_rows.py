@@ -1,4 +1,6 @@
-"""SESSION as a table under any operator, and ORDER BY time on a stream: a naive reading of the rows in their splits says what they give."""
+"""SESSION as a table under any operator, and ORDER BY time on a stream: a naive reading of the rows in
+their splits says what they give.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,17 @@ from penstock.planner.physical.operator_specs import TemporalSortSpec, WindowTab
 from tests.engine.operators.harness import Remembered, opened
 from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
-from tests.streams.test_emit import INPUT, ROWS, SPLITS, _kept, _late_rows, _sessions, rows_of_e, session, submit
+from tests.streams.test_emit import (
+    INPUT,
+    ROWS,
+    SPLITS,
+    _kept,
+    _late_rows,
+    _sessions,
+    rows_of_e,
+    session,
+    submit,
+)
 
 __all__ = ["session"]
 GAP = timedelta(seconds=2)
@@ -51,7 +63,9 @@ def _grouped(rows: list[tuple[Any, ...]], *columns: int) -> Counter[tuple[Any, .
 def _top() -> Counter[tuple[Any, ...]]:
     best: dict[Any, list[tuple[Any, ...]]] = {}
     for k, v, d, ts, _, end in _in_sessions():
-        best.setdefault((k, end), []).append((0 if v is None else 1, -(v or 0), k is not None, k or 0, d, ts, v))
+        best.setdefault((k, end), []).append(
+            (0 if v is None else 1, -(v or 0), k is not None, k or 0, d, ts, v)
+        )
     return Counter((k, end, min(rows)[-1]) for (k, end), rows in best.items())
 
 
@@ -60,14 +74,18 @@ QUERIES = {
     f"SELECT k, window_end, v FROM {SOURCE} WHERE v > 0": lambda: Counter(
         (r[0], r[5], r[1]) for r in _in_sessions() if r[1] is not None and r[1] > 0
     ),
-    f"SELECT window_end, k, v, count(*) FROM {SOURCE} GROUP BY window_start, window_end, k, v": lambda: _grouped(_in_sessions(), 5, 0, 1),
+    f"SELECT window_end, k, v, count(*) FROM {SOURCE} GROUP BY window_start, window_end, k, v": lambda: (
+        _grouped(_in_sessions(), 5, 0, 1)
+    ),
     "SELECT k, window_end, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end ORDER BY v DESC NULLS FIRST) AS n"
     f" FROM {SOURCE}) WHERE n = 1": _top,
 }
 
 
 @pytest.mark.parametrize("number", range(len(QUERIES)))
-def test_rows_know_their_session_in_three_acts(session: Session, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_know_their_session_in_three_acts(
+    session: Session, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.streams.acts.rows_read", rows_of_e)
     text, answer = list(QUERIES.items())[number]
     expected = answer()
@@ -111,17 +129,31 @@ def test_rows_written_in_the_order_of_time(sorted_session: tuple[Session, Path])
     job = session.execute("INSERT INTO sorted_rows SELECT ts, k, v FROM e ORDER BY ts, v DESC").job
     assert job is not None and job.wait(PATIENCE_S) and job.error is None
     lines = [line for file in sorted(out.rglob("*.csv")) for line in file.read_text().splitlines()[1:]]
-    expected = sorted(_on_time(), key=lambda row: (row[3], row[1] is None, -(row[1] or 0), row[0] is not None, row[0] or 0))
-    assert [line.split(",")[2] for line in lines] == ["" if row[1] is None else str(row[1]) for row in expected]
+    expected = sorted(
+        _on_time(), key=lambda row: (row[3], row[1] is None, -(row[1] or 0), row[0] is not None, row[0] or 0)
+    )
+    assert [line.split(",")[2] for line in lines] == [
+        "" if row[1] is None else str(row[1]) for row in expected
+    ]
 
 
 def _rows(pairs: list[tuple[int | None, int | None]], behind: list[int] | None = None) -> Batch:
-    columns = [pa.array([k for k, _ in pairs], pa.int64()), pa.array([t for _, t in pairs], pa.int64()).view(pa.timestamp("us"))]
-    return Batch(pa.RecordBatch.from_arrays(columns, schema=INPUT_SCHEMA.to_arrow()), None, None if behind is None else np.array(behind))
+    columns = [
+        pa.array([k for k, _ in pairs], pa.int64()),
+        pa.array([t for _, t in pairs], pa.int64()).view(pa.timestamp("us")),
+    ]
+    return Batch(
+        pa.RecordBatch.from_arrays(columns, schema=INPUT_SCHEMA.to_arrow()),
+        None,
+        None if behind is None else np.array(behind),
+    )
 
 
 def test_temporal_sort_keeps_what_time_has_not_passed() -> None:
-    keys = (SortKey(Column(TIMESTAMP, True, 1, "ts"), False, True), SortKey(Column(BIGINT, True, 0, "k"), True, False))
+    keys = (
+        SortKey(Column(TIMESTAMP, True, 1, "ts"), False, True),
+        SortKey(Column(BIGINT, True, 0, "k"), True, False),
+    )
     spec = TemporalSortSpec("id", "sort", INPUT_SCHEMA, keys, 1, False)
     first, out = TemporalSortOperator(spec, JobOptions()), Remembered()
     context = opened(first)
@@ -141,7 +173,12 @@ def test_temporal_sort_keeps_what_time_has_not_passed() -> None:
 
 
 def test_a_row_at_a_sessions_end_belongs_to_it_and_windows_above_wait_for_it() -> None:
-    spec = WindowTableSpec("id", "session", INPUT_SCHEMA.concat(Schema(window_fields())), Windowing(WindowKind.SESSION, 1, 10, partition_keys=(0,)))
+    spec = WindowTableSpec(
+        "id",
+        "session",
+        INPUT_SCHEMA.concat(Schema(window_fields())),
+        Windowing(WindowKind.SESSION, 1, 10, partition_keys=(0,)),
+    )
     operator, out = SessionTableOperator(spec, JobOptions()), Remembered()
     context = opened(operator)
     operator.on_batch(_rows([(1, 0), (1, 10), (2, 3), (None, 4)]), 0, out)
@@ -152,7 +189,10 @@ def test_a_row_at_a_sessions_end_belongs_to_it_and_windows_above_wait_for_it() -
     assert [row["k"] for row in out.rows()] == [None] and out.times == [12, 14]
     assert context.metrics.late_rows == 0
     operator.on_watermark(MAX_WATERMARK_US, out)
-    shown = [(row["k"], row["ts"] - datetime(1970, 1, 1), row["window_end"] - datetime(1970, 1, 1)) for row in out.rows()[1:]]
+    shown = [
+        (row["k"], row["ts"] - datetime(1970, 1, 1), row["window_end"] - datetime(1970, 1, 1))
+        for row in out.rows()[1:]
+    ]
     us = timedelta(microseconds=1)
     assert shown == [(1, 0 * us, 20 * us), (1, 10 * us, 20 * us), (2, 3 * us, 23 * us), (2, 13 * us, 23 * us)]
     assert context.metrics.state_entries == 0
@@ -163,15 +203,22 @@ def test_a_row_at_a_sessions_end_belongs_to_it_and_windows_above_wait_for_it() -
 def test_a_row_behind_the_watermark_joins_an_open_session(batch_rows: str) -> None:
     """However the split is cut into batches; and a session that had ended when a row came stays as it was."""
     seconds = [1, 8, 4, 16, 3, 40, 12, 30, 70]
-    split = pa.table({"ts": pa.array([datetime(2024, 1, 1) + timedelta(seconds=s) for s in seconds], pa.timestamp("ms"))})
+    split = pa.table(
+        {"ts": pa.array([datetime(2024, 1, 1) + timedelta(seconds=s) for s in seconds], pa.timestamp("ms"))}
+    )
     session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": batch_rows})
     session.register("r", split, stream=True, time_column="ts", delay=1)
     found = session.execute(
         "SELECT window_start, window_end, COUNT(*) AS n FROM SESSION(TABLE r, DESCRIPTOR(ts), INTERVAL '10' SECONDS)"
         " GROUP BY window_start, window_end"
     )
-    rows = Counter((a.second, b.second, n) for a, b, n in (tuple(row.values()) for row in found.final_rows(PATIENCE_S).to_pylist()))
+    rows = Counter(
+        (a.second, b.second, n)
+        for a, b, n in (tuple(row.values()) for row in found.final_rows(PATIENCE_S).to_pylist())
+    )
     assert rows == Counter([(1, 26, 5), (30, 50, 2), (10, 20, 1)])
     assert found.job is not None and found.job.wait(PATIENCE_S)
-    assert found.job.metrics().late_rows == 1, "12: when it came 39 was reached, and its session had ended at 26"
+    assert found.job.metrics().late_rows == 1, (
+        "12: when it came 39 was reached, and its session had ended at 26"
+    )
     session.close()

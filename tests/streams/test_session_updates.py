@@ -1,4 +1,6 @@
-"""Sessions of rows that are taken back: they split, shrink and go. DuckDB's islands over what is left; a naive reading of late changes."""
+"""Sessions of rows that are taken back: they split, shrink and go. DuckDB's islands over what is left; a
+naive reading of late changes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ from tests.streams.change_files import Changes, declared
 CHANGES, GAP_S, DELAY_S = 1_200, 3, 4
 SOURCE = f"SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), INTERVAL '{GAP_S}' SECONDS)"
 AGGREGATES = "COUNT(*), COUNT(v), SUM(v), MIN(d), MAX(v), COUNT(DISTINCT v)"
-GROUPS = f"SELECT k, window_start, window_end, {AGGREGATES} FROM {SOURCE} GROUP BY k, window_start, window_end"
+GROUPS = (
+    f"SELECT k, window_start, window_end, {AGGREGATES} FROM {SOURCE} GROUP BY k, window_start, window_end"
+)
 ROWS = f"SELECT id, k, v, ts, window_start, window_end FROM {SOURCE}"
 ISLANDS = f"""
 WITH marked AS (SELECT *, ts > LAG(ts) OVER (PARTITION BY k ORDER BY ts) + INTERVAL '{GAP_S} seconds' AS fresh FROM t),
@@ -75,14 +79,18 @@ def _acts(script: Script, want: Counter[tuple[Any, ...]], place: Path) -> None:
 
 
 @pytest.mark.parametrize(("query", "clause"), [(ROWS, ""), *((GROUPS, clause) for clause in CLAUSES)])
-def test_sessions_of_what_is_left(query: str, clause: str, changed: tuple[str, duckdb.DuckDBPyConnection], tmp_path: Path) -> None:
+def test_sessions_of_what_is_left(
+    query: str, clause: str, changed: tuple[str, duckdb.DuckDBPyConnection], tmp_path: Path
+) -> None:
     want = Counter(changed[1].execute(WORDS[query]).fetchall())
     assert len(want) > 50
     _acts(Script("sessions", SETTINGS, f"{changed[0]}{query} {clause}"), want, tmp_path)
 
 
 def _late_and_kept(lines: list[str], lateness_s: int) -> tuple[int, list[dict[str, Any]]]:
-    """Read the changes of one split: how many rows come too late, and the rows that those on time leave behind."""
+    """Read the changes of one split: how many rows come too late, and the rows that those on time leave
+    behind.
+    """
     watermark, late = datetime.min + timedelta(days=1), 0
     left: Counter[str] = Counter()
     for line in lines:
@@ -108,7 +116,9 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[
 
 
 @pytest.mark.parametrize(("query", "clause"), [(ROWS, ""), *((GROUPS, clause) for clause in CLAUSES)])
-def test_what_is_taken_back_too_late_stays(query: str, clause: str, hasty: tuple[str, list[str]], tmp_path: Path) -> None:
+def test_what_is_taken_back_too_late_stays(
+    query: str, clause: str, hasty: tuple[str, list[str]], tmp_path: Path
+) -> None:
     late, rows = _late_and_kept(hasty[1], CLAUSES[clause])
     assert late > 100
     table = Changes(0)
@@ -122,7 +132,9 @@ def test_what_is_taken_back_too_late_stays(query: str, clause: str, hasty: tuple
     run_to_end(job, channel, folded)
     assert folded.rows == want
     assert sum(operator.late_rows for operator in job.metrics().operators) == late
-    assert not any(operator.state_entries for operator in job.metrics().operators if "source" not in operator.name)
+    assert not any(
+        operator.state_entries for operator in job.metrics().operators if "source" not in operator.name
+    )
     _acts(script, want, tmp_path)
 
 
@@ -134,12 +146,18 @@ def test_sessions_of_a_group_of_times(changed: tuple[str, duckdb.DuckDBPyConnect
             session.run(statement)
         assert session.execute(GROUPS).shape.insert_only
         shape = session.execute(ROWS).shape
-        assert shape.insert_only and shape.upsert_key is None, "what is taken back too late stays beside what replaced it"
+        assert shape.insert_only and shape.upsert_key is None, (
+            "what is taken back too late stays beside what replaced it"
+        )
         outer = f"SELECT window_end, SUM(n) FROM TUMBLE(TABLE (SELECT window_time, COUNT(*) AS n FROM {SOURCE} GROUP BY k, window_start, window_end,"
-        outer += " window_time), DESCRIPTOR(window_time), INTERVAL '20' SECONDS) GROUP BY window_start, window_end"
+        outer += (
+            " window_time), DESCRIPTOR(window_time), INTERVAL '20' SECONDS) GROUP BY window_start, window_end"
+        )
         got = Counter(tuple(row.values()) for row in session.execute(outer).final_rows().to_pylist())
         end = "time_bucket(INTERVAL '20 seconds', e - INTERVAL '1 millisecond') + INTERVAL '20 seconds'"
-        assert got == Counter(changed[1].execute(f"{ISLANDS} SELECT {end} AS w, COUNT(*) FROM bounds GROUP BY w").fetchall())
+        assert got == Counter(
+            changed[1].execute(f"{ISLANDS} SELECT {end} AS w, COUNT(*) FROM bounds GROUP BY w").fetchall()
+        )
     finally:
         session.close()
 
@@ -152,14 +170,21 @@ def _specs(emission: Emission = ON_CLOSE) -> list[OperatorSpec]:
     count = AggregateCall("count", (), BIGINT, False)
     grouped = Schema((INPUT[0], Field("n", BIGINT), *window_fields()))
     return [
-        WindowAggregateSpec("id", "sessions", grouped, INPUT, WINDOW, (0,), (count,), Phase.SINGLE, False, emission),
+        WindowAggregateSpec(
+            "id", "sessions", grouped, INPUT, WINDOW, (0,), (count,), Phase.SINGLE, False, emission
+        ),
         WindowTableSpec("id", "rows", INPUT.concat(Schema(window_fields())), WINDOW, False),
     ]
 
 
 def _rows(*rows: tuple[int | None, int, int]) -> Batch:
-    columns = [pa.array([k for k, _, _ in rows], pa.int64()), pa.array([t for _, t, _ in rows], pa.int64()).view(pa.timestamp("us"))]
-    return Batch(pa.RecordBatch.from_arrays(columns, schema=INPUT.to_arrow()), np.array([w for _, _, w in rows]))
+    columns = [
+        pa.array([k for k, _, _ in rows], pa.int64()),
+        pa.array([t for _, t, _ in rows], pa.int64()).view(pa.timestamp("us")),
+    ]
+    return Batch(
+        pa.RecordBatch.from_arrays(columns, schema=INPUT.to_arrow()), np.array([w for _, _, w in rows])
+    )
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -174,10 +199,16 @@ def test_a_row_between_is_taken_back(number: int) -> None:
     operator.on_batch(_rows((1, 10, -1), (1, 31, 1), (None, 5, -1)), 0, out)
     assert metrics.late_rows == 2, "both are behind the watermark"
     operator.on_watermark(MAX_WATERMARK_US, out)
-    ends = Counter((row["k"], row["window_end"] - datetime(1970, 1, 1)) for row in out.rows() for _ in range(row.get("n", 1)))
+    ends = Counter(
+        (row["k"], row["window_end"] - datetime(1970, 1, 1))
+        for row in out.rows()
+        for _ in range(row.get("n", 1))
+    )
     us = timedelta(microseconds=1)
     assert ends == {(None, 15 * us): 3, (1, 30 * us): 3, (1, 41 * us): 1}
-    assert metrics.state_entries == 0 and not any(state.snapshot().num_rows for state in operator.keyed_states().values())
+    assert metrics.state_entries == 0 and not any(
+        state.snapshot().num_rows for state in operator.keyed_states().values()
+    )
 
 
 @pytest.mark.parametrize("emission", [ON_CLOSE, Emission(early=True), Emission(lateness_us=20)])
@@ -188,15 +219,24 @@ def test_taking_all_back_leaves_nothing(emission: Emission) -> None:
         rows = [(k, t, 1 + t % 3) for k in (1, 2, None) for t in range(0, 90, 6)]
         operator.on_batch(_rows(*rows), 0, out)
         operator.on_batch(_rows(*((k, t, -w) for k, t, w in rows)), 0, out)
-        assert metrics.state_entries == 0 and not any(state.snapshot().num_rows for state in operator.keyed_states().values())
-        assert sum(batch.num_rows if batch.weights is None else int(batch.weights.sum()) for batch in out.batches) == 0
+        assert metrics.state_entries == 0 and not any(
+            state.snapshot().num_rows for state in operator.keyed_states().values()
+        )
+        assert (
+            sum(
+                batch.num_rows if batch.weights is None else int(batch.weights.sum()) for batch in out.batches
+            )
+            == 0
+        )
         operator.on_batch(_rows((3, 1, -1)), 0, out)
         operator.on_watermark(200, out)
         assert metrics.state_entries == 0, "what never came is forgotten with its time"
 
 
 def _at(changes: list[tuple[int, int, int]], behind: list[int]) -> Batch:
-    """Changes as (key, time, weight), each with the watermark of its split where it came behind that, else -1."""
+    """Changes as (key, time, weight), each with the watermark of its split where it came behind that, else
+    -1.
+    """
     reached = np.array([MIN_WATERMARK_US if each < 0 else each for each in behind])
     return Batch(_rows(*changes).rows, np.array([weight for _, _, weight in changes]), reached)
 
@@ -217,7 +257,9 @@ def _islands(left: Counter[tuple[int, int]]) -> Counter[tuple[int, timedelta]]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_change_counts_by_its_split_alone_and_what_retracts_a_late_row_is_late(seed: int) -> None:
-    """Two splits in disorder, any interleaving and any cuts: both operators answer as the changes that were on time in their split do."""
+    """Two splits in disorder, any interleaving and any cuts: both operators answer as the changes that
+    were on time in their split do.
+    """
     dice = random.Random(seed)
     reached, alive, events = [0, 0], ([], []), []
     for _ in range(120):
@@ -254,8 +296,11 @@ def test_a_change_counts_by_its_split_alone_and_what_retracts_a_late_row_is_late
 
 
 def test_the_rule_of_inserts_would_retract_a_row_that_was_dropped() -> None:
-    """The example of docs/TIME.md: whether its session is open may be another matter when a row is retracted than when it came."""
-    changes = [(1, 20, 1), (1, 8, 1), (1, 15, 1), (1, 8, -1)]  # all of one split, whose watermark is 20 from the first on
+    """The example of docs/TIME.md: whether its session is open may be another matter when a row is
+    retracted than when it came.
+    """
+    # all of one split, whose watermark is 20 from the first on
+    changes = [(1, 20, 1), (1, 8, 1), (1, 15, 1), (1, 8, -1)]
     open_times: list[int] = []
     counted: Counter[int] = Counter()
     for _, time, weight in changes:  # late only if the session it belongs to has ended by the watermark
@@ -270,4 +315,6 @@ def test_the_rule_of_inserts_would_retract_a_row_that_was_dropped() -> None:
         operator.on_batch(_at(changes, [-1, 20, 20, 20]), 0, out)
         operator.on_watermark(MAX_WATERMARK_US, out)
         assert metrics.late_rows == 3
-        assert [row["window_end"] - datetime(1970, 1, 1) for row in out.rows()] == [timedelta(microseconds=30)]
+        assert [row["window_end"] - datetime(1970, 1, 1) for row in out.rows()] == [
+            timedelta(microseconds=30)
+        ]

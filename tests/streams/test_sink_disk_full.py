@@ -1,4 +1,6 @@
-"""No room for the files of a table: the job tries again and every row comes once, or fails with a code and the directory; no staged file is left."""
+"""No room for the files of a table: the job tries again and every row comes once, or fails with a code and
+the directory; no staged file is left.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,12 @@ def failing(patch: pytest.MonkeyPatch, step: str, times: int, code: int) -> Call
 
 
 def run(root: Path, settings: dict[str, str]) -> None:
-    fixed = {"bounded.backend": "duckdb", "table.dml-sync": "true", "execution.checkpointing.interval": "20 ms", "parallelism.default": "2"}
+    fixed = {
+        "bounded.backend": "duckdb",
+        "table.dml-sync": "true",
+        "execution.checkpointing.interval": "20 ms",
+        "parallelism.default": "2",
+    }
     session = Session({**fixed, **settings}, state_dir=root / "state")
     try:
         for statement in session.parse(script(root, root / "out", rate=400, rolling=3)):
@@ -66,20 +73,32 @@ def root(rooted: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
-def test_when_there_is_room_again_every_row_is_there_once(root: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int) -> None:
+def test_when_there_is_room_again_every_row_is_there_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int
+) -> None:
     failed = failing(monkeypatch, step, 3, code)
-    run(root, {"restart-strategy.type": "fixed-delay", "restart-strategy.attempts": "20", "restart-strategy.delay": "5 ms"})
+    run(
+        root,
+        {
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.attempts": "20",
+            "restart-strategy.delay": "5 ms",
+        },
+    )
     assert failed() == 3
     assert written(root / "out") == expected(root)
     assert unpublished(root / "out") == []
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_job_that_may_not_try_again_names_the_directory(root: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_job_that_may_not_try_again_names_the_directory(
+    root: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     failing(monkeypatch, step, 1, errno.ENOSPC)
     with pytest.raises(PenstockError) as caught:
         run(root, {"restart-strategy.type": "none"})
     assert caught.value.code == "DAT-4606"
     assert f"files cannot be written to {root / 'out'}: No space left on device" in caught.value.message
     left = unpublished(root / "out")
-    assert all(name.startswith((STAGING, f"{COMMITS}/under-way/")) for name in left), left  # prepared ones wait for the next run to commit them
+    # prepared ones wait for the next run to commit them
+    assert all(name.startswith((STAGING, f"{COMMITS}/under-way/")) for name in left), left

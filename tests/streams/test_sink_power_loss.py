@@ -1,7 +1,9 @@
-"""Power fails behind every operation of a file sink's prepare and commit, with every outcome of what was not synced: no row is lost or doubled.
+"""Power fails behind every operation of a file sink's prepare and commit, with every outcome of what was not
+synced: no row is lost or doubled.
 
-The sink works on a real directory; what a file held and a directory named when they were last synced is what the disk has for certain. A rename is
-done or not done, as on filesystems with a journal, and certain once either of its directories is synced. Left out, each kind of sync is missed.
+The sink works on a real directory; what a file held and a directory named when they were last synced is what
+the disk has for certain. A rename is done or not done, as on filesystems with a journal, and certain once
+either of its directories is synced. Left out, each kind of sync is missed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ Renamed = tuple[str, str, str, str]  # directory and name before, directory and 
 
 @dataclass(frozen=True)
 class Moment:
-    """The disk behind an operation: what programs see, what is certain, and the last checkpoint that is durable, with its pending commits."""
+    """The disk behind an operation: what programs see, what is certain, and the last checkpoint that is
+    durable, with its pending commits.
+    """
 
     seen: Names
     contents: Contents
@@ -60,19 +64,38 @@ class Recorder:
 
     def _is_certain(self, directory: str, seen: Names) -> None:
         self._certain[directory] = seen[directory]
-        for before, name, after, new in [rename for rename in self._renames if directory in (rename[0], rename[2])]:
+        for before, name, after, new in [
+            rename for rename in self._renames if directory in (rename[0], rename[2])
+        ]:
             self._certain.setdefault(before, {}).pop(name, None)
             self._certain.setdefault(after, {})[new] = seen[after][new]
             self._renames.remove((before, name, after, new))
 
     def renamed(self, source: Path, target: Path) -> None:
-        self._renames.append((_relative(source.parent, self._root), source.name, _relative(target.parent, self._root), target.name))
+        self._renames.append(
+            (
+                _relative(source.parent, self._root),
+                source.name,
+                _relative(target.parent, self._root),
+                target.name,
+            )
+        )
         self.note()
 
     def note(self) -> None:
         seen, contents = _tree(self._root)
         certain = {directory: dict(names) for directory, names in self._certain.items()}
-        self.moments.append(Moment(seen, contents, certain, dict(self._synced), self.checkpoint, list(self.pending), tuple(self._renames)))
+        self.moments.append(
+            Moment(
+                seen,
+                contents,
+                certain,
+                dict(self._synced),
+                self.checkpoint,
+                list(self.pending),
+                tuple(self._renames),
+            )
+        )
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -84,14 +107,17 @@ def _tree(root: Path) -> tuple[Names, Contents]:
     contents: Contents = {}
     for directory, folders, files in os.walk(root):
         here = Path(directory)
-        folders[:] = [name for name in folders if name != COMMITS]  # the commit log tells of rows, it holds none
+        # the commit log tells of rows, it holds none
+        folders[:] = [name for name in folders if name != COMMITS]
         names[_relative(here, root)] = {name: (here / name).stat().st_ino for name in (*folders, *files)}
         contents |= {(here / name).stat().st_ino: None for name in folders}
         contents |= {(here / name).stat().st_ino: (here / name).read_bytes() for name in files}
     return names, contents
 
 
-def recorded(root: Path, monkeypatch: pytest.MonkeyPatch, ignored: Callable[[Path], bool] = lambda path: False) -> list[Moment]:
+def recorded(
+    root: Path, monkeypatch: pytest.MonkeyPatch, ignored: Callable[[Path], bool] = lambda path: False
+) -> list[Moment]:
     """Write two checkpoints' rows, three a checkpoint, and commit them; return every moment of it."""
     recorder = Recorder(root, ignored)
     fsync = os.fsync
@@ -117,7 +143,11 @@ def recorded(root: Path, monkeypatch: pytest.MonkeyPatch, ignored: Callable[[Pat
         for name in ("mkdir", "rmdir", "unlink"):
             patched.setattr(os, name, noted(getattr(os, name)))
         rename = os.rename
-        patched.setattr(os, "rename", lambda source, target: (rename(source, target), recorder.renamed(Path(source), Path(target))))
+        patched.setattr(
+            os,
+            "rename",
+            lambda source, target: (rename(source, target), recorder.renamed(Path(source), Path(target))),
+        )
         writing = sink(ids(root / "out", "json"))
         for checkpoint in (1, 2):
             writing.on_batch(batch(*range(3 * checkpoint - 2, 3 * checkpoint + 1)), 0, Taken())
@@ -148,7 +178,11 @@ def _make(moment: Moment, directory: str, place: Path, odometer: Odometer, done:
     certain, seen = moment.certain.get(directory, {}), moment.seen.get(directory, {})
     for name in sorted({*certain, *seen}):
         one, other = certain.get(name), seen.get(name)
-        held = [is_done for (before, old, after, new), is_done in done.items() if (directory, name) in ((before, old), (after, new))]
+        held = [
+            is_done
+            for (before, old, after, new), is_done in done.items()
+            if (directory, name) in ((before, old), (after, new))
+        ]
         if held:
             chosen = other if held[0] else one
         else:
@@ -161,7 +195,9 @@ def _make(moment: Moment, directory: str, place: Path, odometer: Odometer, done:
             continue
         kept = moment.synced.get(chosen) or b""
         tail = len(content) - len(kept)
-        (place / name).write_bytes(content[: len(kept) + (0, tail // 2, tail)[odometer.choose(3)]] if tail > 0 else kept)
+        (place / name).write_bytes(
+            content[: len(kept) + (0, tail // 2, tail)[odometer.choose(3)]] if tail > 0 else kept
+        )
 
 
 def broken(moments: list[Moment], target: Path) -> tuple[int, int]:
@@ -173,7 +209,9 @@ def broken(moments: list[Moment], target: Path) -> tuple[int, int]:
             count += 1
             try:
                 again = sink(ids(root / "out", "json"))
-                again.restore_items([{"checkpoint": moment.checkpoint, "items": item["items"]} for item in moment.pending])
+                again.restore_items(
+                    [{"checkpoint": moment.checkpoint, "items": item["items"]} for item in moment.pending]
+                )
                 again.close()
                 found = [] if not any((root / "out").glob("part-*")) else seen_in(root / "out")
             except (PenstockError, OSError):
@@ -185,7 +223,10 @@ def broken(moments: list[Moment], target: Path) -> tuple[int, int]:
 def seen_in(directory: Path) -> list[int]:
     """Return the ids published; -1 for a line that was torn."""
     lines = [line for path in directory.glob("part-*") for line in path.read_text().splitlines()]
-    return sorted(int(line.removeprefix('{"id":')[:-1]) if line.startswith('{"id":') and line.endswith("}") else -1 for line in lines)
+    return sorted(
+        int(line.removeprefix('{"id":')[:-1]) if line.startswith('{"id":') and line.endswith("}") else -1
+        for line in lines
+    )
 
 
 def test_no_row_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

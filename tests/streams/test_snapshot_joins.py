@@ -1,4 +1,6 @@
-"""LATERAL SNAPSHOT in three acts against DuckDB: a table loaded to its end, a changelog, a bounded table; batch gives what a loaded table gives."""
+"""LATERAL SNAPSHOT in three acts against DuckDB: a table loaded to its end, a changelog, a bounded table;
+batch gives what a loaded table gives.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ from tests.streams.late_free import database, declare, rows_of
 from tests.streams.test_timed_joins import rows_of_a, submit
 
 ROWS = 2400
-SPLITS = {"a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0), "r": rows_of(ROWS // 4, 5, lambda i: -i / 2)}
+SPLITS = {
+    "a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0),
+    "r": rows_of(ROWS // 4, 5, lambda i: -i / 2),
+}
 ALL = {name: pa.concat_tables(splits) for name, splits in SPLITS.items()}
 CITIES = pa.table({"k": ["a", "b", "c", "x"], "city": ["Aachen", "Bonn", "Celle", "Xanten"]})
 CHANGES = Changes(3).happen(900)
-_LATE = "load_completed_time => TIMESTAMP '2100-01-01 00:00:00'"  # later than all that comes: loaded at its end
+# later than all that comes: loaded at its end
+_LATE = "load_completed_time => TIMESTAMP '2100-01-01 00:00:00'"
 # By name: our words and DuckDB's.
 QUERIES = {
     "inner": (
@@ -55,7 +61,9 @@ WINDOWED = (
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"})
+    session = Session(
+        {"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"}
+    )
     for name, splits in SPLITS.items():
         declare(session, name, splits, tmp_path)
     session.execute(declared("c", CHANGES.write(tmp_path / "c")).rstrip(";\n"))
@@ -84,7 +92,9 @@ def test_three_acts(session: Session, name: str, tmp_path: Path, monkeypatch: py
     job, channel = submit(session, text, 1, None)
     run_to_end(job, channel, straight)
     assert straight.rows == expected
-    assert all(operator.state_entries == 0 for operator in job.metrics().operators if operator.name.endswith("join"))
+    assert all(
+        operator.state_entries == 0 for operator in job.metrics().operators if operator.name.endswith("join")
+    )
 
     folded = Folded()
     state = tmp_path / "state"
@@ -103,9 +113,12 @@ def test_bounded_is_the_join_with_the_table_at_its_end(session: Session, name: s
 
 @pytest.mark.parametrize("parallelism", ["1", "3"])
 def test_windows_above_lose_no_row(session: Session, parallelism: str) -> None:
-    """Time waits with the rows: what waited for the table is on time above, unless it was late when it came."""
+    """Time waits with the rows: what waited for the table is on time above, unless it was late when it
+    came.
+    """
     session.settings.set("parallelism.default", parallelism)
     session.register("loaded", ALL["r"].select(["k", "v"]))
-    assert rows(session, WINDOWED.format("LATERAL SNAPSHOT(input => TABLE r, on_time => DESCRIPTOR(ts), " + _LATE + ")")) == rows(
-        session, WINDOWED.format("loaded")
-    )
+    assert rows(
+        session,
+        WINDOWED.format("LATERAL SNAPSHOT(input => TABLE r, on_time => DESCRIPTOR(ts), " + _LATE + ")"),
+    ) == rows(session, WINDOWED.format("loaded"))

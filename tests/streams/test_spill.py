@@ -1,4 +1,6 @@
-"""A join whose rows do not fit the memory they are given: the same answer over a stop, or an error by name."""
+"""A join whose rows do not fit the memory they are given: the same answer over a stop, or an error by
+name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""FOR SYSTEM_TIME AS OF in three acts against DuckDB's ASOF JOIN: versioned tables and views, late rows, NULLs; lookups of bounded tables."""
+"""FOR SYSTEM_TIME AS OF in three acts against DuckDB's ASOF JOIN: versioned tables and views, late rows,
+NULLs; lookups of bounded tables.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from tests.streams.late_free import database, declare, on_time, rows_of
 from tests.streams.test_timed_joins import rows_of_a, submit
 
 ROWS = 3000
-SPLITS = {"a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0), "r": rows_of(ROWS // 3, 5, lambda i: 25 if i % 37 == 9 else -i / 2)}
+SPLITS = {
+    "a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0),
+    "r": rows_of(ROWS // 3, 5, lambda i: 25 if i % 37 == 9 else -i / 2),
+}
 ON_TIME = {name: on_time(splits) for name, splits in SPLITS.items()}
 ALL = {name: pa.concat_tables(splits) for name, splits in SPLITS.items()}
 CITIES = pa.table({"k": ["a", "b", "c", "x"], "city": ["Aachen", "Bonn", "Celle", "Xanten"]})
@@ -25,12 +30,18 @@ _R = "(SELECT DISTINCT ON (k, ts) * FROM r WHERE ts IS NOT NULL ORDER BY k, ts, 
 _MET = f"{_R} ON a.k = v.k AND a.ts >= v.ts"
 # By name: our words and DuckDB's.
 QUERIES = {
-    "inner": ("SELECT a.id, v.id, v.v FROM a JOIN r FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k", f"SELECT a.id, v.id, v.v FROM a ASOF JOIN {_MET}"),
+    "inner": (
+        "SELECT a.id, v.id, v.v FROM a JOIN r FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k",
+        f"SELECT a.id, v.id, v.v FROM a ASOF JOIN {_MET}",
+    ),
     "left": (
         "SELECT a.id, v.id, a.ts FROM a LEFT JOIN r AS v FOR SYSTEM_TIME AS OF a.ts ON v.k = a.k",
         f"SELECT a.id, v.id, a.ts FROM a ASOF LEFT JOIN {_MET}",
     ),
-    "view": ("SELECT a.id, v.v FROM a JOIN last FOR SYSTEM_TIME AS OF ts AS v ON a.k = v.key", f"SELECT a.id, v.v FROM a ASOF JOIN {_MET}"),
+    "view": (
+        "SELECT a.id, v.v FROM a JOIN last FOR SYSTEM_TIME AS OF ts AS v ON a.k = v.key",
+        f"SELECT a.id, v.v FROM a ASOF JOIN {_MET}",
+    ),
     "condition": (
         "SELECT a.id, v.id FROM a LEFT JOIN r FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k AND v.v > a.v",
         f"SELECT a.id, CASE WHEN v.v > a.v THEN v.id END FROM a ASOF LEFT JOIN {_MET}",
@@ -50,7 +61,9 @@ _LAST = "SELECT k AS key, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k OR
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"})
+    session = Session(
+        {"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"}
+    )
     declare(session, "a", SPLITS["a"], tmp_path)
     declare(session, "r", SPLITS["r"], tmp_path, ", PRIMARY KEY (k) NOT ENFORCED")
     session.execute(f"CREATE VIEW last AS {_LAST}")
@@ -78,7 +91,9 @@ def test_three_acts(session: Session, name: str, tmp_path: Path, monkeypatch: py
     job, channel = submit(session, text, 1, None)
     run_to_end(job, channel, straight)
     assert straight.rows == expected
-    assert all(operator.state_entries == 0 for operator in job.metrics().operators if operator.name.endswith("join"))
+    assert all(
+        operator.state_entries == 0 for operator in job.metrics().operators if operator.name.endswith("join")
+    )
 
     folded = Folded()
     state = tmp_path / "state"
@@ -97,19 +112,29 @@ def test_a_bounded_query_is_one_of_the_backend(session: Session, name: str) -> N
 
 def test_versions_of_a_bounded_table_are_all_there(session: Session, tmp_path: Path) -> None:
     session.settings.set("execution.runtime-mode", "automatic")
-    columns = "id BIGINT, k STRING, v BIGINT, ts TIMESTAMP(6), WATERMARK FOR ts AS ts, PRIMARY KEY (k) NOT ENFORCED"
+    columns = (
+        "id BIGINT, k STRING, v BIGINT, ts TIMESTAMP(6), WATERMARK FOR ts AS ts, PRIMARY KEY (k) NOT ENFORCED"
+    )
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/r', 'format' = 'parquet'"
     session.execute(f"CREATE TABLE settled ({columns}) WITH ({options})")
     expected = answer(f"SELECT a.id, v.id FROM a ASOF LEFT JOIN {_MET}", {"a": ON_TIME["a"], "r": ALL["r"]})
     for parallelism in ("1", "2"):
         session.settings.set("parallelism.default", parallelism)
-        assert rows(session, "SELECT a.id, v.id FROM a LEFT JOIN settled FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k") == expected
+        assert (
+            rows(
+                session,
+                "SELECT a.id, v.id FROM a LEFT JOIN settled FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k",
+            )
+            == expected
+        )
 
 
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN"])
 def test_lookup_of_a_bounded_table(session: Session, kind: str) -> None:
     stamped = "(SELECT *, PROCTIME() AS p_time FROM a) AS s"
-    text = f"SELECT s.id, c.city FROM {stamped} {kind} cities FOR SYSTEM_TIME AS OF s.p_time AS c ON s.k = c.k"
+    text = (
+        f"SELECT s.id, c.city FROM {stamped} {kind} cities FOR SYSTEM_TIME AS OF s.p_time AS c ON s.k = c.k"
+    )
     expected = answer(f"SELECT a.id, c.city FROM a {kind} cities AS c ON a.k = c.k", ALL)
     for parallelism in ("1", "2"):
         session.settings.set("parallelism.default", parallelism)

@@ -1,4 +1,5 @@
-"""Every streaming query in three acts: alone straight through; two slots with checkpoints, stopped; finished by three. One expected result.
+"""Every streaming query in three acts: alone straight through; two slots with checkpoints, stopped; finished
+by three. One expected result.
 
 The result is DuckDB's, over the same files (``oracle``).
 """
@@ -15,7 +16,9 @@ from tests.streams.oracle import QUERIES, assert_same
 ROWS = 336_776
 
 
-@pytest.mark.parametrize("query", [*QUERIES, "worst_delays", "busy_planes", "delay_shapes", "route_shapes", "growing_delays"])
+@pytest.mark.parametrize(
+    "query", [*QUERIES, "worst_delays", "busy_planes", "delay_shapes", "route_shapes", "growing_delays"]
+)
 def test_three_acts(query: str, tmp_path: Path) -> None:
     script = Script(query, {"execution.batch.max-rows": "2000"})
     try:

@@ -1,4 +1,6 @@
-"""Interval joins and window joins in three acts against DuckDB: rows out of order in several splits, late ones, NULL keys and times."""
+"""Interval joins and window joins in three acts against DuckDB: rows out of order in several splits, late
+ones, NULL keys and times.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,17 @@ from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.late_free import database, declare, on_time, rows_of
 
 ROWS = 3000
-SPLITS = {"a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0), "b": rows_of(ROWS // 2, 5, lambda i: 25 if i % 37 == 9 else -i / 4)}
+SPLITS = {
+    "a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0),
+    "b": rows_of(ROWS // 2, 5, lambda i: 25 if i % 37 == 9 else -i / 4),
+}
 ON_TIME = {name: on_time(splits) for name, splits in SPLITS.items()}
 _BETWEEN = "a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '3' SECOND AND a.ts + INTERVAL '5' SECOND"
 _AFTER = "a.k = b.k AND b.ts > a.ts AND b.ts < a.ts + INTERVAL '2' SECOND AND a.v + b.v > 10"
 _WINDOW = "{x}.k = {y}.k AND {x}.window_start = {y}.window_start AND {x}.window_end = {y}.window_end"
 _SAME = _WINDOW.format(x="x", y="y")
-# By name: the query. WA and WB are a and b in windows of ten seconds; SEMI and ANTI joins are LEFT SEMI and LEFT ANTI here.
+# By name: the query. WA and WB are a and b in windows of ten seconds; SEMI and ANTI joins are LEFT SEMI and
+# LEFT ANTI here.
 INTERVALS = {
     "inner": f"SELECT a.id, b.id FROM a JOIN b ON {_BETWEEN}",
     "where": f"SELECT a.id, b.id FROM a, b WHERE {_AFTER}",
@@ -63,7 +69,9 @@ WINDOWS = {
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"})
+    session = Session(
+        {"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"}
+    )
     for name, splits in SPLITS.items():
         declare(session, name, splits, tmp_path)
     yield session
@@ -81,11 +89,15 @@ def answer(words: str) -> Counter[tuple[Any, ...]]:
 
 def ours(words: str) -> str:
     for name in ("a", "b"):
-        words = words.replace(f"W{name.upper()}", f"TUMBLE(TABLE {name}, DESCRIPTOR(ts), INTERVAL '10' SECOND)")
+        words = words.replace(
+            f"W{name.upper()}", f"TUMBLE(TABLE {name}, DESCRIPTOR(ts), INTERVAL '10' SECOND)"
+        )
     return words.replace("SEMI JOIN", "LEFT SEMI JOIN").replace("ANTI JOIN", "LEFT ANTI JOIN")
 
 
-def submit(session: Session, text: str, parallelism: int, state_dir: Path | None) -> tuple[Job, ResultChannel]:
+def submit(
+    session: Session, text: str, parallelism: int, state_dir: Path | None
+) -> tuple[Job, ResultChannel]:
     session.settings.set("parallelism.default", str(parallelism))
     query = session.parse(text)[0].node
     assert isinstance(query, Query)
@@ -95,12 +107,17 @@ def submit(session: Session, text: str, parallelism: int, state_dir: Path | None
     assert sink.insert_only, "time settles what is given"
     session.channels.release(sink.operator_id)
     channel = session.channels.channel(sink.operator_id)
-    options = replace(JobOptions.from_settings(session.settings, name="act", state_dir=state_dir), checkpoint_interval_ms=20 if state_dir else 0)
+    options = replace(
+        JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
+        checkpoint_interval_ms=20 if state_dir else 0,
+    )
     return session.job_manager.submit(graph, options, "act" if state_dir else None), channel
 
 
 def rows_of_a(job: Job) -> int:
-    return max((operator.rows_out for operator in job.metrics().operators if operator.name == "source a"), default=0)
+    return max(
+        (operator.rows_out for operator in job.metrics().operators if operator.name == "source a"), default=0
+    )
 
 
 def act(session: Session, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,12 +140,16 @@ def act(session: Session, words: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", INTERVALS)
-def test_interval_join_in_three_acts(session: Session, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interval_join_in_three_acts(
+    session: Session, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     act(session, INTERVALS[name], tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_window_join_in_three_acts(session: Session, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_join_in_three_acts(
+    session: Session, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     act(session, WINDOWS[name], tmp_path, monkeypatch)
 
 
@@ -136,7 +157,9 @@ def test_window_join_in_three_acts(session: Session, name: str, tmp_path: Path, 
 def test_a_window_above_an_interval_join_drops_nothing(session: Session, kind: str) -> None:
     joined = f"SELECT a.id AS id, b.id AS other, a.ts AS ts FROM a {kind} JOIN b ON {_BETWEEN}"
     start = "time_bucket(INTERVAL '10 seconds', ts)"
-    expected = answer(f"SELECT {start} + INTERVAL '10 seconds', COUNT(*), SUM(other) FROM ({joined}) WHERE ts IS NOT NULL GROUP BY {start}")
+    expected = answer(
+        f"SELECT {start} + INTERVAL '10 seconds', COUNT(*), SUM(other) FROM ({joined}) WHERE ts IS NOT NULL GROUP BY {start}"
+    )
     counted = "SELECT window_end, COUNT(*), SUM(other) FROM"
     text = f"{counted} TUMBLE(TABLE ({joined}), DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start, window_end"
     for parallelism in (1, 2):
@@ -144,13 +167,17 @@ def test_a_window_above_an_interval_join_drops_nothing(session: Session, kind: s
         job, channel = submit(session, text, parallelism, None)
         run_to_end(job, channel, folded)
         assert folded.rows == expected
-        late = {operator.name: operator.late_rows for operator in job.metrics().operators if operator.late_rows}
+        late = {
+            operator.name: operator.late_rows for operator in job.metrics().operators if operator.late_rows
+        }
         assert all(name.endswith("join") for name in late), late
 
 
 def test_explain_says_what_frees_rows(session: Session) -> None:
     def explained(text: str) -> str:
-        return "\n".join(session.execute(f"EXPLAIN OPTIMIZED {ours(text)}").final_rows().column(0).to_pylist())
+        return "\n".join(
+            session.execute(f"EXPLAIN OPTIMIZED {ours(text)}").final_rows().column(0).to_pylist()
+        )
 
     bounded = "state bounded (rows of the left side until the watermark passes ts + 5 s, of the right side until the watermark passes ts + 3 s)"
     assert bounded in explained(INTERVALS["inner"])
@@ -159,7 +186,9 @@ def test_explain_says_what_frees_rows(session: Session) -> None:
 
 
 def test_windows_that_correct_late_results_are_waited_for(session: Session) -> None:
-    counted = "SELECT k, window_start, window_end, COUNT(*) AS n FROM {w} GROUP BY k, window_start, window_end"
+    counted = (
+        "SELECT k, window_start, window_end, COUNT(*) AS n FROM {w} GROUP BY k, window_start, window_end"
+    )
     sides = [f"({counted.format(w=w)}) AS {name}" for w, name in (("WA", "x"), ("WB", "y"))]
     text = ours(f"SELECT x.k, x.n, y.n, x.window_end FROM {sides[0]} JOIN {sides[1]} ON {_SAME}")
     late = f"{text} EMIT ON WINDOW CLOSE WITH LATENESS INTERVAL '1' HOUR"
@@ -170,11 +199,14 @@ def test_windows_that_correct_late_results_are_waited_for(session: Session) -> N
         answers.append(Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
     start = "time_bucket(INTERVAL '10 seconds', ts)"
     parts = [
-        f"(SELECT k, {start} + INTERVAL '10 seconds' AS e, COUNT(*) AS n FROM {t} WHERE ts IS NOT NULL GROUP BY 1, 2) AS {t}_" for t in ("a", "b")
+        f"(SELECT k, {start} + INTERVAL '10 seconds' AS e, COUNT(*) AS n FROM {t} WHERE ts IS NOT NULL GROUP BY 1, 2) AS {t}_"
+        for t in ("a", "b")
     ]
     tables = {name: pa.concat_tables(splits) for name, splits in SPLITS.items()}
     with database(**tables) as connection:
-        words = f"SELECT a_.k, a_.n, b_.n, a_.e FROM {parts[0]} JOIN {parts[1]} ON a_.k = b_.k AND a_.e = b_.e"
+        words = (
+            f"SELECT a_.k, a_.n, b_.n, a_.e FROM {parts[0]} JOIN {parts[1]} ON a_.k = b_.k AND a_.e = b_.e"
+        )
         expected = Counter(connection.execute(words).fetchall())
     assert answers == [expected, expected]
 
@@ -193,20 +225,38 @@ OF_A_FILE = {
 
 @pytest.mark.parametrize("name", OF_A_FILE)
 def test_a_file_has_one_meaning_as_a_stream(name: str, tmp_path: Path) -> None:
-    """With and without source.replay the same rows are late, and given once; where none is late, the answer is that of the default mode."""
+    """With and without source.replay the same rows are late, and given once; where none is late, the
+    answer is that of the default mode.
+    """
 
     def answer(mode: str, replay: bool, delay_s: int) -> tuple[Counter[Any], bool, int]:
-        session = Session({"execution.runtime-mode": mode, "execution.batch.max-rows": "2", "bounded.backend": "duckdb", "parallelism.default": "2"})
+        session = Session(
+            {
+                "execution.runtime-mode": mode,
+                "execution.batch.max-rows": "2",
+                "bounded.backend": "duckdb",
+                "parallelism.default": "2",
+            }
+        )
         options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet', 'source.replay' = '{replay}'"
-        session.execute(f"CREATE TABLE f (id BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{delay_s}' SECOND) WITH ({options})")
+        session.execute(
+            f"CREATE TABLE f (id BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{delay_s}' SECOND) WITH ({options})"
+        )
         found = session.execute(OF_A_FILE[name])
         rows = found.final_rows(PATIENCE_S)
         late = 0 if found.job is None else found.job.metrics().late_rows
         session.close()
-        return Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)), found.shape.insert_only, late
+        return (
+            Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)),
+            found.shape.insert_only,
+            late,
+        )
 
     times = [datetime(2024, 1, 1) + timedelta(seconds=second) for second in (1, 8, 4, 30, 5, 31, 60, 52)]
-    pq.write_table(pa.table({"id": list(range(len(times))), "ts": pa.array(times, pa.timestamp("ms"))}), tmp_path / "f.parquet")
+    pq.write_table(
+        pa.table({"id": list(range(len(times))), "ts": pa.array(times, pa.timestamp("ms"))}),
+        tmp_path / "f.parquet",
+    )
     file, recording = answer("streaming", False, 1), answer("streaming", True, 1)
     assert file == recording
     assert file[1] and file[2] > 0

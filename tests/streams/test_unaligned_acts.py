@@ -1,4 +1,6 @@
-"""Queries behind a slow client: killed after a checkpoint, finished by three subtasks; barriers that overtake rows and those that wait their turn."""
+"""Queries behind a slow client: killed after a checkpoint, finished by three subtasks; barriers that
+overtake rows and those that wait their turn.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ SLOW_S = 0.05
 
 
 class Client:
-    """Takes the changes of checkpoints that are done. ``slow``: as long as it is, each batch takes its time."""
+    """Takes the changes of checkpoints that are done. ``slow``: as long as it is, each batch takes its
+    time.
+    """
 
     def __init__(self) -> None:
         self.slow = True
@@ -49,7 +53,9 @@ class ClientSink(DirectSink):
         if self._client.slow:
             time.sleep(SLOW_S)
         weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
-        for row, weight in zip(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True), weights, strict=True):
+        for row, weight in zip(
+            zip(*(column.to_pylist() for column in batch.rows.columns), strict=True), weights, strict=True
+        ):
             self._changes[row] += weight
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
@@ -63,17 +69,27 @@ class ClientSink(DirectSink):
                 self._client.committed[item["name"]] = self._client.staged.pop(item["name"])
 
 
-def acted(query: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *, unaligned: bool) -> tuple[Counter[tuple[Any, ...]], int]:
-    """Kill the job of two behind a slow client after a checkpoint, have three finish it; return the rows, and how many were in flight."""
+def acted(
+    query: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *, unaligned: bool
+) -> tuple[Counter[tuple[Any, ...]], int]:
+    """Kill the job of two behind a slow client after a checkpoint, have three finish it; return the rows,
+    and how many were in flight.
+    """
     client = Client()
     monkeypatch.setitem(registry.SINKS, "collect", lambda request: ClientSink(request, client))
-    settings = {"execution.batch.max-rows": "2000", "execution.checkpointing.unaligned.enabled": str(unaligned).lower()}
+    settings = {
+        "execution.batch.max-rows": "2000",
+        "execution.checkpointing.unaligned.enabled": str(unaligned).lower(),
+    }
     script = Script(query, settings)
     try:
         job, _ = script.submit(2, directory, 100)
         await_that(lambda: rows_read(job) > ROWS // 20, "rows come")
         known = len(job.checkpoints)
-        await_that(lambda: any(c.rows_in_flight or not unaligned for c in job.checkpoints[known:][-1:]), "a checkpoint with rows in flight")
+        await_that(
+            lambda: any(c.rows_in_flight or not unaligned for c in job.checkpoints[known:][-1:]),
+            "a checkpoint with rows in flight",
+        )
         job.cancel()
         assert job.wait(PATIENCE_S)
         in_flight = job.checkpoints[-1].rows_in_flight
@@ -96,13 +112,17 @@ def test_killed_behind_a_slow_client(query: str, tmp_path: Path, monkeypatch: py
     assert_same(rows, query)
 
 
-def test_mr11_barriers_that_wait_their_turn_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mr11_barriers_that_wait_their_turn_give_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows, in_flight = acted("cancellations", tmp_path, monkeypatch, unaligned=False)
     assert not in_flight
     assert_same(rows, "cancellations")
 
 
-def test_rows_in_flight_that_are_not_put_back_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_flight_that_are_not_put_back_are_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(InputGate, "put_back", lambda self, port, source, batches: None)
     rows, in_flight = acted("busy_planes", tmp_path, monkeypatch, unaligned=True)
     assert in_flight

@@ -1,4 +1,6 @@
-"""The main job as a process of its own, which can be killed in mid-run and started again over what it left."""
+"""The main job as a process of its own, which can be killed in mid-run and started again over what it
+left.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ JOB = "insert-into-delays-1"
 
 @dataclass
 class Victim:
-    """The job's directories below ``root``, and one process at a time. ``module`` is what ``python -m`` runs: the command line, or a mutant of it.
+    """The job's directories below ``root``, and one process at a time. ``module`` is what ``python -m`` runs:
+    the command line, or a mutant of it.
 
-    ``rows_per_second`` slows the replay down, so that a run takes as long as the kills need however fast the machine is.
+    ``rows_per_second`` slows the replay down, so that a run takes as long as the kills need however fast the
+    machine is.
     """
 
     root: Path
@@ -52,11 +56,26 @@ class Victim:
         path = self.root / "flights.sql"
         path.write_text(text, encoding="utf-8")
         words = ["run", str(path), "--state", str(self.root / "state"), "-p", str(parallelism), "--csv"]
-        for setting in ("bounded.backend=duckdb", f"execution.checkpointing.interval={self.interval}", "execution.batch.max-rows=1000"):
+        for setting in (
+            "bounded.backend=duckdb",
+            f"execution.checkpointing.interval={self.interval}",
+            "execution.batch.max-rows=1000",
+        ):
             words += ["--set", setting]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PENSTOCK_CONFIG": "/nonexistent", "NO_COLOR": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PENSTOCK_CONFIG": "/nonexistent",
+            "NO_COLOR": "1",
+        }
         with self._told.open("wb") as told:
-            self.process = subprocess.Popen([sys.executable, "-m", self.module, *words], cwd=self.root, env=environment, stdout=told, stderr=told)
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", self.module, *words],
+                cwd=self.root,
+                env=environment,
+                stdout=told,
+                stderr=told,
+            )
 
     @property
     def _told(self) -> Path:
@@ -72,7 +91,9 @@ class Victim:
         deadline = time.monotonic() + START_S
         while not happened():
             assert self.process is not None
-            assert self.process.poll() is None, f"the process ended by itself with {self.process.returncode}:\n{self.told}"
+            assert self.process.poll() is None, (
+                f"the process ended by itself with {self.process.returncode}:\n{self.told}"
+            )
             assert time.monotonic() < deadline, f"it does not get on:\n{self.told}"
             time.sleep(POLL_S)
 
@@ -93,13 +114,18 @@ class Victim:
     @property
     def _newest(self) -> int:
         """The number of the newest durable checkpoint, 0 when there is none."""
-        return max((int(path.name.split("-")[1].split(".")[0]) for path in self.state.glob("chk-*.manifest.json")), default=0)
+        return max(
+            (int(path.name.split("-")[1].split(".")[0]) for path in self.state.glob("chk-*.manifest.json")),
+            default=0,
+        )
 
     def kill(self) -> None:
         """Kill the process as it stands; it must still have been at work."""
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
-        assert self.process.wait(END_S) == -signal.SIGKILL, f"it had ended before it could be killed:\n{self.told}"
+        assert self.process.wait(END_S) == -signal.SIGKILL, (
+            f"it had ended before it could be killed:\n{self.told}"
+        )
         assert not (self.state / "FINISHED").exists(), "the job had finished before it was killed"
 
     def stop(self) -> int:
@@ -131,5 +157,7 @@ class Victim:
     def staged(self) -> list[str]:
         """Return what stands in the table's directory besides published files and the log that names them."""
         return sorted(
-            str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".commit")
+            str(path.relative_to(self.out))
+            for path in self.out.rglob("*")
+            if path.is_file() and path.suffix not in (".parquet", ".commit")
         )

@@ -1,4 +1,6 @@
-"""Random queries of the subset Spark takes as streams: windows, windows of windows, interval joins, groups, first rows."""
+"""Random queries of the subset Spark takes as streams: windows, windows of windows, interval joins,
+groups, first rows.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class _Dice(random.Random):
 def generated(seed: int) -> Shape:
     """Return the query of a seed, with the mode it is run in."""
     dice = _Dice(seed)
-    make = dice.choice((_windowed, _windowed, _of_windows, _near, _near, _after_join, _grouped, _first, _projected))
+    make = dice.choice(
+        (_windowed, _windowed, _of_windows, _near, _near, _after_join, _grouped, _first, _projected)
+    )
     return make(dice, f"{make.__name__[1:]} {seed}")
 
 
@@ -52,7 +56,8 @@ def _listed(names: list[str]) -> str:
 
 def _window(dice: _Dice, keys: list[str]) -> str:
     size, table, time = dice.randint(1, 5), f"TABLE {dice.choice('te')}", "DESCRIPTOR(ts)"
-    match dice.choice(("tumble", "hop", "session") if keys else ("tumble", "hop")):  # Spark has no session of all rows
+    # Spark has no session of all rows
+    match dice.choice(("tumble", "hop", "session") if keys else ("tumble", "hop")):
         case "tumble":
             return f"TUMBLE({table}, {time}, INTERVAL '{size * 4}' SECONDS)"
         case "hop":
@@ -83,8 +88,8 @@ def _of_windows(dice: _Dice, name: str) -> Shape:
 
 
 def near(kind: str, before: int, after: int, more: str = "") -> str:
-    """Return an interval join of t and e. An outer join is given no rows without a time, which never leave Spark's state, and a full one none without
-    a key: there Spark's streams take NULL to be equal to NULL.
+    """Return an interval join of t and e. An outer join is given no rows without a time, which never leave
+    Spark's state, and a full one none without a key: there Spark's streams take NULL to be equal to NULL.
     """
     test = {"": "", "FULL": " WHERE ts IS NOT NULL AND k IS NOT NULL"}.get(kind, " WHERE ts IS NOT NULL")
     timed = tuple(f"(SELECT * FROM {name}{test}) AS {name}" for name in "te")
@@ -102,14 +107,21 @@ def _after_join(dice: _Dice, name: str) -> Shape:
     """Rows of one group per key of a join: changes, of which the last counts."""
     key = dice.choice(("t.k", "t.s"))
     values = dice.some(("COUNT(*)", "SUM(t.v)", "MIN(e.v)", "MAX(e.s)"), 3)
-    return Shape(name, f"SELECT {key} AS key{_named(values)} FROM {near('', dice.randint(0, 8), dice.randint(0, 8))} GROUP BY {key}", "update", (0,))
+    return Shape(
+        name,
+        f"SELECT {key} AS key{_named(values)} FROM {near('', dice.randint(0, 8), dice.randint(0, 8))} GROUP BY {key}",
+        "update",
+        (0,),
+    )
 
 
 def _grouped(dice: _Dice, name: str) -> Shape:
     keys, values = dice.keys(), dice.some(_VALUES, 3)
     having = dice.choice(("", " HAVING COUNT(*) > 4"))
     groups = f" GROUP BY {', '.join(keys)}{having}" if keys else ""
-    return Shape(name, f"SELECT {(_listed(keys) + _named(values)[2:])} FROM {dice.source()}{groups}", "complete")
+    return Shape(
+        name, f"SELECT {(_listed(keys) + _named(values)[2:])} FROM {dice.source()}{groups}", "complete"
+    )
 
 
 def _first(dice: _Dice, name: str) -> Shape:
@@ -117,7 +129,11 @@ def _first(dice: _Dice, name: str) -> Shape:
     value = dice.choice(("COUNT(*)", "SUM(v)", "MAX(x)"))
     keys = dice.choice((["k"], ["k", "s"]))
     order = f"ORDER BY n {dice.choice(('DESC', 'ASC'))}, {', '.join(keys)} LIMIT {dice.randint(1, 4)}"
-    return Shape(name, f"SELECT {_listed(keys)}{value} AS n FROM {dice.source()} GROUP BY {', '.join(keys)} {order}", "complete")
+    return Shape(
+        name,
+        f"SELECT {_listed(keys)}{value} AS n FROM {dice.source()} GROUP BY {', '.join(keys)} {order}",
+        "complete",
+    )
 
 
 def _projected(dice: _Dice, name: str) -> Shape:

@@ -19,7 +19,9 @@ class NotPrintedError(Exception):
 
 
 class _StreamText(_PlanText):
-    """As for bounded tables; a window is a column ``w`` of Spark's ``window`` or ``session_window``, taken apart in a select of its own."""
+    """As for bounded tables; a window is a column ``w`` of Spark's ``window`` or ``session_window``, taken
+    apart in a select of its own.
+    """
 
     def _window_table(self, plan: WindowTable) -> exp.Expr:
         width = len(plan.input.schema)
@@ -43,7 +45,8 @@ def printed(plan: LogicalPlan) -> tuple[str, tuple[Relation, ...]]:
     writer = _StreamText(flavour)
     root = writer.relation(plan.input if isinstance(plan, Sink) else plan)
     bodies: dict[str, exp.Expr] = {}
-    for name, body in writer.ctes:  # Spark sorts streams only where it sees the aggregate beneath, which it does not through WITH
+    # Spark sorts streams only where it sees the aggregate beneath, which it does not through WITH
+    for name, body in writer.ctes:
         bodies[name] = _inlined(body, bodies)
     return bodies[root].sql(flavour.dialect), tuple(writer.relations)
 
@@ -52,7 +55,11 @@ def _inlined(body: exp.Expr, bodies: dict[str, exp.Expr]) -> exp.Expr:
     """A select with the bodies of those it reads in place of their names."""
     for table in list(body.find_all(exp.Table)):
         if table.name in bodies:
-            table.replace(exp.Subquery(this=bodies[table.name].copy(), alias=exp.TableAlias(this=exp.to_identifier(table.alias))))
+            table.replace(
+                exp.Subquery(
+                    this=bodies[table.name].copy(), alias=exp.TableAlias(this=exp.to_identifier(table.alias))
+                )
+            )
     return body
 
 
@@ -69,11 +76,17 @@ def _window(window: Windowing) -> exp.Expr:
 
 
 def _bounds(width: int, window: Windowing) -> list[exp.Expr]:
-    """Window start, end and time; the time of tumbling and hopping windows is Spark's own, which its watermark goes on with (1 us before the end)."""
+    """Window start, end and time; the time of tumbling and hopping windows is Spark's own, which its
+    watermark goes on with (1 us before the end).
+    """
     start, end = (
         exp.Dot(this=_WINDOW.copy(), expression=exp.to_identifier("start")),
         exp.Dot(this=_WINDOW.copy(), expression=exp.to_identifier("end")),
     )
     millisecond = exp.Interval(this=text("0.001"), unit=exp.var("SECOND"))
-    time = binary(exp.Sub, end.copy(), millisecond) if window.kind is WindowKind.SESSION else function("window_time", _WINDOW.copy())
+    time = (
+        binary(exp.Sub, end.copy(), millisecond)
+        if window.kind is WindowKind.SESSION
+        else function("window_time", _WINDOW.copy())
+    )
     return [exp.alias_(item, f"c{width + i}") for i, item in enumerate((start, end, time))]

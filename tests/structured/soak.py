@@ -1,4 +1,6 @@
-"""``python -m tests.structured.soak [variants] [queries]``: every shape Spark accepts, and generated queries (20), over some inputs (3)."""
+"""``python -m tests.structured.soak [variants] [queries]``: every shape Spark accepts, and generated
+queries (20), over some inputs (3).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def main(variants: int, queries: int) -> int:
     spark, counts = SESSIONS.new("UTC", {"spark.sql.shuffle.partitions": "1"}), Counter[str]()
     for variant in range(1, variants + 1):
         arena = Arena.of(variant)
-        shapes = [shape for shape in SHAPES if not shape.refused] + [generated(variant * 1000 + seed) for seed in range(queries)]
+        shapes = [shape for shape in SHAPES if not shape.refused] + [
+            generated(variant * 1000 + seed) for seed in range(queries)
+        ]
         with tempfile.TemporaryDirectory() as folder:
             streams = Streams(spark, arena, Path(folder))
             for shape in shapes:

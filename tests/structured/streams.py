@@ -1,4 +1,6 @@
-"""Feeds as Spark's streams: files a batch each, a watermark as late as ours, and at the end rows that let time pass."""
+"""Feeds as Spark's streams: files a batch each, a watermark as late as ours, and at the end rows that let
+time pass.
+"""
 
 from __future__ import annotations
 
@@ -83,32 +85,51 @@ class Streams:
 
     def _table(self, name: str, shape: Shape) -> Any:
         feed, place = self.arena.tables[name], self._directory / name
-        ddl = from_arrow_schema(feed.schema, prefer_timestamp_ntz=False)  # of Spark's time types only TIMESTAMP takes a watermark
+        # of Spark's time types only TIMESTAMP takes a watermark
+        ddl = from_arrow_schema(feed.schema, prefer_timestamp_ntz=False)
         if name in shape.static:
             return self._spark.read.schema(ddl).parquet(str(place / "part-*"))
-        stream = self._spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1).option("pathGlobFilter", "*" if shape.closes else "part-*")
+        stream = (
+            self._spark.readStream.schema(ddl)
+            .option("maxFilesPerTrigger", 1)
+            .option("pathGlobFilter", "*" if shape.closes else "part-*")
+        )
         frame = stream.parquet(str(place))
-        return frame if feed.time_column is None else frame.withWatermark(feed.time_column, f"{feed.delay} seconds")
+        return (
+            frame
+            if feed.time_column is None
+            else frame.withWatermark(feed.time_column, f"{feed.delay} seconds")
+        )
 
 
 def _write(feed: Feed, place: Path) -> None:
-    """Write the rows as they come over both splits, cut into files, and a last file with a row of a far time."""
+    """Write the rows as they come over both splits, cut into files, and a last file with a row of a far
+    time.
+    """
     place.mkdir(parents=True)
     longest = max((len(split) for split in feed.splits), default=0)
     rows = [split[i][0] for i in range(longest) for split in feed.splits if i < len(split)]
     size = -(-len(rows) // BATCHES) or 1
     for number in range(BATCHES):
-        pq.write_table(_table(rows[number * size : (number + 1) * size], feed.schema), place / f"part-{number}.parquet")
+        pq.write_table(
+            _table(rows[number * size : (number + 1) * size], feed.schema), place / f"part-{number}.parquet"
+        )
     far = tuple(_FAR if field.name == feed.time_column else _LAST.get(field.name) for field in feed.schema)
     for number in range(2):  # the first moves the watermark, behind its own batch
-        pq.write_table(_table([far] if feed.time_column else [], feed.schema), place / f"zlast-{number}.parquet")
-    for seconds, path in enumerate(sorted(place.iterdir())):  # Spark reads the oldest first, and several may be written in one millisecond
+        pq.write_table(
+            _table([far] if feed.time_column else [], feed.schema), place / f"zlast-{number}.parquet"
+        )
+    # Spark reads the oldest first, and several may be written in one millisecond
+    for seconds, path in enumerate(sorted(place.iterdir())):
         os.utime(path, (_WRITTEN_S + seconds, _WRITTEN_S + seconds))
 
 
 def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
-    return pa.table([pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+    return pa.table(
+        [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
 
 
 def _plain(value: Any) -> Any:

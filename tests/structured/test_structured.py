@@ -1,4 +1,6 @@
-"""Structured Streaming as an oracle: the shapes Spark takes as streams have our answer, the others are refused as its table says."""
+"""Structured Streaming as an oracle: the shapes Spark takes as streams have our answer, the others are
+refused as its table says.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def check(streams: Streams, shape: Shape) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape.name in IN_BRIEF], ids=lambda shape: shape.name)
+@pytest.mark.parametrize(
+    "shape", [shape for shape in SHAPES if shape.name in IN_BRIEF], ids=lambda shape: shape.name
+)
 def test_spark_gives_our_answer(streams: Streams, shape: Shape) -> None:
     check(streams, shape)
 

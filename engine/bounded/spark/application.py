@@ -1,4 +1,6 @@
-"""Where Spark runs for this process: what a virtual machine of our own and a server of Spark Connect have in common."""
+"""Where Spark runs for this process: what a virtual machine of our own and a server of Spark Connect have
+in common.
+"""
 
 from __future__ import annotations
 

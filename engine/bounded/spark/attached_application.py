@@ -1,4 +1,6 @@
-"""A Spark this program has already: the one ``spark-submit`` has started it with, or one it has started for itself."""
+"""A Spark this program has already: the one ``spark-submit`` has started it with, or one it has started
+for itself.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class SubmittedSpark(OwnSpark):
     """The virtual machine is our parent; it ends when we do, and is not ours to end."""
 
     def __init__(self, settings: Mapping[str, str], additions: Additions) -> None:
-        """Start Spark in it with ``settings``, over what was said to ``spark-submit``. BND-5025 when it refuses."""
+        """Start Spark in it with ``settings``, over what was said to ``spark-submit``. BND-5025 when it
+        refuses.
+        """
         self._parent = os.getppid()
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
@@ -68,7 +72,9 @@ class ProgramsSpark(SubmittedSpark):
 
 
 def programs_spark() -> ProgramsSpark | None:
-    """Return the Spark this program has started with PySpark; ``None`` when there is none, or it is dead. Imports nothing."""
+    """Return the Spark this program has started with PySpark; ``None`` when there is none, or it is dead.
+    Imports nothing.
+    """
     context = _context()
     if context is None:
         return None

@@ -1,4 +1,6 @@
-"""The bounded backend on Spark SQL: a session of its own for each query, its rows pushed to us by Spark's tasks."""
+"""The bounded backend on Spark SQL: a session of its own for each query, its rows pushed to us by Spark's
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -51,18 +53,27 @@ class SparkBackend:
     name = "spark"
 
     def __init__(self, services: Services, settings: Settings) -> None:
-        """``settings`` are asked anew by each query: where rows are taken, and when Spark is started how long it is kept alive."""
+        """``settings`` are asked anew by each query: where rows are taken, and when Spark is started how
+        long it is kept alive.
+        """
         self._services = services
         self._settings = settings
 
-    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+    def run(
+        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+    ) -> BoundedResult:
         run = self._run(spark_sql(plan), plan, staging_dir, time_zone)
         return BoundedResult(plan.schema, run.produce, run.cancel, run.progress)
 
     def explain(self, plan: LogicalPlan) -> str:
-        """Return the text and who reads each relation of it; where tables of Spark are read, Spark's plan: which filters it pushes to them."""
+        """Return the text and who reads each relation of it; where tables of Spark are read, Spark's plan:
+        which filters it pushes to them.
+        """
         query = spark_sql(plan)
-        readers = [f"-- t_{number}, {one.table.name}: {reading_of(one)}" for number, one in enumerate(query.relations)]
+        readers = [
+            f"-- t_{number}, {one.table.name}: {reading_of(one)}"
+            for number, one in enumerate(query.relations)
+        ]
         if not spark_tables(plan):
             return "\n".join([query.text, *readers])
         sink = plan.table if isinstance(plan, Sink) else None
@@ -70,13 +81,23 @@ class SparkBackend:
         told = "\n".join([text, *readers])
         return f"{told}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
 
-    def _run(self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str) -> _SparkRun:
-        SESSIONS.keep_alive_ms, SESSIONS.settings = int(self._settings.get("spark.keep-alive")), self._settings.of_spark()
+    def _run(
+        self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str
+    ) -> _SparkRun:
+        SESSIONS.keep_alive_ms, SESSIONS.settings = (
+            int(self._settings.get("spark.keep-alive")),
+            self._settings.of_spark(),
+        )
         return _SparkRun(query, plan, self._services, staging_dir, time_zone, ResultsPlace.of(self._settings))
 
     def warm(self) -> None:
-        """Start Spark in the background, for a session that will need it soon; a failure shows when a query needs it."""
-        SESSIONS.keep_alive_ms, SESSIONS.settings = int(self._settings.get("spark.keep-alive")), self._settings.of_spark()
+        """Start Spark in the background, for a session that will need it soon; a failure shows when a
+        query needs it.
+        """
+        SESSIONS.keep_alive_ms, SESSIONS.settings = (
+            int(self._settings.get("spark.keep-alive")),
+            self._settings.of_spark(),
+        )
         threading.Thread(target=_warm, name="penstock-spark-warm", daemon=True).start()
 
     def close(self) -> None:
@@ -101,7 +122,9 @@ def warm_up(session: Any) -> None:
 
 @dataclass(frozen=True)
 class ResultsPlace:
-    """Where rows are taken: the address that is listened at, and the one tasks are told (empty: asked of Spark)."""
+    """Where rows are taken: the address that is listened at, and the one tasks are told (empty: asked of
+    Spark).
+    """
 
     bind: str
     host: str
@@ -110,10 +133,16 @@ class ResultsPlace:
     @classmethod
     def of(cls, settings: Settings) -> ResultsPlace:
         """Read it from the settings of a session."""
-        return cls(str(settings.get("spark.results.bind")), str(settings.get("spark.results.host")), int(settings.get("spark.results.port")))
+        return cls(
+            str(settings.get("spark.results.bind")),
+            str(settings.get("spark.results.host")),
+            int(settings.get("spark.results.port")),
+        )
 
     def bound_for(self, reached_at: str) -> str:
-        """The address to listen at: the one that was said, else only this machine's own where Spark runs on it too."""
+        """The address to listen at: the one that was said, else only this machine's own where Spark runs
+        on it too.
+        """
         return self.bind or ("127.0.0.1" if reached_at in ("127.0.0.1", "localhost") else "0.0.0.0")
 
 
@@ -121,7 +150,13 @@ class _SparkRun:
     """One query: its session, its tag, its rows."""
 
     def __init__(
-        self, query: BoundedQuery, plan: LogicalPlan, services: Services, staging_dir: Path | None, time_zone: str, results: ResultsPlace
+        self,
+        query: BoundedQuery,
+        plan: LogicalPlan,
+        services: Services,
+        staging_dir: Path | None,
+        time_zone: str,
+        results: ResultsPlace,
     ) -> None:
         self._query = query
         self._plan = plan
@@ -148,7 +183,9 @@ class _SparkRun:
                 return
             frame, small = self._watch.call("plan a query", lambda: self._prepared(scratch))
             batches = map(self._exact.cast, self._pushed(frame, scratch) if small is None else small)
-            for batch in batches if self._staging_dir is None else stage(self._staging_dir, batches).batches():
+            for batch in (
+                batches if self._staging_dir is None else stage(self._staging_dir, batches).batches()
+            ):
                 exact = self._exact.cast(batch)
                 check_texts(exact)
                 if not emit(exact):
@@ -181,7 +218,9 @@ class _SparkRun:
         told = gone or spark_error(error, self._place.last_words() if self._place else "")
         if told.code != "BND-5003":
             return told
-        return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
+        return (
+            record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
+        )
 
     def _open(self, settings: Mapping[str, str]) -> None:
         self._session = SESSIONS.new(self._time_zone, settings)
@@ -193,7 +232,9 @@ class _SparkRun:
         self._session.sql(insert_text(self._plan.table, self._query.text, self._query.schema)).collect()
 
     def _prepared(self, scratch: Path) -> tuple[Any, list[pa.RecordBatch] | None]:
-        """The query as a DataFrame, and its rows where Spark knows that they are few: those come through the driver, no Python worker is started."""
+        """The query as a DataFrame, and its rows where Spark knows that they are few: those come through
+        the driver, no Python worker is started.
+        """
         assert self._place is not None
         self._begin(scratch)
         frame = self._session.sql(self._query.text)

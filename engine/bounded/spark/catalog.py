@@ -1,4 +1,6 @@
-"""A catalog of the user's Spark as one of ours: its databases and tables, asked for when one of its names is used."""
+"""A catalog of the user's Spark as one of ours: its databases and tables, asked for when one of its names
+is used.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from penstock.engine.bounded.spark.tables import is_missing, schema_here
 
 
 class SparkCatalog:
-    """One catalog of Spark: ``catalog`` of its options, else the one Spark comes with. Spark is started by the first question."""
+    """One catalog of Spark: ``catalog`` of its options, else the one Spark comes with. Spark is started by
+    the first question.
+    """
 
     system = "Spark"
 
@@ -49,10 +53,16 @@ class SparkCatalog:
         return next((name for name in self.databases() if name.lower() == database.lower()), database)
 
     def _schema(self, database: str, name: str) -> Any:
-        return self._asked("read a table's columns", lambda session: session.table(_quoted(self._name, database, name)).schema, None)
+        return self._asked(
+            "read a table's columns",
+            lambda session: session.table(_quoted(self._name, database, name)).schema,
+            None,
+        )
 
     def _column(self, text: str, index: int) -> list[str]:
-        return self._asked("list names", lambda session: [row[index] for row in session.sql(text).collect()], [])
+        return self._asked(
+            "list names", lambda session: [row[index] for row in session.sql(text).collect()], []
+        )
 
     def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
         """What Spark answers; ``missing`` where a name leads nowhere."""

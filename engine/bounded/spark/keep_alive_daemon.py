@@ -1,7 +1,9 @@
-"""The process that keeps a Spark alive for the command line: it owns the virtual machine and ends it when nobody has needed it for a while.
+"""The process that keeps a Spark alive for the command line: it owns the virtual machine and ends it when
+nobody has needed it for a while.
 
-It is found through a Unix socket in a directory that only its user can enter. Who connects says a line of JSON, ``{"do": "lease" | "status" | "stop",
-"keep_alive_ms": n}``, and gets one: the URL, the token, process ids, who else is there. A lease lasts as long as its connection.
+It is found through a Unix socket in a directory that only its user can enter. Who connects says a line of
+JSON, ``{"do": "lease" | "status" | "stop", "keep_alive_ms": n}``, and gets one: the URL, the token, process
+ids, who else is there. A lease lasts as long as its connection.
 """
 
 from __future__ import annotations
@@ -31,15 +33,24 @@ _LONGEST_LINE = 4096
 
 
 def start_server(settings: dict[str, str]) -> SparkJvm:
-    """Start a server of Spark Connect, reached at ``localhost`` with its ``secret`` as token. BND-5001, 5002 or 5007 when it cannot be."""
+    """Start a server of Spark Connect, reached at ``localhost`` with its ``secret`` as token. BND-5001,
+    5002 or 5007 when it cannot be.
+    """
     port, token = _free_port(), secrets.token_hex(32)
     where = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
-        "spark.sql.artifact.isolation.enabled": "false",  # else every session starts Python workers of its own
+        # else every session starts Python workers of its own
+        "spark.sql.artifact.isolation.enabled": "false",
     }
     directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
-    jvm = start_machine(directory, {**settings, **where}, _SERVER, {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token}, _end_with_parent)
+    jvm = start_machine(
+        directory,
+        {**settings, **where},
+        _SERVER,
+        {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token},
+        _end_with_parent,
+    )
     jvm.port, jvm.secret = port, token
     await_start(jvm, lambda: _listens(port))
     return jvm
@@ -48,17 +59,23 @@ def start_server(settings: dict[str, str]) -> SparkJvm:
 class SparkKeeper:
     """Answers processes that need a Spark; for one thread."""
 
-    def __init__(self, listener: socket.socket, jvm: SparkJvm, keep_alive_ms: int, clock: Clock | None = None) -> None:
+    def __init__(
+        self, listener: socket.socket, jvm: SparkJvm, keep_alive_ms: int, clock: Clock | None = None
+    ) -> None:
         self._jvm = jvm
         self._keep_alive_s = keep_alive_ms / 1000
         self._idle_s = 0.0
         self._stopped = False
         self._leases: set[socket.socket] = set()
         self._selector = selectors.DefaultSelector()
-        self.admission: Admission[socket.socket] = Admission(listener, clock or SystemClock(), self._leave, selector=self._selector)
+        self.admission: Admission[socket.socket] = Admission(
+            listener, clock or SystemClock(), self._leave, selector=self._selector
+        )
 
     def run(self) -> None:
-        """Answer until the virtual machine has ended, somebody says stop, or nobody has held a lease for as long as the last one asked."""
+        """Answer until the virtual machine has ended, somebody says stop, or nobody has held a lease for
+        as long as the last one asked.
+        """
         while self._jvm.alive and not self._stopped and self._idle_s < self._keep_alive_s:
             ready = self._selector.select(_LOOK_S)
             if not ready:
@@ -81,7 +98,11 @@ class SparkKeeper:
         try:
             line = connection.recv(_LONGEST_LINE)
             wanted = json.loads(line) if line and connection not in self._leases else None
-            keep_alive_s = int(wanted["keep_alive_ms"]) / 1000 if wanted is not None and wanted["do"] == "lease" else None
+            keep_alive_s = (
+                int(wanted["keep_alive_ms"]) / 1000
+                if wanted is not None and wanted["do"] == "lease"
+                else None
+            )
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             wanted = None
         if not isinstance(wanted, dict):
@@ -127,13 +148,17 @@ def _listens(port: int) -> bool:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end a virtual machine whose keeper is gone (Linux; elsewhere only a keeper that is killed leaves one behind)."""
+    """Have the kernel end a virtual machine whose keeper is gone (Linux; elsewhere only a keeper that is
+    killed leaves one behind).
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)
 
 
 def main(path: str) -> None:
-    """Keep a Spark behind the socket at ``path``; the settings come on stdin. Ends at once when another process keeps it already."""
+    """Keep a Spark behind the socket at ``path``; the settings come on stdin. Ends at once when another
+    process keeps it already.
+    """
     place = Path(path)
     asked = json.loads(sys.stdin.readline())
     with place.with_suffix(".lock").open("w") as lock:
@@ -146,7 +171,8 @@ def main(path: str) -> None:
         try:
             jvm = start_server(asked["settings"])
         except PenstockError as error:
-            sys.stdout.write(json.dumps({"error": error.as_dict()}) + "\n")  # stdout is the log the process that asked reads
+            # stdout is the log the process that asked reads
+            sys.stdout.write(json.dumps({"error": error.as_dict()}) + "\n")
             return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:

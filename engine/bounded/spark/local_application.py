@@ -14,10 +14,14 @@ from penstock.engine.bounded.spark.jvm_launcher import SparkJvm, launch
 
 
 class OwnSpark:
-    """A :class:`~penstock.engine.bounded.spark.application.SparkPlace`: the classic way into Spark, through its gateway."""
+    """A :class:`~penstock.engine.bounded.spark.application.SparkPlace`: the classic way into Spark,
+    through its gateway.
+    """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Start it. BND-5001, 5002, 5007 or 5025 when it cannot be; a machine in which no session could be made is not left behind."""
+        """Start it. BND-5001, 5002, 5007 or 5025 when it cannot be; a machine in which no session could be
+        made is not left behind.
+        """
         self.jvm: SparkJvm = launch(settings, _import_pyspark)
         from pyspark.sql import SparkSession
 
@@ -66,7 +70,9 @@ class OwnSpark:
             return None
         try:
             tracker = session.sparkContext.statusTracker()
-            stages = [stage for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()) if stage is not None]
+            stages = [
+                stage for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()) if stage is not None
+            ]
         except spark_failures():
             return None  # what is wrong is told by the query itself
         return stages_told({stage.stageId: (stage.numCompletedTasks, stage.numTasks) for stage in stages})
@@ -101,7 +107,9 @@ def _import_pyspark() -> None:
 
 @contextlib.contextmanager
 def _gateway_named(jvm: SparkJvm) -> Iterator[None]:
-    """Name a virtual machine to PySpark, for as long as that looks: a program we start later would take it for a Spark it was submitted to."""
+    """Name a virtual machine to PySpark, for as long as that looks: a program we start later would take it
+    for a Spark it was submitted to.
+    """
     named = {"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret}
     os.environ.update(named)
     try:
@@ -112,7 +120,9 @@ def _gateway_named(jvm: SparkJvm) -> Iterator[None]:
 
 
 def _hush(context: Any) -> None:
-    """Keep PySpark's accumulator server from printing a traceback when the virtual machine it listens to goes away."""
+    """Keep PySpark's accumulator server from printing a traceback when the virtual machine it listens to
+    goes away.
+    """
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.server_shutdown = True

@@ -1,4 +1,6 @@
-"""Relations as Spark's temporary views: files by Spark's readers, everything else as Arrow: with the plan when it is small, else fetched by tasks."""
+"""Relations as Spark's temporary views: files by Spark's readers, everything else as Arrow: with the plan
+when it is small, else fetched by tasks.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,13 @@ _PATTERN = re.compile(r"([*?\[\]{}\\])")
 
 
 class SparkRelations:
-    """Registers relations in one session. What Spark does not read itself is never a file to it: its executors need not see our disks."""
+    """Registers relations in one session. What Spark does not read itself is never a file to it: its
+    executors need not see our disks.
+    """
 
-    def __init__(self, session: Any, services: Services, served: ServedRows, came: Callable[[], None]) -> None:
+    def __init__(
+        self, session: Any, services: Services, served: ServedRows, came: Callable[[], None]
+    ) -> None:
         """``came`` is called for each batch that is read here, while Spark has nothing to do."""
         self._session = session
         self._services = services
@@ -56,20 +62,27 @@ class SparkRelations:
         self._register_rows(name, relation, batches)
 
     def _opens(self, name: str, files: FileRelation) -> bool:
-        """Register files Spark can open. One without the jars or the rights for a store leaves its files to us, who could list them."""
+        """Register files Spark can open. One without the jars or the rights for a store leaves its files
+        to us, who could list them.
+        """
         try:
             self._register_files(name, files)
         except spark_failures() as error:
             if files.local:
                 raise
-            NEWS.info("Spark cannot open %s, so penstock reads it: %s", files.groups[0].paths[0], spark_error(error).message)
+            NEWS.info(
+                "Spark cannot open %s, so penstock reads it: %s",
+                files.groups[0].paths[0],
+                spark_error(error).message,
+            )
             return False
         return True
 
     def _register_files(self, name: str, files: FileRelation) -> None:
         selects = []
         layouts: dict[int, Any] = {}
-        self._session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")  # 007 is a text to begin with
+        # 007 is a text to begin with
+        self._session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
         for number, group in enumerate(files.groups):
             raw = f"{name}_{number}"
             frame = self._read(files, group, layouts.get(group.layout))
@@ -81,11 +94,14 @@ class SparkRelations:
         self._session.sql(select).createOrReplaceTempView(name)
 
     def _read(self, files: FileRelation, group: FileGroup, known: Any) -> Any:
-        """Return a group's files as a frame. ``known``: the schema of another group of this layout, which Spark need not look for again."""
+        """Return a group's files as a frame. ``known``: the schema of another group of this layout, which
+        Spark need not look for again.
+        """
         paths = [hadoop_path(path) for path in group.paths]
         reader = self._session.read
         if group.base:
-            reader = reader.option("basePath", f"file://{group.base}" if files.local else group.base)  # which is never a pattern
+            # which is never a pattern
+            reader = reader.option("basePath", f"file://{group.base}" if files.local else group.base)
         if files.format == "parquet":
             return (reader if known is None else reader.schema(known)).parquet(*paths)
         dialect = files.dialect
@@ -110,12 +126,20 @@ class SparkRelations:
             yield batch
 
     def _register_rows(self, name: str, relation: Relation, batches: Iterator[pa.RecordBatch]) -> None:
-        """Give Spark rows of ours: as values of the plan as long as they are few, else for its tasks to fetch."""
+        """Give Spark rows of ours: as values of the plan as long as they are few, else for its tasks to
+        fetch.
+        """
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-        schema = from_arrow_schema(wired(relation.schema.to_arrow().empty_table()).schema, prefer_timestamp_ntz=True)
+        schema = from_arrow_schema(
+            wired(relation.schema.to_arrow().empty_table()).schema, prefer_timestamp_ntz=True
+        )
         layout = to_arrow_schema(schema, timezone="UTC")
-        ready = (part for batch in self._heard(batches) for part in wired(pa.Table.from_batches([batch])).cast(layout).to_batches())
+        ready = (
+            part
+            for batch in self._heard(batches)
+            for part in wired(pa.Table.from_batches([batch])).cast(layout).to_batches()
+        )
         first: list[pa.RecordBatch] = []
         size = 0
         for batch in ready:
@@ -130,15 +154,19 @@ class SparkRelations:
 
 
 def hadoop_path(path: str) -> str:
-    """Return a local path as Hadoop names it, or a URL of it: nothing is encoded, for it decodes nothing, and what it takes for a pattern is escaped.
+    """Return a local path as Hadoop names it, or a URL of it: nothing is encoded, for it decodes nothing, and
+    what it takes for a pattern is escaped.
 
-    Spark's own way to say that paths are no patterns, `__globPaths__`, reads each file once for every path with such a character.
+    Spark's own way to say that paths are no patterns, `__globPaths__`, reads each file once for every path
+    with such a character.
     """
     return ("file://" if path.startswith("/") else "") + _PATTERN.sub(r"\\\1", path)
 
 
 def reading_of(relation: Relation) -> str:
-    """Say how Spark comes to a relation's rows, as EXPLAIN shows it. It looks at the files as the query will."""
+    """Say how Spark comes to a relation's rows, as EXPLAIN shows it. It looks at the files as the query
+    will.
+    """
     if is_in_spark(relation.table):
         return "a table of Spark"
     try:
@@ -163,11 +191,16 @@ def _files_of(relation: Relation) -> FileRelation | str:
 def _other_reading(files: FileRelation) -> str | None:
     """Say what Spark would read in another way.
 
-    It would take a quoted null literal for NULL, and a mark of byte order for a part of the first value where values may hold line ends.
-    From a wheel it has no zstd. Hadoop takes the beginning of a name for a scheme when there is a colon behind it.
+    It would take a quoted null literal for NULL, and a mark of byte order for a part of the first value where
+    values may hold line ends. From a wheel it has no zstd. Hadoop takes the beginning of a name for a scheme
+    when there is a colon behind it.
     """
     dialect = files.dialect
-    names = [path if files.local else path.partition("://")[2].partition("/")[2] for group in files.groups for path in group.paths]
+    names = [
+        path if files.local else path.partition("://")[2].partition("/")[2]
+        for group in files.groups
+        for path in group.paths
+    ]
     if any(":" in name for name in names):
         return "a file's path has a colon"
     if any(name.endswith((".zst", ".zstd")) for name in names):
@@ -178,7 +211,9 @@ def _other_reading(files: FileRelation) -> str | None:
 
 
 def wired(table: pa.Table) -> pa.Table:
-    """Return a table with the types Spark takes: intervals as counts, times of day as text (``SparkFlavour.from_wire`` reads them back)."""
+    """Return a table with the types Spark takes: intervals as counts, times of day as text
+    (``SparkFlavour.from_wire`` reads them back).
+    """
     for index, field in enumerate(table.schema):
         if pa.types.is_duration(field.type):
             table = table.set_column(index, field.name, table.column(index).cast(pa.int64()))

@@ -15,26 +15,42 @@ from typing import Any
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.bounded.spark.application import SparkPlace
-from penstock.engine.bounded.spark.attached_application import GATEWAY, Additions, SubmittedSpark, programs_spark
+from penstock.engine.bounded.spark.attached_application import (
+    GATEWAY,
+    Additions,
+    SubmittedSpark,
+    programs_spark,
+)
 from penstock.engine.bounded.spark.connect_application import SparkServer
 from penstock.engine.bounded.spark.jvm_launcher import configured, spark_home
 from penstock.engine.bounded.spark.keep_alive import kept_spark
 from penstock.engine.bounded.spark.local_application import OwnSpark
 from penstock.engine.bounded.spark.watchdog import Call, SparkWatch
 
-_QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_QUIET_LOGGERS = (
+    "py4j",
+    "py4j.clientserver",
+    "py4j.java_gateway",
+    "pyspark",
+    "SQLQueryContextLogger",
+    "DataFrameQueryContextLogger",
+)
 _START_TIMEOUT_S = 180.0
 _CLOCK = SystemClock()
 NEWS = logging.getLogger("penstock.spark")
-"""What takes long without a word: shown by command lines whose stderr is no terminal, where a line of progress stands."""
+"""What takes long without a word: shown by command lines whose stderr is no terminal, where a line of
+progress stands.
+"""
 _SILENTLY_IGNORED = ("spark.master",)
 
 
 class SparkSessions:
-    """Gives sessions of one Spark application: on the server SPARK_REMOTE names, on one that is kept alive, or in a virtual machine of our own.
+    """Gives sessions of one Spark application: on the server SPARK_REMOTE names, on one that is kept alive,
+    or in a virtual machine of our own.
 
-    ``keep_alive_ms``: how long a virtual machine outlives its last process; 0 is one of our own. ``settings``: what was set of Spark's own in
-    the session that comes first. Both are read when Spark is started.
+    ``keep_alive_ms``: how long a virtual machine outlives its last process; 0 is one of our own.
+    ``settings``: what was set of Spark's own in the session that comes first. Both are read when Spark is
+    started.
     """
 
     def __init__(self) -> None:
@@ -49,15 +65,20 @@ class SparkSessions:
         """Where Spark runs, ``None`` before the first session."""
         return self._place
 
-    def new(self, time_zone: str, settings: Mapping[str, str] | None = None, additions: Additions | None = None) -> Any:
-        """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when Spark cannot be started.
+    def new(
+        self, time_zone: str, settings: Mapping[str, str] | None = None, additions: Additions | None = None
+    ) -> Any:
+        """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when
+        Spark cannot be started.
 
-        ``settings``: what Spark is started with if it does not run yet, and else set in the session; BND-5013 for one that is too late.
-        ``additions``: gives what a Spark that is started now is started with besides.
+        ``settings``: what Spark is started with if it does not run yet, and else set in the session; BND-5013
+        for one that is too late. ``additions``: gives what a Spark that is started now is started with
+        besides.
         """
         wanted = settings or {}
         place = self._running({**self.settings, **wanted}, additions or _nothing)
-        wanted = {key: value for key, value in wanted.items() if self._started_with.get(key) != value}  # Spark writes some in its own way
+        # Spark writes some in its own way
+        wanted = {key: value for key, value in wanted.items() if self._started_with.get(key) != value}
         return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
 
     def release(self, session: Any) -> None:
@@ -84,7 +105,9 @@ class SparkSessions:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         self._started_with = {}
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        warnings.filterwarnings(
+            "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
+        )
         if os.environ.get("SPARK_REMOTE"):
             return SparkServer(os.environ["SPARK_REMOTE"])
         if (programs := programs_spark()) is not None:
@@ -133,7 +156,10 @@ def _set(session: Any, key: str, value: str) -> None:
     from pyspark.errors import PySparkException
 
     known = session.conf.get(key, None)
-    if known is not None and (_plain(known) == _plain(value) or (key.endswith("JavaOptions") and value in known)):  # to which Spark adds its own
+    # to which Spark adds its own
+    if known is not None and (
+        _plain(known) == _plain(value) or (key.endswith("JavaOptions") and value in known)
+    ):
         return
     refused: PySparkException | None = None
     try:

@@ -1,4 +1,6 @@
-"""Tables of Spark's own catalogs: what their columns are here, how they become relations of a query, how rows are written to them."""
+"""Tables of Spark's own catalogs: what their columns are here, how they become relations of a query, how
+rows are written to them.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ _LIKES: dict[str, DataType] = {
     "DayTimeIntervalType": DAY_TIME_INTERVAL,
     "YearMonthIntervalType": YEAR_MONTH_INTERVAL,
 }
-"""By the name of the class in PySpark, which is not imported before there is a Spark and need not know all of them."""
+"""By the name of the class in PySpark, which is not imported before there is a Spark and need not know all
+of them.
+"""
 
 
 def settings_of(tables: Iterable[Table]) -> dict[str, str]:
@@ -73,7 +77,9 @@ def settings_of(tables: Iterable[Table]) -> dict[str, str]:
 
 
 def type_here(kind: Any) -> DataType:
-    """Return the type a column of Spark has here; STRING for VARIANT, as JSON, and Foreign for a type that has no like."""
+    """Return the type a column of Spark has here; STRING for VARIANT, as JSON, and Foreign for a type that
+    has no like.
+    """
     from pyspark.sql import types as of
 
     like = _LIKES.get(type(kind).__name__)
@@ -97,11 +103,15 @@ def _nested(kind: Any) -> DataType | None:
 
 def _parts(kind: Any) -> list[Any]:
     """The types inside a type."""
-    return [getattr(kind, name) for name in ("elementType", "keyType", "valueType") if hasattr(kind, name)] or [f.dataType for f in kind.fields]
+    return [
+        getattr(kind, name) for name in ("elementType", "keyType", "valueType") if hasattr(kind, name)
+    ] or [f.dataType for f in kind.fields]
 
 
 def _is_like(kind: Any) -> bool:
-    """Whether values are those of the like here as they are: no collation of its own, no VARIANT, no interval of fewer fields."""
+    """Whether values are those of the like here as they are: no collation of its own, no VARIANT, no
+    interval of fewer fields.
+    """
     from pyspark.sql import types as of
 
     match kind:
@@ -118,19 +128,27 @@ def _is_like(kind: Any) -> bool:
 
 def schema_here(struct: Any) -> Schema:
     """Return the columns of a table of Spark with their types here."""
-    return Schema(tuple(Field(column.name, type_here(column.dataType), bool(column.nullable)) for column in struct))
+    return Schema(
+        tuple(Field(column.name, type_here(column.dataType), bool(column.nullable)) for column in struct)
+    )
 
 
 def is_missing(error: Any) -> bool:
     """Return whether Spark's error says that a catalog's name leads nowhere."""
     condition = error.getCondition() if hasattr(error, "getCondition") else None
-    return condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND") or "NoSuchTable" in str(error) or "NoSuchNamespace" in str(error)
+    return (
+        condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+        or "NoSuchTable" in str(error)
+        or "NoSuchNamespace" in str(error)
+    )
 
 
 def register_table(session: Any, name: str, relation: Relation) -> None:
-    """Make a table of Spark readable as a relation; what its filters, columns and aggregates spare is Spark's own affair.
+    """Make a table of Spark readable as a relation; what its filters, columns and aggregates spare is Spark's
+    own affair.
 
-    DAT-4702 for no table, DAT-4703 for no column, told with the nearest name, DAT-4706 for a column declared with a type though Spark's has no like.
+    DAT-4702 for no table, DAT-4703 for no column, told with the nearest name, DAT-4706 for a column declared
+    with a type though Spark's has no like.
     """
     frame = _opened(session, relation.table)
     there = {column.name.lower(): column for column in reversed(frame.schema.fields)}
@@ -139,7 +157,10 @@ def register_table(session: Any, name: str, relation: Relation) -> None:
     def read(field: Field) -> exp.Expr:
         known = there.get(field.name.lower())
         if known is None:
-            message = f'table {relation.table.name}: Spark\'s table "{relation.table.options["table-name"]}" has no column {field.name}'
+            message = (
+                f'table {relation.table.name}: Spark\'s table "{relation.table.options["table-name"]}" '
+                f"has no column {field.name}"
+            )
             near = did_you_mean(field.name, frame.columns, others=True)
             raise PenstockError("DAT-4703", message, hint=near, kind=Kind.EXTERNAL, sqlstate="42703")
         column: exp.Expr = exp.column(exp.to_identifier(known.name, quoted=True), table="x")
@@ -160,14 +181,22 @@ def _unread(table: Table, field: Field, there: Foreign) -> exp.Expr:
     """In place of a column of a type without a like: nothing, where no expression reads it."""
     if isinstance(field.type, Foreign):
         return exp.null()
-    message = f"table {table.name}: column {field.name} is {there} in Spark, which cannot be read as {field.type}"
+    message = (
+        f"table {table.name}: column {field.name} is {there} in Spark, which cannot be read as {field.type}"
+    )
     raise PenstockError(
-        "DAT-4706", message, hint="make a view in Spark that casts it to STRING or BINARY, and read that", kind=Kind.EXTERNAL, sqlstate="0A000"
+        "DAT-4706",
+        message,
+        hint="make a view in Spark that casts it to STRING or BINARY, and read that",
+        kind=Kind.EXTERNAL,
+        sqlstate="0A000",
     )
 
 
 def _wired(column: exp.Expr, kind: DataType, flavour: SparkFlavour) -> exp.Expr:
-    """A column as ``SparkFlavour.from_wire`` reads it; nothing is put around the others, so that Spark can push what is asked of them."""
+    """A column as ``SparkFlavour.from_wire`` reads it; nothing is put around the others, so that Spark can
+    push what is asked of them.
+    """
     if isinstance(kind, DayTimeInterval):
         return interval_us(column)
     return flavour.wire(column, kind) if isinstance(kind, Time) or has_months(kind) else column
@@ -193,8 +222,13 @@ def insert_text(table: Table, query: str, schema: Schema) -> str:
     flavour = SparkFlavour()
     columns = [exp.column(f"c{i}", table="q") for i in range(len(schema))]
     kinds = [field.type for field in schema]
-    values = [c if isinstance(kind, DayTimeInterval) else flavour.from_wire(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+    values = [
+        c if isinstance(kind, DayTimeInterval) else flavour.from_wire(c, kind)
+        for c, kind in zip(columns, kinds, strict=True)
+    ]
     items = [value.sql(flavour.dialect) for value in values]
-    names = ", ".join(exp.to_identifier(field.name, quoted=True).sql(flavour.dialect) for field in table.physical_fields)
+    names = ", ".join(
+        exp.to_identifier(field.name, quoted=True).sql(flavour.dialect) for field in table.physical_fields
+    )
     target = text(table.options["table-name"]).sql(flavour.dialect)
     return f"INSERT INTO IDENTIFIER({target}) ({names})\nSELECT {', '.join(items)} FROM (\n{query}\n) AS q"

@@ -1,4 +1,6 @@
-"""Watches over calls into Spark: none can wait for ever on a virtual machine that is dead, that hangs, or that has nothing more to do."""
+"""Watches over calls into Spark: none can wait for ever on a virtual machine that is dead, that hangs, or
+that has nothing more to do.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class SparkWatch:
     """Looks after the calls of one query. For one waiting thread at a time."""
 
     def __init__(self, watched: Watched, idle_s: float = IDLE_S, silent_s: float = SILENT_S) -> None:
-        """``idle_s``: how long Spark may run nothing while a call waits; ``silent_s``: how long it may not answer at all."""
+        """``idle_s``: how long Spark may run nothing while a call waits; ``silent_s``: how long it may not
+        answer at all.
+        """
         self._watched = watched
         self._idle_s, self._silent_s = idle_s, silent_s
         self._looks = 0
@@ -40,7 +44,9 @@ class SparkWatch:
         self._silent = self._idle = 0.0
 
     def call(self, what: str, work: Callable[[], Any]) -> Any:
-        """Return what ``work()`` returns, computed in a thread. BND-5005 when Spark hangs, BND-5008 when it is gone."""
+        """Return what ``work()`` returns, computed in a thread. BND-5005 when Spark hangs, BND-5008 when
+        it is gone.
+        """
         call = Call(what, work)
         while not call.done.wait(LOOK_S):
             self.look(what)
@@ -98,7 +104,9 @@ class Call:
 
 
 class _Pulse:
-    """One question whether Spark runs anything: ``busy`` is no answer's ``False`` too, what is wrong is told by the call itself."""
+    """One question whether Spark runs anything: ``busy`` is no answer's ``False`` too, what is wrong is
+    told by the call itself.
+    """
 
     def __init__(self, watched: Watched) -> None:
         self.done = threading.Event()

@@ -1,4 +1,6 @@
-"""Frames of rows that wait for their reader: in memory as far as there is room, else in files of limited size, removed as they are read."""
+"""Frames of rows that wait for their reader: in memory as far as there is room, else in files of limited
+size, removed as they are read.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class HeldBytes:
     disk: int = 0
 
     def has_memory(self, first: bool) -> bool:
-        """Whether a frame may stay in memory; half of it is kept for the queue that is read now, the ``first``."""
+        """Whether a frame may stay in memory; half of it is kept for the queue that is read now, the
+        ``first``.
+        """
         return self.memory < (self.memory_limit if first else self.memory_limit // 2)
 
     def has_room(self, first: bool) -> bool:
@@ -39,7 +43,9 @@ class _Segment:
         self.unread = 0
 
     def write(self, frame: bytearray) -> int:
-        """Append a frame and return where it begins; a frame that did not fit (OSError) leaves nothing behind that is counted."""
+        """Append a frame and return where it begins; a frame that did not fit (OSError) leaves nothing
+        behind that is counted.
+        """
         begin, view = self.written, memoryview(frame)
         while view:
             view = view[os.pwrite(self._file.fileno(), view, begin + len(frame) - len(view)) :]
@@ -81,7 +87,8 @@ class FrameQueue:
             try:
                 self._frames.append(self._written(frame))
             except OSError:
-                self._held.disk_limit = self._held.disk  # the disk is full: what comes now waits with its task
+                # the disk is full: what comes now waits with its task
+                self._held.disk_limit = self._held.disk
             else:
                 self._held.disk += len(frame)
                 return

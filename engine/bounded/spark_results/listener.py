@@ -1,4 +1,6 @@
-"""The listener Spark's tasks push their rows to and pull rows from: one for the process, in a thread of its own; tokens tell queries."""
+"""The listener Spark's tasks push their rows to and pull rows from: one for the process, in a thread of
+its own; tokens tell queries.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class TaskWire:
         self.say(CREDIT * count)
 
     def send_more(self) -> bool:
-        """Send some of what is outgoing, as far as the connection takes it; return whether all of it is sent."""
+        """Send some of what is outgoing, as far as the connection takes it; return whether all of it is
+        sent.
+        """
         assert self.outgoing is not None
         for _ in range(_SENT_AT_ONCE):
             if not self._unsent:
@@ -81,7 +85,9 @@ class TaskWire:
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def fill(self) -> bool:
-        """Read once what there is; return whether the part that is read now is whole. EOFError when the task is gone."""
+        """Read once what there is; return whether the part that is read now is whole. EOFError when the
+        task is gone.
+        """
         target = self._head if self._payload is None else self._payload
         try:
             got = self.connection.recv_into(memoryview(target)[self._filled :])
@@ -123,7 +129,9 @@ class RowListener:
         self._receivers: dict[bytes, Receiver] = {}
         self._lock = threading.Lock()
         self._selector = selectors.DefaultSelector()
-        self.admission: Admission[TaskWire] = Admission(listener, clock or SystemClock(), self._close, selector=self._selector)
+        self.admission: Admission[TaskWire] = Admission(
+            listener, clock or SystemClock(), self._close, selector=self._selector
+        )
         threading.Thread(target=self._run, name="penstock-spark-rows", daemon=True).start()
 
     def enter(self, token: bytes, receiver: Receiver) -> None:
@@ -185,7 +193,9 @@ class RowListener:
             return
         said = wire.hello()
         with self._lock:
-            known = [receiver for token, receiver in self._receivers.items() if hmac.compare_digest(token, said)]
+            known = [
+                receiver for token, receiver in self._receivers.items() if hmac.compare_digest(token, said)
+            ]
         if not known:
             raise EOFError
         self.admission.admit(wire)

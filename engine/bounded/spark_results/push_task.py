@@ -2,12 +2,14 @@
 
 Pushing: frames of Arrow as long as there are credits for them.
 
-A task says hello (:data:`HELLO`: the query's token, its partition, attempt and task) and is told :data:`GO`, or :data:`THERE` when another attempt
-has pushed the partition already. Then it sends frames (:data:`HEADER`: kind, length), each an Arrow stream of one batch, one for each credit (a
-byte) it was given; at last :data:`END` with the number of rows. It shuts down its side and reads on until we close ours: a socket closed with
-credits unread would be reset, and the last rows lost.
+A task says hello (:data:`HELLO`: the query's token, its partition, attempt and task) and is told :data:`GO`,
+or :data:`THERE` when another attempt has pushed the partition already. Then it sends frames (:data:`HEADER`:
+kind, length), each an Arrow stream of one batch, one for each credit (a byte) it was given; at last
+:data:`END` with the number of rows. It shuts down its side and reads on until we close ours: a socket closed
+with credits unread would be reset, and the last rows lost.
 
-Pulling: a task says the same hello, with a segment's number for the partition's, and is told :data:`GO`; then comes one frame, the segment.
+Pulling: a task says the same hello, with a segment's number for the partition's, and is told :data:`GO`; then
+comes one frame, the segment.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ FRAME_BYTES = 4 << 20
 TASK_SCHEMA = "partition int, pushed long"
 
 
-def pushing_task(host: str, port: int, token: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function Spark's tasks run: each pushes its batches to a listener, then gives one row (partition, number of rows).
+def pushing_task(
+    host: str, port: int, token: bytes
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function Spark's tasks run: each pushes its batches to a listener, then gives one row
+    (partition, number of rows).
 
     It carries all it needs along, for it runs in Spark's Python workers, which need not have penstock.
     """
@@ -50,12 +55,16 @@ def pushing_task(host: str, port: int, token: bytes) -> Callable[[Iterator[pa.Re
         try:
             wire = socket.create_connection((host, port), timeout=20)
         except OSError as error:
-            raise ConnectionError(f"PENSTOCK_UNREACHABLE {host}:{port} from {socket.gethostname()}: {error}") from None
+            raise ConnectionError(
+                f"PENSTOCK_UNREACHABLE {host}:{port} from {socket.gethostname()}: {error}"
+            ) from None
         with wire:
             wire.settimeout(None)
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            wire.sendall(struct.pack(hello, token, partition, context.attemptNumber(), context.taskAttemptId()))
+            wire.sendall(
+                struct.pack(hello, token, partition, context.attemptNumber(), context.taskAttemptId())
+            )
             verdict = wire.recv(1)
             if verdict not in (go, there):
                 raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
@@ -79,13 +88,18 @@ def pushing_task(host: str, port: int, token: bytes) -> Callable[[Iterator[pa.Re
                 while wire.recv(64):
                     pass
         names = pa.schema([("partition", pa.int32()), ("pushed", pa.int64())])
-        yield pa.RecordBatch.from_arrays([pa.array([partition], pa.int32()), pa.array([pushed], pa.int64())], schema=names)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([partition], pa.int32()), pa.array([pushed], pa.int64())], schema=names
+        )
 
     return push
 
 
-def pulling_task(host: str, port: int, token: bytes, step: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function Spark's tasks run: for each id they are given they fetch the segment ``id // step`` and give its rows.
+def pulling_task(
+    host: str, port: int, token: bytes, step: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function Spark's tasks run: for each id they are given they fetch the segment ``id // step``
+    and give its rows.
 
     It carries all it needs along, as ``pushing_task`` does.
     """
@@ -101,7 +115,9 @@ def pulling_task(host: str, port: int, token: bytes, step: int) -> Callable[[Ite
         try:
             wire = socket.create_connection((host, port), timeout=20)
         except OSError as error:
-            raise ConnectionError(f"PENSTOCK_UNREACHABLE {host}:{port} from {socket.gethostname()}: {error}") from None
+            raise ConnectionError(
+                f"PENSTOCK_UNREACHABLE {host}:{port} from {socket.gethostname()}: {error}"
+            ) from None
         with wire, wire.makefile("rb") as incoming:
             wire.settimeout(None)
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

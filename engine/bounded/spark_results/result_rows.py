@@ -1,8 +1,8 @@
 """The rows of one query as Spark's tasks push them, given in order of partition, with bounded memory.
 
-The partition that is read now is the first; a task has at most two frames under way, all tasks together sixteen. Frames that wait are in memory, then
-on disk, and when that is full too the tasks wait, all but the first's: as long as that has not begun the others go on, for they may hold the only
-slots it could run in.
+The partition that is read now is the first; a task has at most two frames under way, all tasks together
+sixteen. Frames that wait are in memory, then on disk, and when that is full too the tasks wait, all but the
+first's: as long as that has not begun the others go on, for they may hold the only slots it could run in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _LOOK_S = 0.25
 
 
 class _Partition:
-    """What has come of one partition: of which attempt, whether it is whole, whether the reader has had some."""
+    """What has come of one partition: of which attempt, whether it is whole, whether the reader has had
+    some.
+    """
 
     def __init__(self, queue: FrameQueue) -> None:
         self.queue = queue
@@ -39,10 +41,18 @@ class _Partition:
 class PushedRows:
     """Takes the rows of one query from its tasks; a receiver of the listener."""
 
-    def __init__(self, listener: RowListener, scratch: Path, held: HeldBytes | None = None, *, whole_partitions: bool = False) -> None:
+    def __init__(
+        self,
+        listener: RowListener,
+        scratch: Path,
+        held: HeldBytes | None = None,
+        *,
+        whole_partitions: bool = False,
+    ) -> None:
         """``scratch``: where frames are kept that do not fit in memory.
 
-        ``whole_partitions``: as long as there is room a partition is given only when all of it is there, so that its task may be run again.
+        ``whole_partitions``: as long as there is room a partition is given only when all of it is there, so
+        that its task may be run again.
         """
         self.token = secrets.token_bytes(32)
         self.held = held or HeldBytes()
@@ -58,11 +68,13 @@ class PushedRows:
         self._closed = False
         listener.enter(self.token, self)
 
-    def batches(self, check: Callable[[], Mapping[int, int] | None], came: Callable[[], None] = lambda: None) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, check: Callable[[], Mapping[int, int] | None], came: Callable[[], None] = lambda: None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the batches of all partitions, in order.
 
-        ``check`` is asked whenever nothing comes: the rows of each partition when the job has ended, ``None`` while it runs; it raises what went
-        wrong. ``came`` is called for each batch.
+        ``check`` is asked whenever nothing comes: the rows of each partition when the job has ended, ``None``
+        while it runs; it raises what went wrong. ``came`` is called for each batch.
         """
         counts: Mapping[int, int] | None = None
         while True:
@@ -80,7 +92,9 @@ class PushedRows:
                     self._changed.wait_for(self._has_news, _LOOK_S)
 
     def _checked(self, check: Callable[[], Mapping[int, int] | None]) -> Mapping[int, int] | None:
-        """Return what ``check`` says; where we refused a task, raise our reason, not that its Spark job failed."""
+        """Return what ``check`` says; where we refused a task, raise our reason, not that its Spark job
+        failed.
+        """
         try:
             return check()
         except Exception:
@@ -104,11 +118,17 @@ class PushedRows:
 
     def _has_news(self) -> bool:
         first = self._partitions.get(self._first)
-        return self._error is not None or self._closed or (first is not None and (self._is_due(first) or first.rows is not None))
+        return (
+            self._error is not None
+            or self._closed
+            or (first is not None and (self._is_due(first) or first.rows is not None))
+        )
 
     def _is_due(self, first: _Partition) -> bool:
         """Whether a frame may be given now."""
-        return len(first.queue) > 0 and (not self._whole or first.rows is not None or not self.held.has_room(True))
+        return len(first.queue) > 0 and (
+            not self._whole or first.rows is not None or not self.held.has_room(True)
+        )
 
     def _next(self, counts: Mapping[int, int] | None) -> bytearray | None:
         """The next frame, ``None`` when there is none now."""
@@ -146,7 +166,9 @@ class PushedRows:
         with self._changed:
             self._wires = [known for known in self._wires if known.connection.fileno() >= 0]
             self._wires.append(wire)
-            partition = self._partitions.setdefault(wire.partition, _Partition(FrameQueue(self.held, self._new_file)))
+            partition = self._partitions.setdefault(
+                wire.partition, _Partition(FrameQueue(self.held, self._new_file))
+            )
             if self._closed:
                 wire.hang_up()
             elif partition.rows is not None:
@@ -194,11 +216,21 @@ class PushedRows:
             self._changed.notify_all()
 
     def _begin(self, partition: _Partition, wire: TaskWire) -> None:
-        """Take an attempt's rows from their beginning, which must not have been given to the reader before."""
+        """Take an attempt's rows from their beginning, which must not have been given to the reader
+        before.
+        """
         if partition.handed:
-            message = f"Spark runs partition {wire.partition} of a query again whose first rows have been given to the reader"
-            hint = "run the query again; INSERT INTO a table, or a query of a job with checkpoints, survives this"
-            self._error = PenstockError("BND-5010", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+            message = (
+                f"Spark runs partition {wire.partition} of a query again whose first rows have been "
+                "given to the reader"
+            )
+            hint = (
+                "run the query again; INSERT INTO a table, or a query of a job with checkpoints, "
+                "survives this"
+            )
+            self._error = PenstockError(
+                "BND-5010", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000"
+            )
             wire.hang_up()
             return
         partition.queue.clear()
@@ -208,7 +240,10 @@ class PushedRows:
 
     def _ask_for_more(self) -> None:
         """Give credits, to the lowest partitions first."""
-        running = sorted((w for w in (p.wire for p in self._partitions.values()) if w is not None), key=lambda wire: wire.partition)
+        running = sorted(
+            (w for w in (p.wire for p in self._partitions.values()) if w is not None),
+            key=lambda wire: wire.partition,
+        )
         owed = sum(wire.owed for wire in running)
         first_runs = bool(running) and running[0].partition == self._first
         for wire in running:
@@ -242,8 +277,13 @@ class PushListeners:
                     self._listeners[bind, port] = RowListener(bind, port)
                 except OSError as error:
                     message = f"rows of Spark cannot be taken at {bind}:{port}: {error.strerror or error}"
-                    hint = "SET 'spark.results.bind' and 'spark.results.port' to an address of this machine that is free"
-                    raise PenstockError("BND-5014", message, hint=hint, kind=Kind.USER, sqlstate="08001") from error
+                    hint = (
+                        "SET 'spark.results.bind' and 'spark.results.port' to an address of this "
+                        "machine that is free"
+                    )
+                    raise PenstockError(
+                        "BND-5014", message, hint=hint, kind=Kind.USER, sqlstate="08001"
+                    ) from error
                 ROW_LISTENERS.append(self._listeners[bind, port].admission)
             return self._listeners[bind, port]
 

@@ -1,4 +1,6 @@
-"""Rows of ours that Spark's tasks fetch: in segments, kept in a file without a name, sent over the connections of the row listener."""
+"""Rows of ours that Spark's tasks fetch: in segments, kept in a file without a name, sent over the
+connections of the row listener.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,16 @@ _PIECE_BYTES = 1 << 18
 
 
 class ServedRows:
-    """What one query's tasks fetch of its relations; a receiver of the listener. A segment may be fetched any number of times, until it is closed."""
+    """What one query's tasks fetch of its relations; a receiver of the listener. A segment may be fetched
+    any number of times, until it is closed.
+    """
 
-    def __init__(self, listener: Callable[[], RowListener], reached_at: Callable[[], str], scratch: Path) -> None:
-        """``listener`` and ``reached_at`` are asked when there is something to serve. ``scratch``: a directory on a disk with room for the rows."""
+    def __init__(
+        self, listener: Callable[[], RowListener], reached_at: Callable[[], str], scratch: Path
+    ) -> None:
+        """``listener`` and ``reached_at`` are asked when there is something to serve. ``scratch``: a
+        directory on a disk with room for the rows.
+        """
         self._listener_of, self._reached_at, self._scratch = listener, reached_at, scratch
         self._token = secrets.token_bytes(32)
         self._listener: RowListener | None = None
@@ -36,9 +44,11 @@ class ServedRows:
         self._closed = False
 
     def frame(self, session: Any, batches: Iterator[pa.RecordBatch], schema: Any) -> Any:
-        """Return a DataFrame of batches, whose layout is that of a schema of Spark: a partition for each segment, in order.
+        """Return a DataFrame of batches, whose layout is that of a schema of Spark: a partition for each
+        segment, in order.
 
-        Memory holds a segment at a time. The rows are on disk when this returns, in a file nobody else can open.
+        Memory holds a segment at a time. The rows are on disk when this returns, in a file nobody else can
+        open.
         """
         if self._listener is None:
             self._listener = self._listener_of()
@@ -48,11 +58,14 @@ class ServedRows:
             self._append(segment, first)
             size += sum(batch.nbytes for batch in segment)
         count = len(self._segments) - first
-        # Spark takes eight bytes a row for the size of a range and of what is made of it, and must not take large rows for few: it would
-        # broadcast them. The filter leaves one id of each partition, and is no estimate.
+        # Spark takes eight bytes a row for the size of a range and of what is made of it, and must not take
+        # large rows for few: it would broadcast them. The filter leaves one id of each partition, and is no
+        # estimate.
         step = max(1, size // 8 // max(count, 1))
         ids = session.range(first * step, (first + count) * step, 1, max(count, 1)).where(f"id % {step} = 0")
-        return ids.mapInArrow(pulling_task(self._reached_at(), self._listener.port, self._token, step), schema)
+        return ids.mapInArrow(
+            pulling_task(self._reached_at(), self._listener.port, self._token, step), schema
+        )
 
     def close(self) -> None:
         """Hang up on the tasks and let the rows go."""
@@ -70,7 +83,9 @@ class ServedRows:
         if len(self._segments) == first:
             self._files.append(tempfile.TemporaryFile(dir=self._scratch))  # noqa: SIM115  closed with the query
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, segment[0].schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        with pa.ipc.new_stream(
+            sink, segment[0].schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
+        ) as writer:
             for batch in segment:
                 writer.write_batch(batch)
         file, data = self._files[-1], sink.getvalue()

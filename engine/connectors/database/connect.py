@@ -27,7 +27,16 @@ from penstock.engine.connectors.database.database import Database
 from penstock.engine.connectors.database.write_interface import WritableDatabase
 
 _WIDTHS = {"TINYINT": 1, "SMALLINT": 2, "INT": 3, "BIGINT": 4}
-_INTEGERS = {"tinyint": 1, "utinyint": 2, "smallint": 2, "usmallint": 3, "integer": 3, "int": 3, "uinteger": 4, "bigint": 4}
+_INTEGERS = {
+    "tinyint": 1,
+    "utinyint": 2,
+    "smallint": 2,
+    "usmallint": 3,
+    "integer": 3,
+    "int": 3,
+    "uinteger": 4,
+    "bigint": 4,
+}
 _KINDS: dict[type[DataType], frozenset[str]] = {
     Boolean: frozenset({"boolean"}),
     Float: frozenset({"real", "float"}),
@@ -62,12 +71,19 @@ def opened_for_writing(table: Table) -> WritableDatabase:
 
 
 def opened(table: Table, *, writes: bool = False) -> WritableDatabase:
-    """Return a new connection to the database of a table. DAT-4700 without its driver, DAT-4701 when it cannot be reached."""
+    """Return a new connection to the database of a table. DAT-4700 without its driver, DAT-4701 when it
+    cannot be reached.
+    """
     if table.connector == "postgres":
         from penstock.engine.connectors.database.postgres import PostgresConnection
 
         name, word = option(table, "username"), option(table, "password")
-        return PostgresConnection(table.options["url"], None if name is None else str(name), None if word is None else str(word), writes=writes)
+        return PostgresConnection(
+            table.options["url"],
+            None if name is None else str(name),
+            None if word is None else str(word),
+            writes=writes,
+        )
     if table.connector == "sqlite":
         from penstock.engine.connectors.database.sqlite import SqliteFile
 
@@ -78,7 +94,9 @@ def opened(table: Table, *, writes: bool = False) -> WritableDatabase:
 
 
 def stored(table: Table, fields: Sequence[Field], database: Database) -> tuple[Field, ...]:
-    """Return fields under the names their columns have there; DAT-4702 for no table, DAT-4703 for no column, DAT-4706 for one of another type."""
+    """Return fields under the names their columns have there; DAT-4702 for no table, DAT-4703 for no
+    column, DAT-4706 for one of another type.
+    """
     name = table.options["table-name"]
     columns = database.columns(name)
     if not columns:
@@ -103,8 +121,15 @@ def _check(table: Table, field: Field, kind: str) -> None:
     plain = re.sub(r"\(.*?\)", "", kind.lower()).strip()
     if isinstance(field.type, String):
         return
-    fits = _INTEGERS.get(plain, 9) <= _WIDTHS[str(field.type)] if is_integer(field.type) else plain in _KINDS[type(field.type)]
+    fits = (
+        _INTEGERS.get(plain, 9) <= _WIDTHS[str(field.type)]
+        if is_integer(field.type)
+        else plain in _KINDS[type(field.type)]
+    )
     if not fits:
-        message = f"column {field.name} of table {table.name} is declared {field.type}, in the database it is {kind}"
+        message = (
+            f"column {field.name} of table {table.name} is declared {field.type}, in the database it is "
+            f"{kind}"
+        )
         hint = f"declare it as {_NAMES.get(plain, 'STRING')}"
         raise PenstockError("DAT-4706", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42804")

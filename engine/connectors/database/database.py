@@ -1,4 +1,6 @@
-"""The interface of databases: tell a table's columns, give rows of a SELECT in batches, give the rows of some keys."""
+"""The interface of databases: tell a table's columns, give rows of a SELECT in batches, give the rows of
+some keys.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ BATCH_ROWS = 32_768
 
 @dataclass(frozen=True)
 class Condition:
-    """``column operator values``: one of ``= <> < <= > >=`` with one value, ``IN`` with some, ``IS NULL`` and ``IS NOT NULL`` with none."""
+    """``column operator values``: one of ``= <> < <= > >=`` with one value, ``IN`` with some, ``IS NULL``
+    and ``IS NOT NULL`` with none.
+    """
 
     column: Field
     operator: str
@@ -27,7 +31,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Select:
-    """Columns of a table, of the rows for which all conditions hold. ``table`` is the name as the database has it, perhaps ``schema.table``."""
+    """Columns of a table, of the rows for which all conditions hold. ``table`` is the name as the database
+    has it, perhaps ``schema.table``.
+    """
 
     table: str
     fields: tuple[Field, ...]
@@ -43,7 +49,9 @@ class Database(Protocol):
     """One connection to a database; used by one thread at a time, but not always the same."""
 
     def columns(self, table: str) -> dict[str, str]:
-        """Return the columns of a table in order, each with the name of its type; none when there is no such table."""
+        """Return the columns of a table in order, each with the name of its type; none when there is no
+        such table.
+        """
 
     def tables(self) -> list[str]:
         """Return the names of the tables there are."""
@@ -55,7 +63,9 @@ class Database(Protocol):
         """Yield the rows of one state of the table."""
 
     def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows whose columns of the keys' names equal some row of ``keys``, none of which is NULL; distinct keys."""
+        """Return the rows whose columns of the keys' names equal some row of ``keys``, none of which is
+        NULL; distinct keys.
+        """
 
     def pushes(self, kind: DataType, operator: str) -> bool:
         """Whether a comparison of a column of this type is the same there as here, or keeps more rows."""
@@ -76,7 +86,10 @@ def failed(
 ) -> PenstockError:
     """Return an error of a database as ours: what was done, and what the database says.
 
-    ``told`` takes out what nobody should read, ``state`` is what the database calls the error, ``transient``: it may be gone at the next try.
+    ``told`` takes out what nobody should read, ``state`` is what the database calls the error, ``transient``:
+    it may be gone at the next try.
     """
     said = told(" ".join(str(error).split()))[:300] or type(error).__name__
-    return PenstockError(code, what, detail=f"{state}: {said}", kind=Kind.EXTERNAL, retriable=transient, sqlstate=sqlstate)
+    return PenstockError(
+        code, what, detail=f"{state}: {said}", kind=Kind.EXTERNAL, retriable=transient, sqlstate=sqlstate
+    )

@@ -25,35 +25,58 @@ _CONNECTS, _CONNECT_PAUSE_S = 100, 0.02
 
 
 class DuckDbFile:
-    """One connection to a file. It is opened for writing wherever that may be, for connections of one process must be of one kind."""
+    """One connection to a file. It is opened for writing wherever that may be, for connections of one
+    process must be of one kind.
+    """
 
     bytes_type = "BLOB"
 
     def __init__(self, path: str, *, writes: bool = False) -> None:
-        """``writes``: the file is made if there is none. BND-5011 without DuckDB, DAT-4701 when it cannot be opened."""
+        """``writes``: the file is made if there is none. BND-5011 without DuckDB, DAT-4701 when it cannot
+        be opened.
+        """
         try:
             import duckdb
         except ImportError as error:
-            raise PenstockError("BND-5011", "DuckDB is not installed", hint="pip install duckdb", kind=Kind.EXTERNAL) from error
+            raise PenstockError(
+                "BND-5011", "DuckDB is not installed", hint="pip install duckdb", kind=Kind.EXTERNAL
+            ) from error
         self.path = path
         self._errors = duckdb.Error
         if not writes and not Path(path).is_file():
-            raise PenstockError("DAT-4701", f"there is no DuckDB file {path}", hint="give the path of the file", kind=Kind.EXTERNAL, sqlstate="08001")
+            raise PenstockError(
+                "DAT-4701",
+                f"there is no DuckDB file {path}",
+                hint="give the path of the file",
+                kind=Kind.EXTERNAL,
+                sqlstate="08001",
+            )
         try:
             self.connection: Any = _connected(path, read_only=not (writes or os.access(path, os.W_OK)))
             self.connection.execute("SET TimeZone = 'UTC'")
         except duckdb.Error as error:
             raise failed(
-                f"the DuckDB file {path} cannot be opened", error, str, state=type(error).__name__, code="DAT-4701", transient="lock" in str(error)
+                f"the DuckDB file {path} cannot be opened",
+                error,
+                str,
+                state=type(error).__name__,
+                code="DAT-4701",
+                transient="lock" in str(error),
             ) from error
 
     def columns(self, table: str) -> dict[str, str]:
         schema, _, name = table.rpartition(".")
-        text = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $1 AND schema_name = $2 AND database_name = current_database()"
+        text = (
+            "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $1 AND schema_name "
+            "= $2 AND database_name = current_database()"
+        )
         return dict(self._ask(f"{text} ORDER BY column_index", [name, schema or "main"]).fetchall())
 
     def tables(self) -> list[str]:
-        text = "SELECT table_name FROM information_schema.tables WHERE table_catalog = current_database() ORDER BY 1"
+        text = (
+            "SELECT table_name FROM information_schema.tables WHERE table_catalog = current_database() "
+            "ORDER BY 1"
+        )
         return [name for (name,) in self._ask(text, []).fetchall()]
 
     def text(self, select: Select) -> str:
@@ -74,16 +97,25 @@ class DuckDbFile:
         self.connection.register(_KEYS, keys)
         try:
             row = "" if keys.num_columns == 1 else "ROW"
-            text += f"{' AND' if select.conditions else ' WHERE'} {row}({names}) IN (SELECT {row}({names}) FROM {_KEYS})"
+            text += (
+                f"{' AND' if select.conditions else ' WHERE'} {row}({names}) IN (SELECT {row}({names}) "
+                f"FROM {_KEYS})"
+            )
             table = self.connection.sql(text, params=values).to_arrow_table()
         except self._errors as error:
             raise self.failure(f"{select.table} cannot be looked up", error) from error
         finally:
             self.connection.unregister(_KEYS)
-        return exact(table.combine_chunks().to_batches()[0], select) if table.num_rows else pa.RecordBatch.from_pylist([], select.schema)
+        return (
+            exact(table.combine_chunks().to_batches()[0], select)
+            if table.num_rows
+            else pa.RecordBatch.from_pylist([], select.schema)
+        )
 
     def pushes(self, kind: DataType, operator: str) -> bool:
-        return not isinstance(kind, Float | Double) and (not isinstance(kind, String) or operator in ("=", "IN", "IS NULL", "IS NOT NULL"))
+        return not isinstance(kind, Float | Double) and (
+            not isinstance(kind, String) or operator in ("=", "IN", "IS NULL", "IS NOT NULL")
+        )
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -110,14 +142,19 @@ class DuckDbFile:
 
     def _put(self, table: str, rows: pa.RecordBatch, conflict: str) -> None:
         names = list(map(quoted, rows.schema.names))
-        self._over(rows, insert_text(quoted_table(table), names, f"SELECT {', '.join(names)} FROM {_KEYS}") + conflict)
+        self._over(
+            rows,
+            insert_text(quoted_table(table), names, f"SELECT {', '.join(names)} FROM {_KEYS}") + conflict,
+        )
 
     def delete(self, table: str, keys: pa.RecordBatch) -> None:
         same = " AND ".join(f"t.{quoted(name)} = k.{quoted(name)}" for name in keys.schema.names)
         self._over(keys, f"DELETE FROM {quoted_table(table)} AS t USING {_KEYS} AS k WHERE {same}")
 
     def _over(self, rows: pa.RecordBatch, text: str) -> None:
-        """Run a statement over rows of ours. One that fails leaves them registered until the next: a transaction that is lost takes no more words."""
+        """Run a statement over rows of ours. One that fails leaves them registered until the next: a
+        transaction that is lost takes no more words.
+        """
         self.connection.register(_KEYS, rows)
         self._ask(text, [])
         self.connection.unregister(_KEYS)
@@ -127,7 +164,9 @@ class DuckDbFile:
             self.connection.close()
 
     def failure(self, what: str, error: Exception) -> PenstockError:
-        """Return an error of the driver as ours; what two transactions have written at once one of them may write again."""
+        """Return an error of the driver as ours; what two transactions have written at once one of them
+        may write again.
+        """
         return failed(what, error, str, state=type(error).__name__, transient="onflict" in str(error))
 
     def _ask(self, text: str, values: list[Any]) -> Any:
@@ -138,7 +177,9 @@ class DuckDbFile:
 
 
 def _connected(path: str, *, read_only: bool) -> Any:
-    """Return a connection; while the last one of another thread is being closed the file is neither open nor free, so it is tried again."""
+    """Return a connection; while the last one of another thread is being closed the file is neither open
+    nor free, so it is tried again.
+    """
     import duckdb
 
     pause = threading.Event()
@@ -159,7 +200,9 @@ def _item(field: Field) -> str:
 
 
 def exact(batch: pa.RecordBatch, select: Select) -> pa.RecordBatch:
-    """Return rows with exactly the types of a SELECT's columns. DAT-4704 names the column whose values do not fit."""
+    """Return rows with exactly the types of a SELECT's columns. DAT-4704 names the column whose values do
+    not fit.
+    """
     if not select.fields:
         return empty_columns(batch.num_rows)
     arrays = []
@@ -169,5 +212,7 @@ def exact(batch: pa.RecordBatch, select: Select) -> pa.RecordBatch:
         except pa.ArrowInvalid as error:
             message = f"column {field.name} of {select.table} holds what is no {declared.type}"
             hint = "declare it as STRING to see it"
-            raise PenstockError("DAT-4704", message, detail=str(error)[:200], hint=hint, kind=Kind.EXTERNAL) from error
+            raise PenstockError(
+                "DAT-4704", message, detail=str(error)[:200], hint=hint, kind=Kind.EXTERNAL
+            ) from error
     return pa.RecordBatch.from_arrays(arrays, schema=select.schema)

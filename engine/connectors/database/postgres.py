@@ -37,9 +37,12 @@ _ARRAYS = {
     pa.binary(): "bytea",
 }
 _LOST = "08006"
-_TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")  # connection, idle too long, rolled back, no room, locked, ended by somebody
-_FOR_GOOD = ("08P01", "40002", "57P04")  # not the server's protocol, a constraint, a database that was dropped
-_REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "no password supplied")  # to connect: told in words, without a state
+# connection, idle too long, rolled back, no room, locked, ended by somebody
+_TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")
+# not the server's protocol, a constraint, a database that was dropped
+_FOR_GOOD = ("08P01", "40002", "57P04")
+# to connect: told in words, without a state
+_REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "no password supplied")
 
 
 class PostgresConnection:
@@ -53,13 +56,25 @@ class PostgresConnection:
             import psycopg
         except ImportError as error:
             hint = "pip install 'penstock[postgres]'"
-            raise PenstockError("DAT-4700", "the connector postgres needs psycopg, which is not installed", hint=hint, kind=Kind.EXTERNAL) from error
+            raise PenstockError(
+                "DAT-4700",
+                "the connector postgres needs psycopg, which is not installed",
+                hint=hint,
+                kind=Kind.EXTERNAL,
+            ) from error
         self._driver: Any = psycopg
         self._secret = password
-        given: dict[str, Any] = {key: value for key, value in (("user", username), ("password", password)) if value is not None}
+        given: dict[str, Any] = {
+            key: value for key, value in (("user", username), ("password", password)) if value is not None
+        }
         try:
             self.connection: Any = psycopg.connect(
-                url, autocommit=True, connect_timeout=_CONNECT_S, application_name="penstock", options=_SESSION, **given
+                url,
+                autocommit=True,
+                connect_timeout=_CONNECT_S,
+                application_name="penstock",
+                options=_SESSION,
+                **given,
             )
             self.connection.prepare_threshold = None
             self.connection.read_only = not writes
@@ -74,8 +89,14 @@ class PostgresConnection:
         return dict(self.ask(text, [quoted_table(table)]))
 
     def tables(self) -> list[str]:
-        text = "SELECT c.relname::text FROM pg_class c WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND pg_table_is_visible(c.oid)"
-        return [name for (name,) in self.ask(f"{text} AND c.relnamespace <> 'pg_catalog'::regnamespace ORDER BY 1", [])]
+        text = (
+            "SELECT c.relname::text FROM pg_class c WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND "
+            "pg_table_is_visible(c.oid)"
+        )
+        return [
+            name
+            for (name,) in self.ask(f"{text} AND c.relnamespace <> 'pg_catalog'::regnamespace ORDER BY 1", [])
+        ]
 
     def text(self, select: Select) -> str:
         return shown(*select_text(select, "%s", _item), "%s")
@@ -94,10 +115,16 @@ class PostgresConnection:
         names = ", ".join(map(quoted, keys.schema.names))
         arrays = ", ".join(f"%s::{_ARRAYS[kind]}[]" for kind in keys.schema.types)
         text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (SELECT * FROM unnest({arrays}))"
-        return rows_of(self.ask(text, [*values, *(column.to_pylist() for column in keys.columns)]), select.fields, select.table)
+        return rows_of(
+            self.ask(text, [*values, *(column.to_pylist() for column in keys.columns)]),
+            select.fields,
+            select.table,
+        )
 
     def pushes(self, kind: DataType, operator: str) -> bool:
-        return not isinstance(kind, Float | Double) and (not isinstance(kind, String) or operator in ("IS NULL", "IS NOT NULL"))
+        return not isinstance(kind, Float | Double) and (
+            not isinstance(kind, String) or operator in ("IS NULL", "IS NOT NULL")
+        )
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -116,7 +143,10 @@ class PostgresConnection:
     def insert(self, table: str, rows: pa.RecordBatch) -> None:
         names = ", ".join(map(quoted, rows.schema.names))
         try:
-            with self.connection.cursor() as cursor, cursor.copy(f"COPY {quoted_table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+            with (
+                self.connection.cursor() as cursor,
+                cursor.copy(f"COPY {quoted_table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy,
+            ):
                 copy.write(csv_text(rows))
         except self._driver.Error as error:
             raise self.failure(f"{table} takes no rows", error) from error
@@ -137,7 +167,10 @@ class PostgresConnection:
     def _beside(self, table: str, rows: pa.RecordBatch) -> None:
         """Put rows into a table of the session's own, with the columns they are for."""
         names = ", ".join(map(quoted, rows.schema.names))
-        self.run(f"CREATE TEMPORARY TABLE {_BESIDE} ON COMMIT DROP AS SELECT {names} FROM {quoted_table(table)} LIMIT 0")
+        self.run(
+            f"CREATE TEMPORARY TABLE {_BESIDE} ON COMMIT DROP AS SELECT {names} FROM "
+            f"{quoted_table(table)} LIMIT 0"
+        )
         self.insert(_BESIDE, rows)
 
     def close(self) -> None:
@@ -157,10 +190,14 @@ class PostgresConnection:
         return self._failed(what, error, "DAT-4705")
 
     def _failed(self, what: str, error: Exception, code: str) -> PenstockError:
-        lost = isinstance(error, self._driver.OperationalError) and not any(word in str(error) for word in _REFUSED)
+        lost = isinstance(error, self._driver.OperationalError) and not any(
+            word in str(error) for word in _REFUSED
+        )
         state = getattr(error, "sqlstate", None) or (_LOST if lost else "58000")
         transient = state.startswith(_TRANSIENT) and not state.startswith(_FOR_GOOD)
-        return failed(what, error, self._told, state=f"SQLSTATE {state}", sqlstate=state, code=code, transient=transient)
+        return failed(
+            what, error, self._told, state=f"SQLSTATE {state}", sqlstate=state, code=code, transient=transient
+        )
 
     def _told(self, text: str) -> str:
         return redact_url(text.replace(self._secret, "******") if self._secret else text)
@@ -168,7 +205,14 @@ class PostgresConnection:
 
 def csv_text(rows: pa.RecordBatch) -> memoryview:
     """Return rows as COPY reads them: every value in quotes, NULL nothing at all."""
-    columns = [_hexadecimal(c) if pa.types.is_binary(c.type) else c.cast(pa.string()) if pa.types.is_decimal(c.type) else c for c in rows.columns]
+    columns = [
+        _hexadecimal(c)
+        if pa.types.is_binary(c.type)
+        else c.cast(pa.string())
+        if pa.types.is_decimal(c.type)
+        else c
+        for c in rows.columns
+    ]
     sink = pa.BufferOutputStream()
     options = pa.csv.WriteOptions(include_header=False, quoting_style="all_valid")
     pa.csv.write_csv(pa.RecordBatch.from_arrays(columns, names=rows.schema.names), sink, options)
@@ -176,11 +220,15 @@ def csv_text(rows: pa.RecordBatch) -> memoryview:
 
 
 def _hexadecimal(column: pa.Array) -> pa.Array:
-    """Return bytes as the server reads them from text; the bytes of a column lie one behind the other, and so do their digits."""
+    """Return bytes as the server reads them from text; the bytes of a column lie one behind the other, and
+    so do their digits.
+    """
     column = pa.concat_arrays([column, pa.array([], column.type)])
     valid, offsets, values = column.buffers()
     if column.offset or values is None:
-        return pa.array([None if value is None else "\\x" + value.hex() for value in column.to_pylist()], pa.string())
+        return pa.array(
+            [None if value is None else "\\x" + value.hex() for value in column.to_pylist()], pa.string()
+        )
     doubled = np.frombuffer(offsets, np.int32)[: len(column) + 1].astype(np.int32) * 2
     digits = pa.py_buffer(binascii.hexlify(memoryview(values)))
     texts = pa.Array.from_buffers(pa.string(), len(column), [valid, pa.py_buffer(doubled), digits])

@@ -1,4 +1,6 @@
-"""What COPY gives as csv, as Arrow columns of exact types: Arrow reads texts quicker than Python makes objects of values."""
+"""What COPY gives as csv, as Arrow columns of exact types: Arrow reads texts quicker than Python makes
+objects of values.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,22 @@ _COLUMN = re.compile(r"CSV column #(\d+)")
 
 
 def copy_text(select: str, fields: tuple[Field, ...]) -> str:
-    """Return the COPY of a SELECT: texts always in quotes, NULL a word that is no value, so that each is told from the other."""
+    """Return the COPY of a SELECT: texts always in quotes, NULL a word that is no value, so that each is
+    told from the other.
+    """
     texts = ", ".join(quoted(field.name) for field in fields if isinstance(field.type, String))
-    return f"COPY ({select}) TO STDOUT (FORMAT csv, NULL '{_NULL}', ENCODING 'UTF8'{f', FORCE_QUOTE ({texts})' if texts else ''})"
+    return (
+        f"COPY ({select}) TO STDOUT (FORMAT csv, NULL '{_NULL}', ENCODING "
+        f"'UTF8'{f', FORCE_QUOTE ({texts})' if texts else ''})"
+    )
 
 
-def copied(lines: Iterable[bytes | memoryview], fields: tuple[Field, ...], table: str) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a COPY's messages, each of which is a row. DAT-4704 names the column whose values do not fit its type."""
+def copied(
+    lines: Iterable[bytes | memoryview], fields: tuple[Field, ...], table: str
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a COPY's messages, each of which is a row. DAT-4704 names the column whose values
+    do not fit its type.
+    """
     held: list[bytes | memoryview] = []
     size = 0
     for line in lines:
@@ -51,7 +62,10 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
     names = [str(place) for place in range(len(fields))]
     read = pyarrow.csv.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
     convert = pyarrow.csv.ConvertOptions(
-        column_types={name: _read_as(field.type, kind) for name, field, kind in zip(names, fields, schema.types, strict=True)},
+        column_types={
+            name: _read_as(field.type, kind)
+            for name, field, kind in zip(names, fields, schema.types, strict=True)
+        },
         true_values=["t"],
         false_values=["f"],
         null_values=[_NULL],
@@ -60,16 +74,23 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
     )
     parse = pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
     try:
-        read_rows = pyarrow.csv.read_csv(pa.py_buffer(text), read_options=read, parse_options=parse, convert_options=convert)
+        read_rows = pyarrow.csv.read_csv(
+            pa.py_buffer(text), read_options=read, parse_options=parse, convert_options=convert
+        )
     except pa.ArrowInvalid as error:
         place = _COLUMN.search(str(error))
         raise _unfit(fields[int(place[1])] if place else fields[0], table, error) from error
-    columns = [_exact(column.combine_chunks(), field, table) for column, field in zip(read_rows.columns, fields, strict=True)]
+    columns = [
+        _exact(column.combine_chunks(), field, table)
+        for column, field in zip(read_rows.columns, fields, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _read_as(kind: DataType, arrow: pa.DataType) -> pa.DataType:
-    """A decimal may have more zeros than its type, and bytes are written as digits: both are read as texts first."""
+    """A decimal may have more zeros than its type, and bytes are written as digits: both are read as texts
+    first.
+    """
     return pa.string() if isinstance(kind, Decimal | Binary) else arrow
 
 
@@ -77,20 +98,34 @@ def _exact(column: pa.Array, field: Field, table: str) -> pa.Array:
     if isinstance(field.type, Binary):
         return _bytes_of(column)
     try:
-        return column.cast(Schema((field,)).to_arrow().field(0).type) if isinstance(field.type, Decimal) else column
+        return (
+            column.cast(Schema((field,)).to_arrow().field(0).type)
+            if isinstance(field.type, Decimal)
+            else column
+        )
     except pa.ArrowInvalid as error:
         raise _unfit(field, table, error) from error
 
 
 def _unfit(field: Field, table: str, error: Exception) -> PenstockError:
     message = f"column {field.name} of {table} holds what is no {field.type}"
-    return PenstockError("DAT-4704", message, detail=str(error)[:200], hint="declare it as STRING to see it", kind=Kind.EXTERNAL)
+    return PenstockError(
+        "DAT-4704",
+        message,
+        detail=str(error)[:200],
+        hint="declare it as STRING to see it",
+        kind=Kind.EXTERNAL,
+    )
 
 
 def _bytes_of(texts: pa.Array) -> pa.Array:
-    """Return bytes written as ``\\x`` and two digits each; the digits of a column lie one behind the other, and so do its bytes."""
+    """Return bytes written as ``\\x`` and two digits each; the digits of a column lie one behind the
+    other, and so do its bytes.
+    """
     digits = pc.utf8_slice_codeunits(texts, 2)
     valid, offsets, values = digits.buffers()
     halved = np.frombuffer(offsets, np.int32)[: len(digits) + 1] // 2
     whole = binascii.unhexlify(memoryview(values)[: int(halved[-1]) * 2]) if values is not None else b""
-    return pa.Array.from_buffers(pa.binary(), len(digits), [valid, pa.py_buffer(halved.astype(np.int32)), pa.py_buffer(whole)])
+    return pa.Array.from_buffers(
+        pa.binary(), len(digits), [valid, pa.py_buffer(halved.astype(np.int32)), pa.py_buffer(whole)]
+    )

@@ -1,4 +1,6 @@
-"""Which parts of a predicate a database is asked to test: those it answers as we do, or more generously, for they are tested again here."""
+"""Which parts of a predicate a database is asked to test: those it answers as we do, or more generously,
+for they are tested again here.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _MAX_VALUES = 500
 Pushes = Callable[[DataType, str], bool]
 
 
-def conditions_of(predicate: Expression | None, fields: Sequence[Field], pushes: Pushes) -> tuple[Condition, ...]:
+def conditions_of(
+    predicate: Expression | None, fields: Sequence[Field], pushes: Pushes
+) -> tuple[Condition, ...]:
     """Return the conjuncts of a predicate over ``fields`` that a database tests."""
     found = [_condition(part, fields) for part in conjuncts(predicate)] if predicate is not None else []
     return tuple(c for c in found if c is not None and pushes(c.column.type, c.operator))
@@ -38,6 +42,11 @@ def _condition(part: Expression, fields: Sequence[Field]) -> Condition | None:
     left, right = first, rest[0]
     if isinstance(left, Literal):
         left, right, operator = right, left, _FLIPPED[operator]
-    if isinstance(left, Column) and isinstance(right, Literal) and right.value is not None and left.type == right.type:
+    if (
+        isinstance(left, Column)
+        and isinstance(right, Literal)
+        and right.value is not None
+        and left.type == right.type
+    ):
         return Condition(fields[left.index], operator, (right.value,))
     return None

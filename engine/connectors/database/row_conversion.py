@@ -1,4 +1,6 @@
-"""Rows as Python's database drivers give them, tuples, as Arrow columns of exact types; a whole column at a time."""
+"""Rows as Python's database drivers give them, tuples, as Arrow columns of exact types; a whole column at
+a time.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,19 @@ def _column(values: list[Any], field: Field, table: str) -> pa.Array:
         return pa.array(values, arrow)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
         message = f"column {field.name} of {table} holds what is no {field.type}"
-        raise PenstockError("DAT-4704", message, detail=str(error)[:200], hint="declare it as STRING to see it", kind=Kind.EXTERNAL) from error
+        raise PenstockError(
+            "DAT-4704",
+            message,
+            detail=str(error)[:200],
+            hint="declare it as STRING to see it",
+            kind=Kind.EXTERNAL,
+        ) from error
 
 
 def _converted(values: list[Any], field: Field, arrow: pa.DataType) -> pa.Array:
-    """Dates, times and decimals may come as texts, truth values as numbers: files of SQLite have no other word for them."""
+    """Dates, times and decimals may come as texts, truth values as numbers: files of SQLite have no other
+    word for them.
+    """
     sample = next((value for value in values if value is not None), None)
     if isinstance(sample, str):
         return from_text(pa.array(values, pa.string()), field.type)

@@ -13,14 +13,20 @@ from penstock.engine.connectors.database.pushdown import conditions_of
 from penstock.planner.expressions.nodes import Expression
 
 
-def select_of(table: Table, columns: tuple[int, ...], predicate: Expression | None, database: Database) -> Select:
-    """Return what is asked of a table: columns of its source schema, and what the database tests of a predicate over them."""
+def select_of(
+    table: Table, columns: tuple[int, ...], predicate: Expression | None, database: Database
+) -> Select:
+    """Return what is asked of a table: columns of its source schema, and what the database tests of a
+    predicate over them.
+    """
     fields = stored(table, [table.source_schema[index] for index in columns], database)
     return Select(table.options["table-name"], fields, conditions_of(predicate, fields, database.pushes))
 
 
 def scanned(table: Table, columns: tuple[int, ...], predicate: Expression | None) -> Iterator[pa.RecordBatch]:
-    """Yield the asked columns of the rows of one state of a table, under the names they are declared by; some may fail the predicate."""
+    """Yield the asked columns of the rows of one state of a table, under the names they are declared by;
+    some may fail the predicate.
+    """
     database = opened(table)
     try:
         select = select_of(table, columns, predicate, database)

@@ -21,7 +21,9 @@ def quoted_table(name: str) -> str:
 
 
 def select_text(select: Select, placeholder: str, item: ITEM) -> tuple[str, list[object]]:
-    """Return a SELECT with a placeholder per value, and the values. A SELECT of no columns gives one constant a row."""
+    """Return a SELECT with a placeholder per value, and the values. A SELECT of no columns gives one
+    constant a row.
+    """
     items = ", ".join(map(item, select.fields)) or "1"
     values: list[object] = []
     tests = []

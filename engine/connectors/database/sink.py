@@ -1,4 +1,6 @@
-"""The sink into a table of a database: rows are staged there, and moved in one transaction with the note that they were: exactly once."""
+"""The sink into a table of a database: rows are staged there, and moved in one transaction with the note
+that they were: exactly once.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,12 @@ _DELETED = "penstock_deleted"
 
 
 class DatabaseSink:
-    """Writes one subtask's share. With a PRIMARY KEY the last change of each key in an epoch replaces or deletes its row; without one rows are added.
+    """Writes one subtask's share. With a PRIMARY KEY the last change of each key in an epoch replaces or
+    deletes its row; without one rows are added.
 
-    What is prepared is staged in the database itself, so any process can commit it. A commit that the database refuses for good fails the job, which
-    does not move on; one that may succeed later is tried again as the same transaction.
+    What is prepared is staged in the database itself, so any process can commit it. A commit that the
+    database refuses for good fails the job, which does not move on; one that may succeed later is tried again
+    as the same transaction.
     """
 
     def __init__(self, request: SinkRequest) -> None:
@@ -37,8 +41,15 @@ class DatabaseSink:
         fields = stored(request.table, request.table.physical_fields, self._database)
         self._names = [field.name for field in fields]
         declared = {name.lower() for name in request.table.primary_key}
-        self._key = tuple(i for i, field in enumerate(request.table.physical_fields) if field.name.lower() in declared)
-        self._schema = pa.schema([pa.field(name, kind) for name, kind in zip(self._names, request.schema.to_arrow().types, strict=True)])
+        self._key = tuple(
+            i for i, field in enumerate(request.table.physical_fields) if field.name.lower() in declared
+        )
+        self._schema = pa.schema(
+            [
+                pa.field(name, kind)
+                for name, kind in zip(self._names, request.schema.to_arrow().types, strict=True)
+            ]
+        )
         self._transactions = StagedTransactions(self._database, request)
         self._buffered: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -68,7 +79,9 @@ class DatabaseSink:
         """Stage what is buffered, of each key the last change."""
         if not self._buffered:
             return
-        table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, names=self._staged_names) for batch in self._buffered])
+        table = pa.Table.from_batches(
+            [pa.RecordBatch.from_arrays(batch.columns, names=self._staged_names) for batch in self._buffered]
+        )
         if self._key:
             number, count = group_numbers(table.select([i + 1 for i in self._key]))
             last = np.zeros(count, np.int64)
@@ -100,12 +113,19 @@ class DatabaseSink:
         """The database itself says what is committed."""
 
     def _refused(self, error: PenstockError, items: list[Committable]) -> PenstockError:
-        """Return why a commit failed. One that is refused for good ends the job: its rows stay staged, and nothing behind them is written."""
+        """Return why a commit failed. One that is refused for good ends the job: its rows stay staged, and
+        nothing behind them is written.
+        """
         if error.retriable or error.code.startswith("STA-"):
             return error
-        message = f"checkpoint {items[0]['checkpoint']} cannot be committed to table {self._table.name}: the database refuses its rows"
+        message = (
+            f"checkpoint {items[0]['checkpoint']} cannot be committed to table {self._table.name}: the "
+            "database refuses its rows"
+        )
         hint = "put right what it says there and start the job again: it goes on with these rows"
-        return PenstockError("DAT-4707", message, detail=error.detail, hint=hint, kind=Kind.USER, sqlstate="40000")
+        return PenstockError(
+            "DAT-4707", message, detail=error.detail, hint=hint, kind=Kind.USER, sqlstate="40000"
+        )
 
     def _move(self, rows: pa.RecordBatch) -> None:
         """Put staged rows into the table, inside a transaction."""
@@ -133,7 +153,8 @@ class DatabaseSink:
 
     def close(self) -> None:
         if self._ended and not self._request.resumes:
-            with contextlib.suppress(PenstockError):  # the rows are there; that a note stays behind is no reason to fail
+            # the rows are there; that a note stays behind is no reason to fail
+            with contextlib.suppress(PenstockError):
                 self._again(self._transactions.retire)
         self._database.close()
 

@@ -24,19 +24,31 @@ _MAX_VALUES = 30_000  # SQLite takes 32,766
 
 
 class SqliteFile:
-    """One connection to a file. Any value may stand in any column, so values are read by what the column is declared as here."""
+    """One connection to a file. Any value may stand in any column, so values are read by what the column
+    is declared as here.
+    """
 
     bytes_type = "BLOB"
 
     def __init__(self, path: str, *, writes: bool = False) -> None:
-        """``writes``: the file may be written, and is made if there is none. DAT-4701 when it cannot be opened."""
+        """``writes``: the file may be written, and is made if there is none. DAT-4701 when it cannot be
+        opened.
+        """
         self.path = path
         if not writes and not Path(path).is_file():
-            raise PenstockError("DAT-4701", f"there is no SQLite file {path}", hint="give the path of the file", kind=Kind.EXTERNAL, sqlstate="08001")
+            raise PenstockError(
+                "DAT-4701",
+                f"there is no SQLite file {path}",
+                hint="give the path of the file",
+                kind=Kind.EXTERNAL,
+                sqlstate="08001",
+            )
         mode = "rwc" if writes else "ro"
         try:
             uri = f"file:{quote(str(Path(path).absolute()))}?mode={mode}"
-            self.connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+            self.connection = sqlite3.connect(
+                uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
             self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         except sqlite3.Error as error:
             raise _failed(f"the SQLite file {path} cannot be opened", error, "DAT-4701") from error
@@ -46,7 +58,12 @@ class SqliteFile:
         return dict(found)
 
     def tables(self) -> list[str]:
-        return [name for (name,) in self._ask("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name", [])]
+        return [
+            name
+            for (name,) in self._ask(
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name", []
+            )
+        ]
 
     def text(self, select: Select) -> str:
         return shown(*select_text(select, "?", _item), "?")
@@ -71,12 +88,19 @@ class SqliteFile:
         text, values = select_text(select, "?", _item)
         names = ", ".join(map(quoted, keys.schema.names))
         row = f"({', '.join('?' * keys.num_columns)})"
-        text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (VALUES {', '.join([row] * keys.num_rows)})"
+        text += (
+            f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (VALUES "
+            f"{', '.join([row] * keys.num_rows)})"
+        )
         columns = [parameters(column) for column in keys.columns]
         return self._ask(text, [*values, *(value for one in zip(*columns, strict=True) for value in one)])
 
     def pushes(self, kind: DataType, operator: str) -> bool:
-        return operator.startswith("IS ") or is_integer(kind) or (isinstance(kind, String) and operator in ("=", "IN"))
+        return (
+            operator.startswith("IS ")
+            or is_integer(kind)
+            or (isinstance(kind, String) and operator in ("=", "IN"))
+        )
 
     def close(self) -> None:
         self.connection.close()
@@ -106,10 +130,18 @@ class SqliteFile:
         self._many(_insert(table, rows), rows)
 
     def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
-        self._many(_insert(table, rows) + conflict_text(list(map(quoted, rows.schema.names)), list(map(quoted, keys))), rows)
+        self._many(
+            _insert(table, rows)
+            + conflict_text(list(map(quoted, rows.schema.names)), list(map(quoted, keys))),
+            rows,
+        )
 
     def delete(self, table: str, keys: pa.RecordBatch) -> None:
-        self._many(f"DELETE FROM {quoted_table(table)} WHERE {' AND '.join(f'{quoted(name)} = ?' for name in keys.schema.names)}", keys)
+        self._many(
+            f"DELETE FROM {quoted_table(table)} WHERE "
+            f"{' AND '.join(f'{quoted(name)} = ?' for name in keys.schema.names)}",
+            keys,
+        )
 
     def _many(self, text: str, rows: pa.RecordBatch) -> None:
         try:
@@ -128,7 +160,15 @@ def _failed(what: str, error: sqlite3.Error, code: str) -> PenstockError:
     number = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none when it is the driver's own
     transient = number & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     state = getattr(error, "sqlite_errorname", type(error).__name__)
-    return failed(what, error, str, state=state, sqlstate="55P03" if transient else "58000", code=code, transient=transient)
+    return failed(
+        what,
+        error,
+        str,
+        state=state,
+        sqlstate="55P03" if transient else "58000",
+        code=code,
+        transient=transient,
+    )
 
 
 def _insert(table: str, rows: pa.RecordBatch) -> str:
@@ -145,7 +185,10 @@ def parameters(column: pa.Array) -> list[Any]:
     """Return values as SQLite keeps them: dates, times and decimals as texts, truth values as 0 and 1."""
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return [None if text is None else f"{text}Z" for text in column.cast(pa.timestamp("us")).cast(pa.string()).to_pylist()]
+        return [
+            None if text is None else f"{text}Z"
+            for text in column.cast(pa.timestamp("us")).cast(pa.string()).to_pylist()
+        ]
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind):
         return column.cast(pa.string()).to_pylist()
     return column.cast(pa.int8()).to_pylist() if pa.types.is_boolean(kind) else column.to_pylist()

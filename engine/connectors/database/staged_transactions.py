@@ -1,8 +1,10 @@
-"""Transactions of a sink that wait in the database for their checkpoint, and the note of what was committed last; fenced by epoch.
+"""Transactions of a sink that wait in the database for their checkpoint, and the note of what was committed
+last; fenced by epoch.
 
-``penstock_staged`` holds rows as Arrow IPC until they are moved; ``penstock_epochs`` says of each subtask of a sink which attempt may write and which
-transaction was moved last. Both change in the transaction that moves the rows, so a commit done again finds that it was done. Their column ``job``
-holds the job's owner, which no other job has; before format 1.4 it held the job's id.
+``penstock_staged`` holds rows as Arrow IPC until they are moved; ``penstock_epochs`` says of each subtask of
+a sink which attempt may write and which transaction was moved last. Both change in the transaction that moves
+the rows, so a commit done again finds that it was done. Their column ``job`` holds the job's owner, which no
+other job has; before format 1.4 it held the job's id.
 """
 
 from __future__ import annotations
@@ -17,18 +19,23 @@ from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.connectors.database.write_interface import WritableDatabase
 
 EPOCHS = (
-    "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) NOT NULL, subtask INTEGER NOT NULL, "
-    "epoch BIGINT NOT NULL, staged BIGINT NOT NULL, committed BIGINT NOT NULL, checkpoint_id BIGINT NOT NULL, PRIMARY KEY (job, operator, subtask))"
+    "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) "
+    "NOT NULL, subtask INTEGER NOT NULL, "
+    "epoch BIGINT NOT NULL, staged BIGINT NOT NULL, committed BIGINT NOT NULL, checkpoint_id BIGINT "
+    "NOT NULL, PRIMARY KEY (job, operator, subtask))"
 )
 _STAGED = (
-    "CREATE TABLE IF NOT EXISTS penstock_staged (job VARCHAR(200) NOT NULL, operator VARCHAR(64) NOT NULL, subtask INTEGER NOT NULL, "
-    "number BIGINT NOT NULL, row_count BIGINT NOT NULL, payload {bytes} NOT NULL, PRIMARY KEY (job, operator, subtask, number))"
+    "CREATE TABLE IF NOT EXISTS penstock_staged (job VARCHAR(200) NOT NULL, operator VARCHAR(64) "
+    "NOT NULL, subtask INTEGER NOT NULL, "
+    "number BIGINT NOT NULL, row_count BIGINT NOT NULL, payload {bytes} NOT NULL, PRIMARY KEY (job, "
+    "operator, subtask, number))"
 )
 _OWN = "job = ? AND operator = ?"
 
 
 class StagedTransactions:
-    """Those of one subtask; what a commit is asked for may be another subtask's, or another job's this one was copied from.
+    """Those of one subtask; what a commit is asked for may be another subtask's, or another job's this one
+    was copied from.
 
     A transaction's number is never given again.
     """
@@ -46,21 +53,30 @@ class StagedTransactions:
         self._database = database
 
     def take_over(self, pending: list[Committable]) -> None:
-        """Fence off earlier attempts of this subtask and of those it stands for, and throw away what they staged but ``pending``.
+        """Fence off earlier attempts of this subtask and of those it stands for, and throw away what they
+        staged but ``pending``.
 
         Those of another query of this job belong to them, those of another job do not.
         """
-        database, kept = self._database, {(*self._sink_of(item), item["subtask"], item["number"]) for item in pending}
+        database, kept = (
+            self._database,
+            {(*self._sink_of(item), item["subtask"], item["number"]) for item in pending},
+        )
         own = {self._sink, self._former} if self._former[0] == self._sink[0] else {self._sink}
         self._need_table("penstock_epochs", EPOCHS)
         self._need_table("penstock_staged", _STAGED.format(bytes=database.bytes_type))
         with database.transaction():
             mine = f"{_OWN} AND subtask % ? = ?"
-            database.run("INSERT INTO penstock_epochs VALUES (?, ?, ?, 0, 0, 0, 0) ON CONFLICT DO NOTHING", (*self._sink, self._subtask))
+            database.run(
+                "INSERT INTO penstock_epochs VALUES (?, ?, ?, 0, 0, 0, 0) ON CONFLICT DO NOTHING",
+                (*self._sink, self._subtask),
+            )
             for sink in sorted(own):
                 whose = (*sink, self._parallelism, self._subtask)
                 database.run(f"UPDATE penstock_epochs SET epoch = epoch + 1 WHERE {mine}", whose)
-                for subtask, number in database.run(f"SELECT subtask, number FROM penstock_staged WHERE {mine}", whose):
+                for subtask, number in database.run(
+                    f"SELECT subtask, number FROM penstock_staged WHERE {mine}", whose
+                ):
                     if (*sink, subtask, number) not in kept:
                         self._forget(sink, subtask, number)
             self._epoch = self._told("epoch")
@@ -75,25 +91,39 @@ class StagedTransactions:
         try:
             self._database.run(text)
         except PenstockError:
-            if not self._database.columns(name):  # PostgreSQL refuses one of two subtasks that make it at one moment
+            # PostgreSQL refuses one of two subtasks that make it at one moment
+            if not self._database.columns(name):
                 raise
 
     def stage(self, rows: pa.RecordBatch) -> Committable:
         """Keep rows until they are committed or discarded."""
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        with pa.ipc.new_stream(
+            sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")
+        ) as writer:
             writer.write_batch(rows)
         with self._database.transaction():
             self._check_epoch()
             number = self._told("staged") + 1
-            self._database.run(f"UPDATE penstock_epochs SET staged = ? WHERE {_OWN} AND subtask = ?", (number, *self._sink, self._subtask))
+            self._database.run(
+                f"UPDATE penstock_epochs SET staged = ? WHERE {_OWN} AND subtask = ?",
+                (number, *self._sink, self._subtask),
+            )
             values = (*self._sink, self._subtask, number, rows.num_rows, sink.getvalue().to_pybytes())
             self._database.run("INSERT INTO penstock_staged VALUES (?, ?, ?, ?, ?, ?)", values)
             failpoint("S2")
-        return {"owner": self._sink[0], "operator": self._sink[1], "subtask": self._subtask, "number": number, "rows": rows.num_rows}
+        return {
+            "owner": self._sink[0],
+            "operator": self._sink[1],
+            "subtask": self._subtask,
+            "number": number,
+            "rows": rows.num_rows,
+        }
 
     def commit(self, items: list[Committable], move: Callable[[pa.RecordBatch], None]) -> int:
-        """Move the rows of transactions in one of the database's, leaving out those that were moved before; return how many rows were moved."""
+        """Move the rows of transactions in one of the database's, leaving out those that were moved
+        before; return how many rows were moved.
+        """
         moved = 0
         with self._database.transaction():
             self._check_epoch()
@@ -104,12 +134,21 @@ class StagedTransactions:
 
     def _commit(self, item: Committable, move: Callable[[pa.RecordBatch], None]) -> int:
         sink, subtask, number, database = self._sink_of(item), item["subtask"], item["number"], self._database
-        found = database.run(database.locked(f"SELECT committed FROM penstock_epochs WHERE {_OWN} AND subtask = ?"), (*sink, subtask))
+        found = database.run(
+            database.locked(f"SELECT committed FROM penstock_epochs WHERE {_OWN} AND subtask = ?"),
+            (*sink, subtask),
+        )
         if found and found[0][0] >= number:
             return 0
-        staged = database.run(f"SELECT payload FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?", (*sink, subtask, number))
+        staged = database.run(
+            f"SELECT payload FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?",
+            (*sink, subtask, number),
+        )
         if not staged:
-            message = f"the rows staged for checkpoint {item['checkpoint']} are gone from penstock_staged; they cannot be committed"
+            message = (
+                f"the rows staged for checkpoint {item['checkpoint']} are gone from penstock_staged; "
+                "they cannot be committed"
+            )
             hint = "somebody deleted them there, or the checkpoint is of another database"
             raise PenstockError("STA-3503", message, hint=hint, kind=Kind.EXTERNAL)
         with pa.ipc.open_stream(pa.py_buffer(bytes(staged[0][0]))) as reader:
@@ -130,17 +169,27 @@ class StagedTransactions:
     def retire(self) -> None:
         """Delete the note of a subtask that has ended and of which nobody goes on, if all it staged is moved.
 
-        Not where there was an earlier attempt: that one may live, and a row made anew would begin with its epoch.
+        Not where there was an earlier attempt: that one may live, and a row made anew would begin with its
+        epoch.
         """
         whose = (*self._sink, self._subtask)
         with self._database.transaction():
-            self._database.run(f"DELETE FROM penstock_epochs WHERE {_OWN} AND subtask = ? AND epoch = 1 AND staged = committed", whose)
+            self._database.run(
+                f"DELETE FROM penstock_epochs WHERE {_OWN} AND subtask = ? AND epoch = 1 AND staged "
+                "= committed",
+                whose,
+            )
 
     def _forget(self, sink: tuple[str, str], subtask: int, number: int) -> None:
-        self._database.run(f"DELETE FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?", (*sink, subtask, number))
+        self._database.run(
+            f"DELETE FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?",
+            (*sink, subtask, number),
+        )
 
     def _told(self, column: str) -> int:
-        found = self._database.run(f"SELECT {column} FROM penstock_epochs WHERE {_OWN} AND subtask = ?", (*self._sink, self._subtask))
+        found = self._database.run(
+            f"SELECT {column} FROM penstock_epochs WHERE {_OWN} AND subtask = ?", (*self._sink, self._subtask)
+        )
         return int(found[0][0]) if found else -1
 
     def _check_epoch(self) -> None:

@@ -1,4 +1,6 @@
-"""What sinks ask of a database besides the interface of reading: transactions, and rows put in, replaced and deleted in bulk."""
+"""What sinks ask of a database besides the interface of reading: transactions, and rows put in, replaced
+and deleted in bulk.
+"""
 
 from __future__ import annotations
 
@@ -43,5 +45,7 @@ def insert_text(table: str, names: Sequence[str], source: str) -> str:
 def conflict_text(names: Sequence[str], keys: Sequence[str]) -> str:
     """Return what makes an INSERT replace the row of a key."""
     others = [name for name in names if name not in keys]
-    action = f"UPDATE SET {', '.join(f'{name} = EXCLUDED.{name}' for name in others)}" if others else "NOTHING"
+    action = (
+        f"UPDATE SET {', '.join(f'{name} = EXCLUDED.{name}' for name in others)}" if others else "NOTHING"
+    )
     return f" ON CONFLICT ({', '.join(keys)}) DO {action}"

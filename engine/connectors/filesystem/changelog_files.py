@@ -1,4 +1,6 @@
-"""The files of a table of changes, read as one sequence: a change in a later file may take back a row of an earlier one."""
+"""The files of a table of changes, read as one sequence: a change in a later file may take back a row of
+an earlier one.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,18 @@ OpenFile = Callable[[str, Position | None], SplitReader]
 
 
 class ChangeSequence:
-    """A split reader over files in the order of their paths. ``watch_ms``: how often to look for new ones, which must come after those read."""
+    """A split reader over files in the order of their paths. ``watch_ms``: how often to look for new ones,
+    which must come after those read.
+    """
 
-    def __init__(self, files: ListFiles, opened: OpenFile, watch_ms: int | None, clock: Clock, position: Position | None) -> None:
+    def __init__(
+        self,
+        files: ListFiles,
+        opened: OpenFile,
+        watch_ms: int | None,
+        clock: Clock,
+        position: Position | None,
+    ) -> None:
         self._files = files
         self._opened = opened
         self._watch_ms = watch_ms
@@ -55,7 +66,9 @@ class ChangeSequence:
             self._reader.close()
 
     def _begin_next(self) -> bool:
-        """Open the file at the position, or the one that follows a file that is done; return whether there is one."""
+        """Open the file at the position, or the one that follows a file that is done; return whether there
+        is one.
+        """
         if self._position and not self._position["done"]:
             self._reader = self._opened(self._position["file"], self._position)
             return True
@@ -73,7 +86,9 @@ class ChangeSequence:
         return False
 
     def _following(self) -> FileSplit | None:
-        """Move the position to the file after the one that is done. DAT-4111 when one came that should have been read before."""
+        """Move the position to the file after the one that is done. DAT-4111 when one came that should
+        have been read before.
+        """
         files = self._files()
         last = FileSplit.parse(self._position["file"]).path if self._position else ""
         earlier = [file for file in files if file.path <= last]

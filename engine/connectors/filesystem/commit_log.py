@@ -1,8 +1,10 @@
-"""The commit log of a table's directory: one small file per committed checkpoint, numbered without gaps, naming the files it added.
+"""The commit log of a table's directory: one small file per committed checkpoint, numbered without gaps,
+naming the files it added.
 
-A file of the directory counts for who reads by the log once an entry names it, and an entry names all files of a checkpoint or none. Entries are
-written whole, flushed, and given their number by a hard link, which fails when another writer was quicker: several jobs may write to one directory.
-Nothing here loads more than the standard library.
+A file of the directory counts for who reads by the log once an entry names it, and an entry names all files
+of a checkpoint or none. Entries are written whole, flushed, and given their number by a hard link, which
+fails when another writer was quicker: several jobs may write to one directory. Nothing here loads more than
+the standard library.
 """
 
 from __future__ import annotations
@@ -26,13 +28,16 @@ from penstock.catalog.frozen_dataclass import dataclass
 COMMITS = ".penstock.commits"
 FORMAT, VERSION = "penstock-commits", 1
 _ENTRY = re.compile(r"(\d{12})\.commit")
-_WRITES = itertools.count()  # two subtasks of a process may write the same entry at one moment, each a file of its own
+# two subtasks of a process may write the same entry at one moment, each a file of its own
+_WRITES = itertools.count()
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
 
 
 @dataclass(frozen=True)
 class CommittedFile:
-    """A file below the table's directory. ``rows`` and ``crc32`` are None for one that stood there before the log began."""
+    """A file below the table's directory. ``rows`` and ``crc32`` are None for one that stood there before
+    the log began.
+    """
 
     path: str
     rows: int | None
@@ -44,8 +49,8 @@ class CommittedFile:
 class WrittenAs:
     """How the files of a commit are to be read.
 
-    ``schema``: an Arrow schema as base64 of IPC, all columns in the table's order, behind ``op`` where ``changes`` are not ``append``.
-    ``partitioned_by``: columns that stand in directory names.
+    ``schema``: an Arrow schema as base64 of IPC, all columns in the table's order, behind ``op`` where
+    ``changes`` are not ``append``. ``partitioned_by``: columns that stand in directory names.
     """
 
     format: str
@@ -56,7 +61,9 @@ class WrittenAs:
 
 @dataclass(frozen=True)
 class Commit:
-    """One entry: what one checkpoint of one sink added. ``number`` counts the commits of the directory; 0 is what stood there before."""
+    """One entry: what one checkpoint of one sink added. ``number`` counts the commits of the directory; 0
+    is what stood there before.
+    """
 
     number: int
     job_id: str
@@ -72,7 +79,9 @@ class Commit:
 
 
 class CommitLog:
-    """Reads and appends the log of one directory. ``writer``: in the names of its unfinished files, so that who comes after it knows them."""
+    """Reads and appends the log of one directory. ``writer``: in the names of its unfinished files, so
+    that who comes after it knows them.
+    """
 
     def __init__(self, root: Path, writer: str = "reader") -> None:
         self.directory = root / COMMITS
@@ -93,7 +102,9 @@ class CommitLog:
         return sorted(int(match[1]) for name in names if (match := _ENTRY.fullmatch(name)))
 
     def last(self) -> int:
-        """Return the number of the last entry, -1 when there is none; after the first time it looks only for later ones."""
+        """Return the number of the last entry, -1 when there is none; after the first time it looks only
+        for later ones.
+        """
         if self._last < 0:
             self._last = max(self.numbers(), default=-1)
         while self._path(self._last + 1).exists():
@@ -101,7 +112,9 @@ class CommitLog:
         return self._last
 
     def read(self, number: int) -> Commit:
-        """Return an entry. DAT-4610 when it is there no more or not yet, DAT-4611 when it is not what was written, DAT-4612 for a newer format."""
+        """Return an entry. DAT-4610 when it is there no more or not yet, DAT-4611 when it is not what was
+        written, DAT-4612 for a newer format.
+        """
         try:
             data = self._path(number).read_bytes()
         except FileNotFoundError:
@@ -109,11 +122,15 @@ class CommitLog:
             has = f"there are {there[0]} to {there[-1]}" if there else "there are none"
             message = f"commit {number} of {self.directory.parent} is not there; {has}"
             hint = "what was cleaned away cannot be read again: begin at a commit that is there"
-            raise PenstockError("DAT-4610", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704") from None
+            raise PenstockError(
+                "DAT-4610", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704"
+            ) from None
         return _decoded(self._path(number), number, data)
 
     def names(self, file: CommittedFile) -> bool:
-        """Whether an entry that is there names a file, of this length and checksum; the newest are looked at first."""
+        """Whether an entry that is there names a file, of this length and checksum; the newest are looked
+        at first.
+        """
         return any(file in self.read(number).files for number in self._backwards(self.last(), -1))
 
     def begin(self, written_as: WrittenAs, files: Sequence[CommittedFile]) -> None:
@@ -122,7 +139,8 @@ class CommitLog:
             self._create(Commit(0, "", "", 0, written_as, tuple(files)))
 
     def append(self, commit: Commit) -> Commit | None:
-        """Write an entry behind the last one, of the files that no entry names yet; returns it, or ``None`` when all are named.
+        """Write an entry behind the last one, of the files that no entry names yet; returns it, or ``None``
+        when all are named.
 
         ``commit.number``: entries up to it are known to name other files; -1 when nothing is known.
         """
@@ -141,7 +159,9 @@ class CommitLog:
                 return entry
 
     def _backwards(self, last: int, seen: int) -> Iterator[int]:
-        """Yield the numbers of entries from a last one down to behind ``seen``, or to what was cleaned away."""
+        """Yield the numbers of entries from a last one down to behind ``seen``, or to what was cleaned
+        away.
+        """
         for number in range(last, max(seen, -1), -1):
             if not self._path(number).exists():
                 return
@@ -151,7 +171,11 @@ class CommitLog:
         """Write an entry durably under its number; FileExistsError when the number is taken."""
         self.directory.mkdir(parents=True, exist_ok=True)
         target = self._path(commit.number)
-        make_new(self.directory / f".{self._writer}-{commit.number}-{os.getpid()}-{next(_WRITES)}.tmp", target, _encoded(commit))
+        make_new(
+            self.directory / f".{self._writer}-{commit.number}-{os.getpid()}-{next(_WRITES)}.tmp",
+            target,
+            _encoded(commit),
+        )
 
     def _path(self, number: int) -> Path:
         return self.directory / f"{number:012d}.commit"
@@ -175,7 +199,9 @@ def make_new(staged: Path, target: Path, data: bytes) -> None:
 
 
 def _rename_new(staged: Path, target: Path) -> None:
-    """Rename a file to a new name where there are no hard links; writers take turns at looking and renaming, by a lock that ends with its process."""
+    """Rename a file to a new name where there are no hard links; writers take turns at looking and
+    renaming, by a lock that ends with its process.
+    """
     with (target.parent / ".LOCK").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.exists():
@@ -221,7 +247,9 @@ def file_fields(file: CommittedFile) -> list[Any]:
 def committed_file(fields: Sequence[Any]) -> CommittedFile:
     """Return the file of such fields."""
     path, rows, length, crc32 = fields
-    return CommittedFile(str(path), None if rows is None else int(rows), int(length), None if crc32 is None else int(crc32))
+    return CommittedFile(
+        str(path), None if rows is None else int(rows), int(length), None if crc32 is None else int(crc32)
+    )
 
 
 def _encoded(commit: Commit) -> bytes:
@@ -248,14 +276,28 @@ def _decoded(path: Path, number: int, data: bytes) -> Commit:
     if fields.get("format") != FORMAT or fields.get("version") != VERSION:
         found = f"{fields.get('format')} {fields.get('version')}"
         message = f"{path} has format {found}; this penstock reads {FORMAT} {VERSION}"
-        raise PenstockError("DAT-4612", message, hint="read it with the penstock that wrote it, or a newer one", kind=Kind.EXTERNAL)
+        raise PenstockError(
+            "DAT-4612",
+            message,
+            hint="read it with the penstock that wrote it, or a newer one",
+            kind=Kind.EXTERNAL,
+        )
     try:
-        kind = WrittenAs(str(fields["file_format"]), str(fields["schema"]), tuple(map(str, fields["partitioned_by"])), str(fields["changes"]))
+        kind = WrittenAs(
+            str(fields["file_format"]),
+            str(fields["schema"]),
+            tuple(map(str, fields["partitioned_by"])),
+            str(fields["changes"]),
+        )
         files = tuple(map(committed_file, fields["files"]))
-        return Commit(number, str(fields["job"]), str(fields["operator"]), int(fields["checkpoint"]), kind, files)
+        return Commit(
+            number, str(fields["job"]), str(fields["operator"]), int(fields["checkpoint"]), kind, files
+        )
     except (KeyError, TypeError, ValueError) as cause:
         raise _damaged(path, f"a field is missing or of the wrong kind: {cause}") from cause
 
 
 def _damaged(path: Path, facts: str) -> PenstockError:
-    return PenstockError("DAT-4611", f"commit file {path} is damaged", detail=facts, kind=Kind.EXTERNAL, sqlstate="58030")
+    return PenstockError(
+        "DAT-4611", f"commit file {path} is damaged", detail=facts, kind=Kind.EXTERNAL, sqlstate="58030"
+    )

@@ -1,4 +1,6 @@
-"""What one subtask of a file sink tells the commit log: an entry per checkpoint, once every subtask has published its files of it."""
+"""What one subtask of a file sink tells the commit log: an entry per checkpoint, once every subtask has
+published its files of it.
+"""
 
 from __future__ import annotations
 
@@ -33,20 +35,25 @@ _OWN = re.compile(r"(?:reached|being-written)-(\d+)-(\d+)")
 
 @dataclass
 class _Published:
-    """Files of one checkpoint that stand under their names; ``known``: entries of the log up to it name none of them."""
+    """Files of one checkpoint that stand under their names; ``known``: entries of the log up to it name
+    none of them.
+    """
 
     files: list[CommittedFile] = field(default_factory=list)
     known: int = -1
 
 
 class SinkCommits:
-    """One subtask's share. A single subtask writes entries from memory: what it forgets in a crash is committed again after the restore.
+    """One subtask's share. A single subtask writes entries from memory: what it forgets in a crash is
+    committed again after the restore.
 
-    What is committed again is not forgotten a second time: it, and what several subtasks publish, is left durably as part files in a directory of the
-    operator's own, and each subtask says up to which checkpoint it has. Whoever finds that all have reached a checkpoint writes its entry from the
-    parts and deletes them; two may find it at once, the log takes no file twice. What an earlier deployment said of itself is deleted by each
-    subtask before its first barrier, so before anybody can ask. What another job, or this one as another query, published up to the checkpoint
-    this one begins with, and had not in the log, is taken over from its part files.
+    What is committed again is not forgotten a second time: it, and what several subtasks publish, is left
+    durably as part files in a directory of the operator's own, and each subtask says up to which checkpoint
+    it has. Whoever finds that all have reached a checkpoint writes its entry from the parts and deletes them;
+    two may find it at once, the log takes no file twice. What an earlier deployment said of itself is deleted
+    by each subtask before its first barrier, so before anybody can ask. What another job, or this one as
+    another query, published up to the checkpoint this one begins with, and had not in the log, is taken over
+    from its part files.
     """
 
     def __init__(self, root: Path, written_as: WrittenAs, request: SinkRequest) -> None:
@@ -66,14 +73,17 @@ class SinkCommits:
             match = _OWN.match(path.name)
             if match and (int(match[1]) == self._subtask or int(match[2]) != self._parallelism):
                 path.unlink(missing_ok=True)
-        for path in self._log.directory.glob(f".{self._owner}-*.tmp"):  # an entry in whose writing a process was killed
+        # an entry in whose writing a process was killed
+        for path in self._log.directory.glob(f".{self._owner}-*.tmp"):
             if int(path.name.split("-")[1]) % self._parallelism == self._subtask:
                 path.unlink(missing_ok=True)
         if self._origin is not None and self._subtask == 0:
             self._take_over(self._origin)
 
     def _take_over(self, origin: Origin) -> None:
-        """Add what another writer's part files tell of checkpoints up to the one this job begins with. Another job's stay: it may live."""
+        """Add what another writer's part files tell of checkpoints up to the one this job begins with.
+        Another job's stay: it may live.
+        """
         former = self._parts_of(origin)
         if former == self._parts or not former.is_dir():
             return
@@ -94,15 +104,21 @@ class SinkCommits:
         return self._log.last()
 
     def notes(self, file: CommittedFile) -> bool:
-        """Whether part files of this job or the one it began as, or the log, name a file as published. What one drops is in the next one before."""
+        """Whether part files of this job or the one it began as, or the log, name a file as published.
+        What one drops is in the next one before.
+        """
         found: dict[int, _Published] = {}
         for parts in () if self._origin is None else (self._parts_of(self._origin), self._parts):
             self._read_parts(found, sys.maxsize, parts)
         return any(file in held.files for held in found.values()) or self._log.names(file)
 
     def published(self, checkpoint_id: int, files: list[CommittedFile], known: int) -> None:
-        """Take files that were published just now, or before (``known`` -1): they may be named in the log already."""
-        if self._parallelism > 1 or (self._origin is not None and checkpoint_id <= self._origin.checkpoint_id):
+        """Take files that were published just now, or before (``known`` -1): they may be named in the log
+        already.
+        """
+        if self._parallelism > 1 or (
+            self._origin is not None and checkpoint_id <= self._origin.checkpoint_id
+        ):
             self._write_part(checkpoint_id, _Published(files, known))
             return
         held = self._published.setdefault(checkpoint_id, _Published(known=known))
@@ -117,14 +133,18 @@ class SinkCommits:
             self._in_parts(lambda: make_new(self._own("being-written"), target, data))
 
     def _in_parts(self, write: Callable[[], None]) -> None:
-        """Write a file into the directory of parts, which another subtask that ends may take away while it is empty."""
+        """Write a file into the directory of parts, which another subtask that ends may take away while it
+        is empty.
+        """
         while True:
             with contextlib.suppress(FileNotFoundError):
                 self._parts.mkdir(parents=True, exist_ok=True)
                 return write()
 
     def completed(self, checkpoint_id: int) -> None:
-        """Say that everything up to a checkpoint is published; write the entries of those that all subtasks have reached."""
+        """Say that everything up to a checkpoint is published; write the entries of those that all
+        subtasks have reached.
+        """
         reached = checkpoint_id
         if self._parallelism > 1:
             self._say_reached(checkpoint_id)
@@ -133,8 +153,12 @@ class SinkCommits:
         parts = self._read_parts(found, reached, self._parts)
         for number in sorted(found):
             held = found[number]
-            files = tuple(sorted({file.path: file for file in held.files}.values(), key=lambda file: file.path))
-            self._log.append(Commit(held.known, self._job_id, self._operator_id, number, self._written_as, files))
+            files = tuple(
+                sorted({file.path: file for file in held.files}.values(), key=lambda file: file.path)
+            )
+            self._log.append(
+                Commit(held.known, self._job_id, self._operator_id, number, self._written_as, files)
+            )
         for path in parts:
             path.unlink(missing_ok=True)
         self._published = {number: held for number, held in self._published.items() if number > reached}
@@ -171,7 +195,9 @@ class SinkCommits:
         return min(reached)
 
     def _read_parts(self, found: dict[int, _Published], reached: int, parts: Path) -> list[Path]:
-        """Add what part files tell of checkpoints up to one; return them. One that is gone by now was written into the log by another subtask."""
+        """Add what part files tell of checkpoints up to one; return them. One that is gone by now was
+        written into the log by another subtask.
+        """
         read = []
         for path in sorted(parts.glob("*.part")) if parts.is_dir() else ():
             match = _PART.fullmatch(path.name)

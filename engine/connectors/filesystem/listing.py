@@ -1,4 +1,6 @@
-"""Where a table's files are: a file, a directory or a glob, here or at a URL, listed with what identifies each file's content."""
+"""Where a table's files are: a file, a directory or a glob, here or at a URL, listed with what identifies
+each file's content.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from penstock.catalog.name_suggestions import did_you_mean_file
 from penstock.catalog.secrets import redact_url
 from penstock.engine.formats.file_task import unreadable
 
-_SPLIT_ID = re.compile(r"(?P<path>.*)@(?P<size>\d+)-(?P<mtime>\d+)(?:#(?P<start>\d+)-(?P<end>\d+))?", re.DOTALL)
+_SPLIT_ID = re.compile(
+    r"(?P<path>.*)@(?P<size>\d+)-(?P<mtime>\d+)(?:#(?P<start>\d+)-(?P<end>\d+))?", re.DOTALL
+)
 _WILDCARD = re.compile(r"[*?\[]")
 
 _SCHEMES = "there is file://, s3://, gs://, abfs:// and hdfs://, as far as this Arrow was built with them"
@@ -23,7 +27,9 @@ _SCHEMES = "there is file://, s3://, gs://, abfs:// and hdfs://, as far as this 
 
 @dataclass(frozen=True)
 class FileSplit:
-    """One file, or a range of it. ``mtime_us``: when it was last written, microseconds; with path and size it identifies the content."""
+    """One file, or a range of it. ``mtime_us``: when it was last written, microseconds; with path and size
+    it identifies the content.
+    """
 
     path: str
     size: int
@@ -41,38 +47,55 @@ class FileSplit:
         """Return the split an id stands for. STA-3501 for a text that is no such id."""
         match = _SPLIT_ID.fullmatch(split_id)
         if match is None:
-            raise PenstockError("STA-3501", f"'{split_id[:100]}' does not name a split of a file", kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "STA-3501", f"'{split_id[:100]}' does not name a split of a file", kind=Kind.EXTERNAL
+            )
         cut = None if match["start"] is None else (int(match["start"]), int(match["end"]))
         return cls(match["path"], int(match["size"]), int(match["mtime"]), cut)
 
 
 class FileListing:
-    """Lists the files a path names. Hidden files (a leading dot or underscore in any part below the path) are never listed."""
+    """Lists the files a path names. Hidden files (a leading dot or underscore in any part below the path)
+    are never listed.
+    """
 
     def __init__(self, path: str, file_format: str) -> None:
         self._shown = redact_url(path)
         self._format = file_format
         self.filesystem, self.root = resolve(path)
         self._pattern = None
-        if self.filesystem.get_file_info(self.root).type == pafs.FileType.NotFound and _WILDCARD.search(self.root):
+        if self.filesystem.get_file_info(self.root).type == pafs.FileType.NotFound and _WILDCARD.search(
+            self.root
+        ):
             self._pattern = _glob(self.root)
             parts = self.root.split("/")
             first = next(index for index, part in enumerate(parts) if _WILDCARD.search(part))
             self.root = "/".join(parts[:first]) or "/"
 
     def files(self, *, missing_ok: bool = False) -> list[FileSplit]:
-        """Return the files there are, sorted by path. DAT-4101..4108 when there are none, or what is there is no file."""
+        """Return the files there are, sorted by path. DAT-4101..4108 when there are none, or what is there
+        is no file.
+        """
         infos = self._infos(missing_ok)
         if self._pattern is not None and not infos and not missing_ok:
-            raise PenstockError("DAT-4102", f"no file matches {self._shown}", hint=self._elsewhere(), kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "DAT-4102", f"no file matches {self._shown}", hint=self._elsewhere(), kind=Kind.EXTERNAL
+            )
         for info in infos:
             self._check(info)
-        return sorted((FileSplit(info.path, info.size, info.mtime_ns // 1000) for info in infos), key=lambda split: split.path)
+        return sorted(
+            (FileSplit(info.path, info.size, info.mtime_ns // 1000) for info in infos),
+            key=lambda split: split.path,
+        )
 
     def current(self, path: str) -> FileSplit | None:
         """Return what a file is now; ``None`` when it is gone."""
         info = self.filesystem.get_file_info(path)
-        return FileSplit(info.path, info.size, info.mtime_ns // 1000) if info.type == pafs.FileType.File else None
+        return (
+            FileSplit(info.path, info.size, info.mtime_ns // 1000)
+            if info.type == pafs.FileType.File
+            else None
+        )
 
     def relative(self, path: str) -> str:
         """Return a file's path below the table's path."""
@@ -83,21 +106,37 @@ class FileListing:
         if info.type == pafs.FileType.NotFound:
             if missing_ok:
                 return []
-            raise PenstockError("DAT-4101", f"there is no file or directory {self._shown}", hint=self._elsewhere(), kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "DAT-4101",
+                f"there is no file or directory {self._shown}",
+                hint=self._elsewhere(),
+                kind=Kind.EXTERNAL,
+            )
         if info.type != pafs.FileType.Directory:
             return [info]
         try:
             found = self.filesystem.get_file_info(pafs.FileSelector(self.root, recursive=True))
         except OSError as error:
             raise unreadable(self._shown, error) from error
-        files = [info for info in found if info.type != pafs.FileType.Directory and not _hidden(self.relative(info.path))]
-        return files if self._pattern is None else [info for info in files if self._pattern.fullmatch(info.path)]
+        files = [
+            info
+            for info in found
+            if info.type != pafs.FileType.Directory and not _hidden(self.relative(info.path))
+        ]
+        return (
+            files if self._pattern is None else [info for info in files if self._pattern.fullmatch(info.path)]
+        )
 
     def _elsewhere(self) -> str:
         """Say what there is instead: a file of nearly that name, or where paths begin."""
         parent, _, name = self.root.rpartition("/")
-        if self._pattern is None and self.filesystem.get_file_info(parent or "/").type == pafs.FileType.Directory:
-            beside = [info.base_name for info in self.filesystem.get_file_info(pafs.FileSelector(parent or "/"))]
+        if (
+            self._pattern is None
+            and self.filesystem.get_file_info(parent or "/").type == pafs.FileType.Directory
+        ):
+            beside = [
+                info.base_name for info in self.filesystem.get_file_info(pafs.FileSelector(parent or "/"))
+            ]
             if (near := did_you_mean_file(name, beside)) is not None:
                 return near
         if "." not in name and self._pattern is None:
@@ -107,12 +146,17 @@ class FileListing:
     def _check(self, info: pafs.FileInfo) -> None:
         if info.type != pafs.FileType.File:
             message = f"{redact_url(info.path)} is not a regular file"
-            raise PenstockError("DAT-4103", message, hint="give files or a directory of files", kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "DAT-4103", message, hint="give files or a directory of files", kind=Kind.EXTERNAL
+            )
         kind, _ = split_suffixes(info.path)
         if kind is not None and kind != FILE_KINDS.get(self._format, self._format):
             hint = f"write 'format' = '{kind}', or leave the format out"
             if info.path != self.root:
-                hint = f"give a path that names only its {self._format} files, such as '{self._shown.rstrip('/')}/*.{self._format}'"
+                hint = (
+                    f"give a path that names only its {self._format} files, such as "
+                    f"'{self._shown.rstrip('/')}/*.{self._format}'"
+                )
             message = f"{redact_url(info.path)} is a {kind} file in a table of format {self._format}"
             raise PenstockError("DAT-4108", message, hint=hint, kind=Kind.EXTERNAL)
 
@@ -125,7 +169,13 @@ def resolve(path: str) -> tuple[pafs.FileSystem, str]:
         filesystem, inside = pafs.FileSystem.from_uri(path)
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         reason = str(error)[:200]
-        raise PenstockError("DAT-4109", f"the URL {redact_url(path)} cannot be opened", detail=reason, hint=_SCHEMES, kind=Kind.EXTERNAL) from error
+        raise PenstockError(
+            "DAT-4109",
+            f"the URL {redact_url(path)} cannot be opened",
+            detail=reason,
+            hint=_SCHEMES,
+            kind=Kind.EXTERNAL,
+        ) from error
     return filesystem, inside.rstrip("/") or "/"
 
 
@@ -134,7 +184,9 @@ def _hidden(relative: str) -> bool:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Return a glob as a regular expression: ``*`` and ``?`` stay inside one part, ``**`` goes through any number of them."""
+    """Return a glob as a regular expression: ``*`` and ``?`` stay inside one part, ``**`` goes through any
+    number of them.
+    """
     out, index = "", 0
     while index < len(pattern):
         if pattern.startswith("**/", index):

@@ -1,4 +1,6 @@
-"""Partition directories, ``column=value``: written so that Hive, Spark and DuckDB read the same value, and read as each of them writes."""
+"""Partition directories, ``column=value``: written so that Hive, Spark and DuckDB read the same value, and
+read as each of them writes.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,44 @@ from penstock.engine.formats.text_conversion import to_text
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
-# Spark reads %XX as the character of that code, not as a byte of UTF-8: so only ASCII is escaped, the rest stands as it is.
+# Spark reads %XX as the character of that code, not as a byte of UTF-8: so only ASCII is escaped, the rest
+# stands as it is.
 _ESCAPED = re.compile(r"[\x00-\x1f!-,/:-@\[-^`{-\x7f]")
 
 
 def partition_directory(names: Sequence[str], values: Sequence[pa.Array]) -> str:
-    """Return the directories of one combination of partition values, each an array of one value. DAT-4608 for BYTES that are no text."""
-    return "/".join(f"{_escape(name)}={_written(name, value)}" for name, value in zip(names, values, strict=True))
+    """Return the directories of one combination of partition values, each an array of one value. DAT-4608
+    for BYTES that are no text.
+    """
+    return "/".join(
+        f"{_escape(name)}={_written(name, value)}" for name, value in zip(names, values, strict=True)
+    )
 
 
 def partition_values(relative: str) -> Mapping[str, str | None]:
-    """Return what the directories of a file's path below its table say, by column in lower case; NULL is ``None``.
+    """Return what the directories of a file's path below its table say, by column in lower case; NULL is
+    ``None``.
 
     An empty text is no NULL here. Spark writes both as NULL.
     """
     pairs = (part.split("=", 1) for part in relative.split("/")[:-1] if "=" in part)
-    return {_unescape(name).lower(): None if value == NULL_PARTITION else _unescape(value) for name, value in pairs}
+    return {
+        _unescape(name).lower(): None if value == NULL_PARTITION else _unescape(value)
+        for name, value in pairs
+    }
 
 
 def _written(name: str, value: pa.Array) -> str:
     try:
         text = to_text(value)[0].as_py()
     except pa.ArrowInvalid as error:
-        message = f"a value of column {name} is bytes that are no text (UTF-8), which a directory's name cannot hold"
-        raise PenstockError("DAT-4608", message, hint=f"partition by hex({name})", kind=Kind.USER, sqlstate="22021") from error
+        message = (
+            f"a value of column {name} is bytes that are no text (UTF-8), which a directory's name "
+            "cannot hold"
+        )
+        raise PenstockError(
+            "DAT-4608", message, hint=f"partition by hex({name})", kind=Kind.USER, sqlstate="22021"
+        ) from error
     if text is None:
         return NULL_PARTITION
     # A text that reads as NULL's own word is written with an escape in it.
@@ -48,7 +64,9 @@ def _escape(text: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Read %XX as bytes of UTF-8, as DuckDB and earlier versions write them, else as Hive does: as the character of that code."""
+    """Read %XX as bytes of UTF-8, as DuckDB and earlier versions write them, else as Hive does: as the
+    character of that code.
+    """
     try:
         unquote_to_bytes(text).decode()
     except UnicodeDecodeError:

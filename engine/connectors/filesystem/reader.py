@@ -1,4 +1,6 @@
-"""Reads one split of files: decoded pieces cut to batches, metadata and partition columns filled in, bad records by the table's policy."""
+"""Reads one split of files: decoded pieces cut to batches, metadata and partition columns filled in, bad
+records by the table's policy.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,18 @@ _PIECES_PASSED = 64  # at most so many pieces given before are decoded again in 
 class FilesystemReader:
     """A split reader over a format's reader.
 
-    ``stored``: the columns the reader gives, which may be more than are asked for. ``position``: where to begin; records before its row were
-    given before.
+    ``stored``: the columns the reader gives, which may be more than are asked for. ``position``: where to
+    begin; records before its row were given before.
     """
 
     def __init__(
-        self, reader: FileReader, stored: tuple[Field, ...], split: FileSplit, request: ScanRequest, listing: FileListing, position: Position
+        self,
+        reader: FileReader,
+        stored: tuple[Field, ...],
+        split: FileSplit,
+        request: ScanRequest,
+        listing: FileListing,
+        position: Position,
     ) -> None:
         self._reader = reader
         self._split = split
@@ -106,7 +114,9 @@ class FilesystemReader:
         self._request.metrics.count("bad_records", len(bad))
         if self._policy == "table":
             name, path = self._request.table.name, self._split.path
-            rows = [RejectedRecord(r.shown, path, self._split.split_id, r.ordinal, r.column, r.error) for r in bad]
+            rows = [
+                RejectedRecord(r.shown, path, self._split.split_id, r.ordinal, r.column, r.error) for r in bad
+            ]
             self._request.services.get(BadRecords).add(name, rows)
 
     def _failure(self, record: BadRecord) -> PenstockError:
@@ -144,8 +154,11 @@ class FilesystemReader:
         return array_of(piece.ordinals[begin:end])
 
 
-def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored: Collection[str]) -> list[pa.Scalar | str | None]:
-    """Return, per asked column: ``None`` when it stands in the file, else its one value for all rows, or "row" for the ordinal.
+def _facts(
+    request: ScanRequest, split: FileSplit, listing: FileListing, stored: Collection[str]
+) -> list[pa.Scalar | str | None]:
+    """Return, per asked column: ``None`` when it stands in the file, else its one value for all rows, or
+    "row" for the ordinal.
 
     A column that should stand in the file and does not is NULL: a reader that is to fail then has failed.
     """
@@ -172,10 +185,17 @@ def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored:
 
 
 def partition_value(field: Field, partitions: Mapping[str, str | None], split: FileSplit) -> pa.Scalar:
-    """Return the value of a column that a file's directories say. DAT-4110 for none, and for one that is not of the column's type."""
+    """Return the value of a column that a file's directories say. DAT-4110 for none, and for one that is
+    not of the column's type.
+    """
     if field.name.lower() not in partitions:
         message = f"{redact_url(split.path)} stands in no directory {field.name}=.."
-        raise PenstockError("DAT-4110", message, hint="PARTITIONED BY reads the column from the directory's name", kind=Kind.EXTERNAL)
+        raise PenstockError(
+            "DAT-4110",
+            message,
+            hint="PARTITIONED BY reads the column from the directory's name",
+            kind=Kind.EXTERNAL,
+        )
     text = partitions[field.name.lower()]
     try:
         return from_text(pa.array([text], pa.string()), field.type)[0]

@@ -1,4 +1,6 @@
-"""The filesystem sink: rows go to staged files, a checkpoint prepares them, its completion publishes them: exactly once."""
+"""The filesystem sink: rows go to staged files, a checkpoint prepares them, its completion publishes them:
+exactly once.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,13 @@ from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
 
 MAX_OPEN = 64
-_SUFFIXES = {"csv": ".csv", "json": ".jsonl", "debezium-json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
+_SUFFIXES = {
+    "csv": ".csv",
+    "json": ".jsonl",
+    "debezium-json": ".jsonl",
+    "parquet": ".parquet",
+    "arrow": ".arrow",
+}
 _CODEC_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
 _DISK_TROUBLE = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.ESTALE, errno.EMFILE, errno.ENFILE)
 _SUBTASK = re.compile(r"(\d+)-\d+-\d+\.")
@@ -54,10 +62,11 @@ class _OpenFile:
 class FilesystemSink:
     """Writes one subtask's share of a table's files.
 
-    Staged names are ``<subtask>-<process>-<n>.inprogress`` in the hidden folder of job and operator (a process that was fenced off may still write
-    and clear away its own); final names are ``part-<job>-<operator>-<subtask>-<checkpoint>-<folder>-<n>``. The folder's name is made of the job's
-    owner and the operator's id: no other job has it, whatever its name and wherever it runs. What stands before it is for people, and for the
-    order of files, which is that of checkpoints also behind a savepoint.
+    Staged names are ``<subtask>-<process>-<n>.inprogress`` in the hidden folder of job and operator (a
+    process that was fenced off may still write and clear away its own); final names are
+    ``part-<job>-<operator>-<subtask>-<checkpoint>-<folder>-<n>``. The folder's name is made of the job's
+    owner and the operator's id: no other job has it, whatever its name and wherever it runs. What stands
+    before it is for people, and for the order of files, which is that of checkpoints also behind a savepoint.
     """
 
     def __init__(self, request: SinkRequest) -> None:
@@ -73,16 +82,23 @@ class FilesystemSink:
         self._codec, self._suffix = _codec(table, self._format)
         self._rows_per_file = int(option(table, "sink.rolling.rows") or 0)
         self._bytes_per_file = int(option(table, "sink.rolling.bytes") or 0)
-        root, folder, origin = _directory(table), writer_name(request.owner, request.operator_id), request.origin
+        root, folder, origin = (
+            _directory(table),
+            writer_name(request.owner, request.operator_id),
+            request.origin,
+        )
         self._former = None if origin is None else writer_name(origin.owner, origin.operator_id)
-        early = (request.job_id, request.operator_id) if origin is None else (origin.owner, origin.operator_id)
+        early = (
+            (request.job_id, request.operator_id) if origin is None else (origin.owner, origin.operator_id)
+        )
         self._files = StagedFiles(root, folder, f"{_word(early[0], 24)}-{_word(early[1], 8)}")
         self._commits = SinkCommits(root, self._layout.written_as(table), request)
         self._stem = f"part-{_word(request.job_id, 24)}-{_word(request.operator_id, 8)}-{request.subtask:04d}"
         self._open: dict[str, _OpenFile] = {}
         self._complete: list[_OpenFile] = []
         self._number = 0
-        self._pending: set[str] = set()  # a name that is committed again, perhaps by another subtask and later, must not stand for a new file
+        # a name that is committed again, perhaps by another subtask and later, must not stand for a new file
+        self._pending: set[str] = set()
 
     def recover(self, pending: list[Committable]) -> None:
         self._commits.start()
@@ -94,7 +110,11 @@ class FilesystemSink:
         for folder in own:
             for name in self._files.leftovers(folder):
                 match = _SUBTASK.match(name)
-                if (folder, name) not in kept and match and int(match[1]) % request.parallelism == request.subtask:
+                if (
+                    (folder, name) not in kept
+                    and match
+                    and int(match[1]) % request.parallelism == request.subtask
+                ):
                     self._files.discard(name, folder)
 
     def write(self, batch: Batch) -> None:
@@ -133,7 +153,12 @@ class FilesystemSink:
             stem = f"{self._stem}-{checkpoint_id:06d}-{self._files.folder}"
             final, number = self._files.free_name(file.directory, stem, self._suffix, number)
             assert file.written is not None, "a file is complete before it is prepared"
-            facts = {"rows": file.rows, "bytes": file.written.length, "crc32": file.written.crc32, "checkpoint": checkpoint_id}
+            facts = {
+                "rows": file.rows,
+                "bytes": file.written.length,
+                "crc32": file.written.crc32,
+                "checkpoint": checkpoint_id,
+            }
             items.append({"folder": self._files.folder, "staged": file.staged, "final": final, **facts})
             number += 1
         self._complete = []
@@ -156,10 +181,14 @@ class FilesystemSink:
         self._files.sync_published([item["final"] for item in items])
         self._request.metrics.count("files_committed", published)
         files = [self._committed(item) for item in items]
-        self._commits.published(int(items[0].get("checkpoint", 0)), files, known if published == len(items) else -1)
+        self._commits.published(
+            int(items[0].get("checkpoint", 0)), files, known if published == len(items) else -1
+        )
 
     def _is_noted(self, item: Committable) -> bool:
-        """Whether the log says that an item was published; what checkpoints of earlier versions hold is not known well enough."""
+        """Whether the log says that an item was published; what checkpoints of earlier versions hold is
+        not known well enough.
+        """
         return "bytes" in item and "crc32" in item and self._commits.notes(self._committed(item))
 
     def _committed(self, item: Committable) -> CommittedFile:
@@ -198,8 +227,12 @@ class FilesystemSink:
         if file is None:
             if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
-            staged, self._number = self._files.reserve(f"{self._request.subtask}-{os.getpid()}", self._number, self._pending)
-            task = WriteTask(self._files.staged(staged), self._layout.stored, self._codec, self._dialect, self._in_payload)
+            staged, self._number = self._files.reserve(
+                f"{self._request.subtask}-{os.getpid()}", self._number, self._pending
+            )
+            task = WriteTask(
+                self._files.staged(staged), self._layout.stored, self._codec, self._dialect, self._in_payload
+            )
             self._number += 1
             try:
                 file = self._open[directory] = _OpenFile(open_writer(self._format, task), staged, directory)
@@ -219,7 +252,9 @@ class FilesystemSink:
 
 
 class _Layout:
-    """Which columns of the rows stand in files, and which in directory names. ``with_ops``: the rows begin with their op."""
+    """Which columns of the rows stand in files, and which in directory names. ``with_ops``: the rows begin
+    with their op.
+    """
 
     def __init__(self, table: Table, schema: Schema, with_ops: bool = False) -> None:
         names = [OP_FIELD.name] * with_ops + [field.name for field in table.physical_fields]
@@ -237,7 +272,9 @@ class _Layout:
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield (directory, stored columns) for each partition in the rows."""
-        stored = pa.RecordBatch.from_arrays([rows.column(index) for index in self._stored], schema=self.stored)
+        stored = pa.RecordBatch.from_arrays(
+            [rows.column(index) for index in self._stored], schema=self.stored
+        )
         if not self._partitions:
             yield "", stored
             return
@@ -245,9 +282,15 @@ class _Layout:
         codes = np.stack([column.indices.to_numpy() for column in encoded], axis=1)
         distinct, numbers = np.unique(codes, axis=0, return_inverse=True)
         for number, combination in enumerate(distinct):
-            values = [column.dictionary.slice(int(code), 1) for column, code in zip(encoded, combination, strict=True)]
+            values = [
+                column.dictionary.slice(int(code), 1)
+                for column, code in zip(encoded, combination, strict=True)
+            ]
             names = [self._names[index] for index in self._partitions]
-            yield partition_directory(names, values), stored.take(array_of(np.flatnonzero(numbers.ravel() == number)))
+            yield (
+                partition_directory(names, values),
+                stored.take(array_of(np.flatnonzero(numbers.ravel() == number))),
+            )
 
 
 def _codec(table: Table, kind: str) -> tuple[str | None, str]:
@@ -263,20 +306,33 @@ def _codec(table: Table, kind: str) -> tuple[str | None, str]:
 
 
 def _directory(table: Table) -> Path:
-    """Return the local directory of a table that is written. DAT-4601 for a file, DAT-4602 for a place that is not local."""
+    """Return the local directory of a table that is written. DAT-4601 for a file, DAT-4602 for a place
+    that is not local.
+    """
     path = table.options["path"]
     filesystem, inside = resolve(path)
     if not isinstance(filesystem, pafs.LocalFileSystem):
-        raise PenstockError("DAT-4602", f"{redact_url(path)} cannot be written: only local directories can", kind=Kind.EXTERNAL)
+        raise PenstockError(
+            "DAT-4602",
+            f"{redact_url(path)} cannot be written: only local directories can",
+            kind=Kind.EXTERNAL,
+        )
     root = Path(inside)
     if root.exists() and not root.is_dir():
-        raise PenstockError("DAT-4601", f"{path} is a file; a table is written into a directory", hint="give another path", kind=Kind.EXTERNAL)
+        raise PenstockError(
+            "DAT-4601",
+            f"{path} is a file; a table is written into a directory",
+            hint="give another path",
+            kind=Kind.EXTERNAL,
+        )
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"the directory {path} cannot be made: {(error.strerror or str(error)).lower()}"
         hint = "give another path"
-        raise PenstockError("DAT-4603", message, hint=hint, kind=Kind.EXTERNAL, retriable=error.errno in _DISK_TROUBLE) from error
+        raise PenstockError(
+            "DAT-4603", message, hint=hint, kind=Kind.EXTERNAL, retriable=error.errno in _DISK_TROUBLE
+        ) from error
     return root
 
 

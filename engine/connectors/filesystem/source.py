@@ -1,4 +1,6 @@
-"""The filesystem source: files as splits, ranges of files where order does not matter, new files found by looking again."""
+"""The filesystem source: files as splits, ranges of files where order does not matter, new files found by
+looking again.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,16 @@ from penstock.engine.formats.registry import READERS
 
 RANGE_BYTES = 32 << 20
 RANGE_ROWS = 1 << 20
-_CHECKED_AT_ONCE = 64  # files whose columns are looked at before the first is read: each is a small read, far away perhaps
+# files whose columns are looked at before the first is read: each is a small read, far away perhaps
+_CHECKED_AT_ONCE = 64
 
 
 class FilesystemSource:
     """Lists and opens the files of one table. Files of changes are one split, whatever their number.
 
-    With a watermark a file is one split, read in its order. Without one, large plain csv and json files are cut into ranges of bytes and
-    parquet files into ranges of row groups, so that several subtasks can share a file.
+    With a watermark a file is one split, read in its order. Without one, large plain csv and json files are
+    cut into ranges of bytes and parquet files into ranges of row groups, so that several subtasks can share a
+    file.
     """
 
     def __init__(self, request: ScanRequest) -> None:
@@ -42,7 +46,11 @@ class FilesystemSource:
         files = self._files()
         if not begun:
             self._check_columns(files)
-        return [SEQUENCE] if self._in_sequence else sorted(split.split_id for file in files for split in self._cut(file))
+        return (
+            [SEQUENCE]
+            if self._in_sequence
+            else sorted(split.split_id for file in files for split in self._cut(file))
+        )
 
     def _files(self) -> list[FileSplit]:
         files = self._listing.files(missing_ok=self._watch_ms is not None)
@@ -51,7 +59,9 @@ class FilesystemSource:
         return files
 
     def _check_columns(self, files: list[FileSplit]) -> None:
-        """Refuse files that do not have the columns before a row of any is read; those of later listings are refused when they are opened."""
+        """Refuse files that do not have the columns before a row of any is read; those of later listings
+        are refused when they are opened.
+        """
         if self._format not in ("parquet", "arrow"):
             return
         nulls = option(self._table, "source.missing-columns") == "null"
@@ -61,7 +71,9 @@ class FilesystemSource:
 
     def open(self, split_id: str, position: Position | None) -> SplitReader:
         if split_id == SEQUENCE:
-            return ChangeSequence(self._files, self._open_file, self._watched_ms, self._request.clock, position)
+            return ChangeSequence(
+                self._files, self._open_file, self._watched_ms, self._request.clock, position
+            )
         return self._open_file(split_id, position)
 
     def _open_file(self, split_id: str, position: Position | None) -> FilesystemReader:
@@ -102,12 +114,21 @@ class FilesystemSource:
             return [file]
         if self._format == "parquet":
             ranges = row_group_ranges(self._task(file), RANGE_ROWS)
-        elif self._format in ("csv", "json") and file.size > 2 * RANGE_BYTES and self._compression(file.path) is None and not self._multiline:
+        elif (
+            self._format in ("csv", "json")
+            and file.size > 2 * RANGE_BYTES
+            and self._compression(file.path) is None
+            and not self._multiline
+        ):
             starts = range(0, file.size, RANGE_BYTES)
             ranges = [(start, min(start + RANGE_BYTES, file.size)) for start in starts]
         else:
             return [file]
-        return [file] if len(ranges) < 2 else [FileSplit(file.path, file.size, file.mtime_us, cut) for cut in ranges]
+        return (
+            [file]
+            if len(ranges) < 2
+            else [FileSplit(file.path, file.size, file.mtime_us, cut) for cut in ranges]
+        )
 
     @property
     def _multiline(self) -> bool:
@@ -115,7 +136,9 @@ class FilesystemSource:
 
     @property
     def _checks_all(self) -> bool:
-        """Whether all columns are decoded whatever is asked: where bad records are left out, which rows there are must not depend on the query."""
+        """Whether all columns are decoded whatever is asked: where bad records are left out, which rows
+        there are must not depend on the query.
+        """
         return self._format in ("csv", "json", "debezium-json") and option(self._table, "on-error") != "fail"
 
     def _compression(self, path: str) -> str | None:
@@ -160,7 +183,12 @@ def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
         return
     what = f"was {was.size} B, is {now.size} B" if now.size != was.size else "same size, written again"
     hint = "write new files under a hidden name and rename them when they are complete"
-    raise PenstockError("DAT-4107", f"file {redact_url(now.path)} changed after it was read or listed ({what})", hint=hint, kind=Kind.EXTERNAL)
+    raise PenstockError(
+        "DAT-4107",
+        f"file {redact_url(now.path)} changed after it was read or listed ({what})",
+        hint=hint,
+        kind=Kind.EXTERNAL,
+    )
 
 
 def csv_dialect(table: Table) -> CsvDialect:

@@ -1,4 +1,6 @@
-"""Staged files: written hidden, flushed, then published by one rename each, in an order that survives a loss of power."""
+"""Staged files: written hidden, flushed, then published by one rename each, in an order that survives a
+loss of power.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ _BLOCK_BYTES = 1 << 20
 
 
 class StagedFiles:
-    """The staging folders below a table's directory, seen by one sink operator: ``folder`` is its own, where it may write and delete.
+    """The staging folders below a table's directory, seen by one sink operator: ``folder`` is its own, where
+    it may write and delete.
 
-    A committable says in its ``folder`` where it was staged; before format 1.4 that was ``former``, whose name two jobs may share.
+    A committable says in its ``folder`` where it was staged; before format 1.4 that was ``former``, whose
+    name two jobs may share.
     """
 
     def __init__(self, root: Path, folder: str, former: str) -> None:
@@ -30,14 +34,22 @@ class StagedFiles:
         self._staging = root / STAGING
 
     def reserve(self, name: str, number: int, taken: Collection[str]) -> tuple[str, int]:
-        """Make an empty staged file whose name nobody has and is none of those ``taken``: ``<name>-<number>``, the number counted up. Return both."""
+        """Make an empty staged file whose name nobody has and is none of those ``taken``:
+        ``<name>-<number>``, the number counted up. Return both.
+        """
         while True:
             staged = f"{name}-{number}{STAGED_SUFFIX}"
             try:
                 if staged not in taken:
-                    os.close(os.open(self.staged(staged), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+                    os.close(
+                        os.open(
+                            self.staged(staged), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666
+                        )
+                    )
                     return staged, number
-            except FileNotFoundError:  # another sink of the table may tidy it away before there is a file in it
+            except (
+                FileNotFoundError
+            ):  # another sink of the table may tidy it away before there is a file in it
                 with contextlib.suppress(FileNotFoundError):
                     (self._staging / self.folder).mkdir(parents=True, exist_ok=True)
                 continue
@@ -54,7 +66,9 @@ class StagedFiles:
             why = os.strerror(error.errno) if error.errno else str(error)
             hint = "make room there, or see to the disk: what is not committed yet is written again"
             message = f"files cannot be written to {self.root}: {why}"
-            raise PenstockError("DAT-4606", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="53100") from error
+            raise PenstockError(
+                "DAT-4606", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="53100"
+            ) from error
 
     def staged(self, name: str, folder: str | None = None) -> Path:
         """Return where a staged file is."""
@@ -76,15 +90,19 @@ class StagedFiles:
         return f"{directory}/{stem}-{number:04d}{suffix}".lstrip("/"), number
 
     def publish(self, item: Committable, noted: Callable[[Committable], bool]) -> bool:
-        """Give a staged file its final name; False when that was done before: the file of that name has its length and checksum, or is gone and
-        ``noted`` as published: whoever reads the table may have moved it away since.
+        """Give a staged file its final name; False when that was done before: the file of that name has its
+        length and checksum, or is gone and ``noted`` as published: whoever reads the table may have moved it
+        away since.
 
-        DAT-4604 when the staged file is gone and nothing tells that it was published; DAT-4605 when a file of that name is another one.
+        DAT-4604 when the staged file is gone and nothing tells that it was published; DAT-4605 when a file of
+        that name is another one.
         """
         staged, final = item["staged"], item["final"]
         source, target = self.staged(staged, self._folder_of(item)), self.root / final
         if ".." in Path(final).parts or Path(final).is_absolute():
-            raise PenstockError("STA-3502", f"'{final[:100]}' is no name below the table's directory", kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "STA-3502", f"'{final[:100]}' is no name below the table's directory", kind=Kind.EXTERNAL
+            )
         if source.exists() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # a copy of the job may publish it at this moment
@@ -94,18 +112,28 @@ class StagedFiles:
             source.unlink(missing_ok=True)
             return False
         if source.exists():
-            raise PenstockError("DAT-4605", f"{target} exists already; {staged} is not published over it", kind=Kind.EXTERNAL)
+            raise PenstockError(
+                "DAT-4605", f"{target} exists already; {staged} is not published over it", kind=Kind.EXTERNAL
+            )
         if not target.exists() and noted(item):
             return False
         there = f", and {final} is another file" if target.exists() else ""
-        hint = f"the staged file was deleted by hand, {final} was moved away before {COMMITS} named it, or the checkpoint is of another directory"
+        hint = (
+            f"the staged file was deleted by hand, {final} was moved away before {COMMITS} named it, or "
+            "the checkpoint is of another directory"
+        )
         message = f"prepared file {staged} of {self.root} is gone{there}; it cannot be published"
         raise PenstockError("DAT-4604", message, hint=hint, kind=Kind.EXTERNAL)
 
     def sync_published(self, finals: list[str]) -> None:
         """Flush the directories published files stand in, up to the table's."""
         directories = {(self.root / final).parent for final in finals}
-        directories |= {above for directory in list(directories) for above in directory.parents if above.is_relative_to(self.root)}
+        directories |= {
+            above
+            for directory in list(directories)
+            for above in directory.parents
+            if above.is_relative_to(self.root)
+        }
         for directory in sorted(directories, key=lambda path: len(path.parts), reverse=True):
             with contextlib.suppress(FileNotFoundError):  # a partition that was moved away whole
                 sync_directory(directory)
@@ -121,7 +149,10 @@ class StagedFiles:
 
     def tidy(self, *folders: str) -> None:
         """Remove this sink's folder and others, and the directory of all, where they are empty."""
-        for directory in (*(self._staging / folder for folder in (self.folder, self._former, *folders)), self._staging):
+        for directory in (
+            *(self._staging / folder for folder in (self.folder, self._former, *folders)),
+            self._staging,
+        ):
             with contextlib.suppress(OSError):  # not empty, or gone: another sink of the table is at work
                 directory.rmdir()
 

@@ -1,4 +1,6 @@
-"""Generated columns: each value is a pure function of seed, column name and row number, so any row can be made again."""
+"""Generated columns: each value is a pure function of seed, column name and row number, so any row can be
+made again.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ Column = Callable[[np.ndarray, int], pa.Array]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz012345", np.uint8)
 _DEFAULT_START = "2020-01-01 00:00:00"
-_DEFAULT_RANGE: dict[DataType, tuple[str, str]] = {DATE: ("2020-01-01", "2029-12-31"), DOUBLE: ("0", "1"), FLOAT: ("0", "1")}
+_DEFAULT_RANGE: dict[DataType, tuple[str, str]] = {
+    DATE: ("2020-01-01", "2029-12-31"),
+    DOUBLE: ("0", "1"),
+    FLOAT: ("0", "1"),
+}
 
 
 def mix(words: np.ndarray) -> np.ndarray:
@@ -50,23 +56,37 @@ def mix(words: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """How one column is generated: ``make(rows, now_us)`` gives its values for row numbers (uint64); ``rows``: where a sequence ends, or ``None``."""
+    """How one column is generated: ``make(rows, now_us)`` gives its values for row numbers (uint64);
+    ``rows``: where a sequence ends, or ``None``.
+    """
 
     make: Column
     rows: int | None = None
 
 
 def plan_field(table: Table, field: Field) -> FieldPlan:
-    """Return how a column of a datagen table is generated. SQL-1509 for a type that cannot be, SQL-1505 for a bad bound."""
+    """Return how a column of a datagen table is generated. SQL-1509 for a type that cannot be, SQL-1505
+    for a bad bound.
+    """
     kind = option(table, f"fields.{field.name.lower()}.kind")
     values = option(table, f"fields.{field.name.lower()}.values")
     timed = is_timestamp(field.type)
     if kind is None:
-        spaced = any(option(table, f"fields.{field.name.lower()}.{key}") is not None for key in ("step", "start", "end"))
-        ranged = any(option(table, f"fields.{field.name.lower()}.{key}") is not None for key in ("min", "max"))
+        spaced = any(
+            option(table, f"fields.{field.name.lower()}.{key}") is not None
+            for key in ("step", "start", "end")
+        )
+        ranged = any(
+            option(table, f"fields.{field.name.lower()}.{key}") is not None for key in ("min", "max")
+        )
         kind = "sequence" if spaced else "now" if timed and not ranged else "random"
     if isinstance(values, str):
-        return FieldPlan(_choice(_seed(table, field), _texts(table, field, "values", [part.strip() for part in values.split(",")])))
+        return FieldPlan(
+            _choice(
+                _seed(table, field),
+                _texts(table, field, "values", [part.strip() for part in values.split(",")]),
+            )
+        )
     if kind == "sequence":
         return _sequence(table, field)
     if kind == "now":
@@ -89,7 +109,9 @@ def _texts(table: Table, field: Field, key: str, values: list[str]) -> pa.Array:
         return from_text(texts(values), field.type) if field.type != STRING else texts(values)
     except pa.ArrowInvalid as error:
         name = f"fields.{field.name.lower()}.{key}"
-        raise PenstockError("SQL-1505", f"option '{name}' of {table.name} is not a {field.type}", detail=str(error)[:200]) from error
+        raise PenstockError(
+            "SQL-1505", f"option '{name}' of {table.name} is not a {field.type}", detail=str(error)[:200]
+        ) from error
 
 
 def _bound(table: Table, field: Field, key: str, default: str) -> int:
@@ -105,7 +127,11 @@ def _bound(table: Table, field: Field, key: str, default: str) -> int:
 def _sequence(table: Table, field: Field) -> FieldPlan:
     timed = is_timestamp(field.type)
     if not timed and not is_integer(field.type) and field.type != STRING:
-        raise PenstockError("SQL-1509", f"datagen makes no sequence of {field.type} for column {field.name}", hint="use kind 'random'")
+        raise PenstockError(
+            "SQL-1509",
+            f"datagen makes no sequence of {field.type} for column {field.name}",
+            hint="use kind 'random'",
+        )
     end = option(table, f"fields.{field.name.lower()}.end")
     counted = Field(field.name, BIGINT if field.type == STRING else field.type)
     start = _bound(table, counted, "start", _DEFAULT_START if timed else "0")
@@ -125,7 +151,9 @@ def _sequence(table: Table, field: Field) -> FieldPlan:
 def _now(field: Field) -> FieldPlan:
     if not is_timestamp(field.type):
         raise PenstockError(
-            "SQL-1509", f"column {field.name} of type {field.type} cannot be the time of generation", hint="declare it TIMESTAMP_LTZ(3)"
+            "SQL-1509",
+            f"column {field.name} of type {field.type} cannot be the time of generation",
+            hint="declare it TIMESTAMP_LTZ(3)",
         )
     arrow = to_arrow(field.type)
     return FieldPlan(lambda numbers, now_us: array_of(np.full(len(numbers), now_us, np.int64)).cast(arrow))
@@ -145,11 +173,20 @@ def _random(table: Table, field: Field) -> Column:
         length = option(table, f"fields.{field.name.lower()}.length")
         return _strings(seed, int(length or 0), arrow)
     if kind in (DOUBLE, FLOAT):
-        low, high = (float(_real(table, field, key, default)) for key, default in zip(("min", "max"), _DEFAULT_RANGE[kind], strict=True))
+        low, high = (
+            float(_real(table, field, key, default))
+            for key, default in zip(("min", "max"), _DEFAULT_RANGE[kind], strict=True)
+        )
         unit = 2.0**-53
-        return lambda numbers, now_us: array_of((_words(seed, numbers) >> np.uint64(11)) * unit * (high - low) + low).cast(arrow)
+        return lambda numbers, now_us: array_of(
+            (_words(seed, numbers) >> np.uint64(11)) * unit * (high - low) + low
+        ).cast(arrow)
     if not (is_integer(kind) or isinstance(kind, Decimal | Timestamp | TimestampLtz) or kind == DATE):
-        raise PenstockError("SQL-1509", f"datagen cannot make values of {kind} for column {field.name}", hint="leave the column out")
+        raise PenstockError(
+            "SQL-1509",
+            f"datagen cannot make values of {kind} for column {field.name}",
+            hint="leave the column out",
+        )
     low, high = _integer_range(table, field)
     span = np.uint64(high - low + 1)
 
@@ -174,7 +211,9 @@ def _integer_range(table: Table, field: Field) -> tuple[int, int]:
     low, high = (_bound(table, field, key, text) for key, text in zip(("min", "max"), default, strict=True))
     if high < low or high - low >= 2**63:
         raise PenstockError(
-            "SQL-1505", f"column {field.name} of {table.name} has no values between its min and max", hint="min <= max, less than 2^63 apart"
+            "SQL-1505",
+            f"column {field.name} of {table.name} has no values between its min and max",
+            hint="min <= max, less than 2^63 apart",
         )
     return low, high
 
@@ -201,7 +240,9 @@ def _strings(seed: np.uint64, length: int, arrow: pa.DataType) -> Column:
     shifts = (np.arange(12) * 5).astype(np.uint64)
 
     def make(numbers: np.ndarray, now_us: int) -> pa.Array:
-        words = _words(seed, (numbers[:, None] * np.uint64(per_row) + np.arange(per_row, dtype=np.uint64)).ravel())
+        words = _words(
+            seed, (numbers[:, None] * np.uint64(per_row) + np.arange(per_row, dtype=np.uint64)).ravel()
+        )
         letters = _LETTERS[((words[:, None] >> shifts) & np.uint64(31)).astype(np.uint8)]
         data = letters.reshape(len(numbers), -1)[:, :length].tobytes()
         offsets = (np.arange(len(numbers) + 1) * length).astype(np.int32)

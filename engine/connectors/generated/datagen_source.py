@@ -17,14 +17,22 @@ from penstock.engine.formats.decoded_batch import batch_of
 
 
 class DatagenSource:
-    """Split s of n holds the rows s, s + n, s + 2n ..; results depend on the number of splits only in the order of rows."""
+    """Split s of n holds the rows s, s + n, s + 2n ..; results depend on the number of splits only in the
+    order of rows.
+    """
 
     def __init__(self, request: ScanRequest) -> None:
         self._request = request
         _check_columns(request.table)
-        plans = {field.name: plan_field(request.table, field) for field in request.table.source_schema if not _is_row(request.table, field.name)}
+        plans = {
+            field.name: plan_field(request.table, field)
+            for field in request.table.source_schema
+            if not _is_row(request.table, field.name)
+        }
         declared = option(request.table, "number-of-rows")
-        ends = [plan.rows for plan in plans.values() if plan.rows is not None] + ([] if declared is None else [int(declared)])
+        ends = [plan.rows for plan in plans.values() if plan.rows is not None] + (
+            [] if declared is None else [int(declared)]
+        )
         self._rows = min(ends) if ends else None
         self._splits = int(option(request.table, "splits") or 1)
         self._fields = tuple(request.table.source_schema[index] for index in request.columns)
@@ -42,7 +50,9 @@ class DatagenSource:
         split = int(split_id.partition("/")[0])
         rows = None if self._rows is None else max(0, -(-(self._rows - split) // self._splits))
         clock = self._request.clock
-        return GeneratedReader(lambda first, count: self.make(split, first, count, clock.wall_ms() * 1000), rows, position)
+        return GeneratedReader(
+            lambda first, count: self.make(split, first, count, clock.wall_ms() * 1000), rows, position
+        )
 
     def discover_every_ms(self) -> int | None:
         return None
@@ -52,7 +62,9 @@ class DatagenSource:
 
     def make(self, split: int, first: int, count: int, now_us: int) -> pa.RecordBatch:
         """Return rows first .. first + count of a split."""
-        numbers = np.arange(first, first + count, dtype=np.uint64) * np.uint64(self._splits) + np.uint64(split)
+        numbers = np.arange(first, first + count, dtype=np.uint64) * np.uint64(self._splits) + np.uint64(
+            split
+        )
         return batch_of([_column(plan, numbers, now_us) for plan in self._plans], self._fields, count)
 
 
@@ -69,4 +81,8 @@ def _check_columns(table: Table) -> None:
     names = [name.lower() for name in table.source_schema.names]
     for key in table.options:
         if key.startswith("fields.") and (column := key[len("fields.") : key.rindex(".")]) not in names:
-            raise PenstockError("SQL-1510", f"option '{key}': {table.name} has no column {column}", hint=did_you_mean(column, names, others=True))
+            raise PenstockError(
+                "SQL-1510",
+                f"option '{key}': {table.name} has no column {column}",
+                hint=did_you_mean(column, names, others=True),
+            )

@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from penstock.catalog.types import DataType, Row, to_arrow
 from penstock.engine.api.arrow_numpy import array_of
-from penstock.engine.connectors.generated.nexmark_model import FIRST_ID, HOT_BATCH, KINDS, Events, NexmarkModel, below
+from penstock.engine.connectors.generated.nexmark_model import (
+    FIRST_ID,
+    HOT_BATCH,
+    KINDS,
+    Events,
+    NexmarkModel,
+    below,
+)
 from penstock.engine.connectors.generated.nexmark_texts import (
     CITIES,
     NAMES,
@@ -27,15 +34,23 @@ Maker = Callable[[Events], pa.Array]
 
 
 class NexmarkColumns:
-    """Makes columns of events by name. Salts keep columns apart; those that must agree (channel and url) share one."""
+    """Makes columns of events by name. Salts keep columns apart; those that must agree (channel and url)
+    share one.
+    """
 
     def __init__(self, model: NexmarkModel) -> None:
         self._model = model
         self._channels = Channels(model.seed)
-        self._makers: dict[str, dict[str, Maker]] = {"person": self._person(), "auction": self._auction(), "bid": self._bid()}
+        self._makers: dict[str, dict[str, Maker]] = {
+            "person": self._person(),
+            "auction": self._auction(),
+            "bid": self._bid(),
+        }
 
     def column(self, table: str, name: str, kind: DataType, events: Events) -> pa.Array:
-        """Return a column of a table: one maker's, or in ``events`` a ROW that is NULL where the event is of another kind."""
+        """Return a column of a table: one maker's, or in ``events`` a ROW that is NULL where the event is
+        of another kind.
+        """
         if table != "events":
             return self._makers[table][name.lower()](events).cast(to_arrow(kind))
         if not isinstance(kind, Row):
@@ -46,8 +61,12 @@ class NexmarkColumns:
         wanted = self._model.kinds(events.numbers) == KINDS.index(table)
         there = np.flatnonzero(wanted)
         own = events.taken(there)
-        spread = array_of(np.cumsum(wanted) - 1, ~wanted)  # which of the made rows stands where; NULL where none does
-        parts = [self._makers[table][name.lower()](own).cast(to_arrow(part)).take(spread) for name, part in kind.fields]
+        # which of the made rows stands where; NULL where none does
+        spread = array_of(np.cumsum(wanted) - 1, ~wanted)
+        parts = [
+            self._makers[table][name.lower()](own).cast(to_arrow(part)).take(spread)
+            for name, part in kind.fields
+        ]
         return pa.StructArray.from_arrays(parts, fields=list(to_arrow(kind)), mask=array_of(~wanted))
 
     def _times(self, events: Events) -> pa.Array:
@@ -76,7 +95,10 @@ class NexmarkColumns:
         def seller(events: Events) -> pa.Array:
             words = events.words(13)
             hot = model.last_person(events.numbers) // HOT_BATCH * HOT_BATCH
-            return array_of(FIRST_ID + np.where(below(words, model.hot_person) > 0, hot, model.some_person(events.numbers, words)))
+            return array_of(
+                FIRST_ID
+                + np.where(below(words, model.hot_person) > 0, hot, model.some_person(events.numbers, words))
+            )
 
         return {
             "id": lambda events: array_of(FIRST_ID + model.last_auction(events.numbers)),
@@ -97,12 +119,21 @@ class NexmarkColumns:
         def auction(events: Events) -> pa.Array:
             words = events.words(16)
             hot = np.maximum(model.last_auction(events.numbers), 0) // HOT_BATCH * HOT_BATCH
-            return array_of(FIRST_ID + np.where(below(words, model.hot_auction) > 0, hot, model.some_auction(events.numbers, words)))
+            return array_of(
+                FIRST_ID
+                + np.where(
+                    below(words, model.hot_auction) > 0, hot, model.some_auction(events.numbers, words)
+                )
+            )
 
         def bidder(events: Events) -> pa.Array:
             words = events.words(17)
-            hot = model.last_person(events.numbers) // HOT_BATCH * HOT_BATCH + 1  # the second, so that hot bidders are not the hot sellers
-            return array_of(FIRST_ID + np.where(below(words, model.hot_person) > 0, hot, model.some_person(events.numbers, words)))
+            # the second, so that hot bidders are not the hot sellers
+            hot = model.last_person(events.numbers) // HOT_BATCH * HOT_BATCH + 1
+            return array_of(
+                FIRST_ID
+                + np.where(below(words, model.hot_person) > 0, hot, model.some_person(events.numbers, words))
+            )
 
         return {
             "auction": auction,

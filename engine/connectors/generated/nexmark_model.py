@@ -1,4 +1,6 @@
-"""The model of the auction site: which event a number is, when it was, and who and what existed by then. All are functions of the number."""
+"""The model of the auction site: which event a number is, when it was, and who and what existed by then.
+All are functions of the number.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def below(words: np.ndarray, bound: np.ndarray | int, *, low: bool = False) -> n
 
 
 class NexmarkModel:
-    """People, auctions and bids come in turns: of every ``total`` events the first are people, then auctions, then bids."""
+    """People, auctions and bids come in turns: of every ``total`` events the first are people, then
+    auctions, then bids.
+    """
 
     def __init__(self, table: Table) -> None:
         def number(key: str) -> int:
@@ -61,7 +65,11 @@ class NexmarkModel:
 
     def turn(self, table: str) -> tuple[int, int]:
         """Return the events of a table within each turn: the first one's offset, and how many there are."""
-        spans = {"person": (0, self.people), "auction": (self.people, self.auctions), "bid": (self.people + self.auctions, self.bids)}
+        spans = {
+            "person": (0, self.people),
+            "auction": (self.people, self.auctions),
+            "bid": (self.people + self.auctions, self.bids),
+        }
         return spans.get(table, (0, self.total))
 
     def events(self, numbers: np.ndarray) -> Events:
@@ -82,7 +90,9 @@ class NexmarkModel:
         return numbers // self.total * self.people + np.minimum(numbers % self.total, self.people - 1)
 
     def last_auction(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the last auction at each event, counted from 0 (-1 before the first): the one it makes, if it makes one."""
+        """Return the last auction at each event, counted from 0 (-1 before the first): the one it makes,
+        if it makes one.
+        """
         offsets = np.clip(numbers % self.total - self.people, -1, self.auctions - 1)
         return numbers // self.total * self.auctions + offsets
 
@@ -99,7 +109,9 @@ class NexmarkModel:
         return first + below(words, last - first + 1 + _LEAD, low=True)
 
     def auction_lengths_ms(self, numbers: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Return how long auctions are open: on average until as many others have begun as are open at a time."""
+        """Return how long auctions are open: on average until as many others have begun as are open at a
+        time.
+        """
         ahead = numbers + self.in_flight * self.total // self.auctions
         horizon = (self.time_us(ahead) - self.time_us(numbers)) // 1000
         return 1 + below(words, np.minimum(np.maximum(horizon * 2, 1), 2**31 - 1))

@@ -1,4 +1,6 @@
-"""The nexmark source: an endless or finite run of events, dealt into splits in turns; any row can be made again from its position."""
+"""The nexmark source: an endless or finite run of events, dealt into splits in turns; any row can be made
+again from its position.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _STRIDES = (953, 967, 971)
 
 
 class NexmarkSource:
-    """Split s of n holds the turns s, s + n, s + 2n .. of people, auctions and bids; a table of one kind has its rows of each turn."""
+    """Split s of n holds the turns s, s + n, s + 2n .. of people, auctions and bids; a table of one kind
+    has its rows of each turn.
+    """
 
     def __init__(self, request: ScanRequest) -> None:
         table = request.table
@@ -63,7 +67,9 @@ class NexmarkSource:
         return (turns * self._splits + split) * self._model.total + self._first + offsets
 
     def _order(self, first: int, count: int, rows: int | None) -> np.ndarray:
-        """Return which rows of the split, counted by time, stand at these positions: full groups of turns are shuffled."""
+        """Return which rows of the split, counted by time, stand at these positions: full groups of turns
+        are shuffled.
+        """
         places = np.arange(first, first + count, dtype=np.int64)
         if self._group <= 1:
             return places
@@ -72,7 +78,9 @@ class NexmarkSource:
         return shuffled if rows is None else np.where(starts + self._group > rows, places, shuffled)
 
     def _disorder(self, out_of_order_ms: int) -> tuple[int, int]:
-        """Return how many rows make a group whose times lie within the bound, and the step that runs through all of them."""
+        """Return how many rows make a group whose times lie within the bound, and the step that runs
+        through all of them.
+        """
         events = out_of_order_ms * self._model.rate // 1000
         turns = (events // self._model.total - 1) // self._splits + 1 if events >= self._model.total else 0
         group = turns * self._per_turn

@@ -1,4 +1,6 @@
-"""The texts of the auction site: names, places, channels and their addresses, and random letters that make rows as wide as the model says."""
+"""The texts of the auction site: names, places, channels and their addresses, and random letters that make
+rows as wide as the model says.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,24 @@ CHANNELS = 10_000
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 _FIRST = ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter")
 _LAST = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris")
-_CITIES = ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent", "Cheyenne")
+_CITIES = (
+    "Phoenix",
+    "Los Angeles",
+    "San Francisco",
+    "Boise",
+    "Portland",
+    "Bend",
+    "Redmond",
+    "Seattle",
+    "Kent",
+    "Cheyenne",
+)
 _STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
-NAMES, CITIES, STATES = texts([f"{first} {last}" for first in _FIRST for last in _LAST]), texts(list(_CITIES)), texts(list(_STATES))
+NAMES, CITIES, STATES = (
+    texts([f"{first} {last}" for first in _FIRST for last in _LAST]),
+    texts(list(_CITIES)),
+    texts(list(_STATES)),
+)
 
 
 def one_of(values: pa.Array, words: np.ndarray) -> pa.Array:
@@ -39,7 +56,9 @@ def letters(words: np.ndarray, shortest: int, longest: int, *, spaces: bool = Fa
 
 def emails(words: np.ndarray, others: np.ndarray) -> pa.Array:
     """Return addresses of random letters."""
-    return pc.binary_join_element_wise(letters(words, 3, 7), pc.binary_join_element_wise(letters(others, 3, 5), "com", "."), "@")
+    return pc.binary_join_element_wise(
+        letters(words, 3, 7), pc.binary_join_element_wise(letters(others, 3, 5), "com", "."), "@"
+    )
 
 
 def credit_cards(words: np.ndarray) -> pa.Array:
@@ -55,11 +74,16 @@ def credit_cards(words: np.ndarray) -> pa.Array:
 
 
 class Channels:
-    """The channels bids come through: four hot ones that get half of them, and ten thousand others; each has an address of its own."""
+    """The channels bids come through: four hot ones that get half of them, and ten thousand others; each
+    has an address of its own.
+    """
 
     def __init__(self, seed: np.uint64) -> None:
         numbers = np.arange(CHANNELS + len(HOT_CHANNELS), dtype=np.uint64)
-        parts = [letters(mix(numbers ^ mix(np.array([seed], np.uint64) + np.uint64(salt))), 5, 5) for salt in range(3)]
+        parts = [
+            letters(mix(numbers ^ mix(np.array([seed], np.uint64) + np.uint64(salt))), 5, 5)
+            for salt in range(3)
+        ]
         address = pc.binary_join_element_wise("https://www.nexmark.com", *parts, "item.htm?query=1", "/")
         hot = np.arange(CHANNELS + len(HOT_CHANNELS)) < len(HOT_CHANNELS)
         backwards = array_of((mix(numbers) >> np.uint64(33)).astype(np.int64)).cast(pa.string())
@@ -72,4 +96,6 @@ class Channels:
     def pick(words: np.ndarray) -> pa.Array:
         """Return the channel of each word, as a position in ``names`` and ``addresses``."""
         hot = (words & np.uint64(1)) == 0
-        return array_of(np.where(hot, below(words, len(HOT_CHANNELS)), len(HOT_CHANNELS) + below(words, CHANNELS)))
+        return array_of(
+            np.where(hot, below(words, len(HOT_CHANNELS)), len(HOT_CHANNELS) + below(words, CHANNELS))
+        )

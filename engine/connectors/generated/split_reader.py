@@ -10,9 +10,13 @@ from penstock.engine.api.source import Position
 
 
 class GeneratedReader:
-    """Makes the rows of one split with ``make(first, count)``; ``rows``: how many it has, ``None`` when it never ends."""
+    """Makes the rows of one split with ``make(first, count)``; ``rows``: how many it has, ``None`` when it
+    never ends.
+    """
 
-    def __init__(self, make: Callable[[int, int], pa.RecordBatch], rows: int | None, position: Position | None) -> None:
+    def __init__(
+        self, make: Callable[[int, int], pa.RecordBatch], rows: int | None, position: Position | None
+    ) -> None:
         self._make = make
         self._rows = rows
         self._given: int = (position or {}).get("row", 0)

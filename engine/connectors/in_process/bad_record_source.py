@@ -23,7 +23,11 @@ class ErrorsSource:
     def open(self, split_id: str, position: Position | None) -> TableReader:
         schema = self._request.table.source_schema
         names = [schema[index].name for index in self._request.columns]
-        return TableReader(self._request.services.get(BadRecords).arrow_table(self._name), names, (position or {}).get("row", 0))
+        return TableReader(
+            self._request.services.get(BadRecords).arrow_table(self._name),
+            names,
+            (position or {}).get("row", 0),
+        )
 
     def discover_every_ms(self) -> int | None:
         return None

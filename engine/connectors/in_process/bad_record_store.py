@@ -33,7 +33,9 @@ class _Ring:
 
 
 class BadRecords:
-    """The service that keeps the last bad records of each table; a record read twice (a second query, a replay) is kept once."""
+    """The service that keeps the last bad records of each table; a record read twice (a second query, a
+    replay) is kept once.
+    """
 
     def __init__(self) -> None:
         self._rings: dict[str, _Ring] = {}
@@ -60,12 +62,16 @@ class BadRecords:
             return ring.total if ring else 0
 
     def arrow_table(self, table: str) -> pa.Table:
-        """Return the kept records of a table, columns (raw, source, split, position, column, error), in split order."""
+        """Return the kept records of a table, columns (raw, source, split, position, column, error), in
+        split order.
+        """
         with self._lock:
             ring = self._rings.get(table.lower())
             records = sorted(ring.kept, key=lambda r: (r.split, r.position)) if ring else []
         names = ERRORS_SCHEMA.names
-        return pa.table({name: [getattr(r, name) for r in records] for name in names}, schema=ERRORS_SCHEMA.to_arrow())
+        return pa.table(
+            {name: [getattr(r, name) for r in records] for name in names}, schema=ERRORS_SCHEMA.to_arrow()
+        )
 
     def forget(self, table: str) -> None:
         """Drop what is kept of a table (it was dropped or created anew)."""

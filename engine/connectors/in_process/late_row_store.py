@@ -29,13 +29,22 @@ class _Kept:
 
 
 class LateRows:
-    """The service that keeps the last late rows of each job; what a restarted job reads again may be there twice."""
+    """The service that keeps the last late rows of each job; what a restarted job reads again may be there
+    twice.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[str, deque[_Kept]] = {}
         self._lock = threading.Lock()
 
-    def add(self, job_id: str, operator: str, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None) -> None:
+    def add(
+        self,
+        job_id: str,
+        operator: str,
+        rows: pa.RecordBatch,
+        watermarks: np.ndarray,
+        ends: np.ndarray | None,
+    ) -> None:
         """Keep rows of a job; beyond 10,000 the oldest go."""
         first = max(0, rows.num_rows - MAX_KEPT)
         kept = _Kept(operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:])
@@ -47,7 +56,9 @@ class LateRows:
                 total -= held.popleft().rows.num_rows
 
     def arrow_table(self, job_id: str, schema: Schema) -> pa.Table:
-        """Return the kept rows of a job: operator, window_end, watermark, then the columns of its operators by name, NULL where one has none."""
+        """Return the kept rows of a job: operator, window_end, watermark, then the columns of its
+        operators by name, NULL where one has none.
+        """
         wanted = schema.to_arrow()
         with self._lock:
             held = list(self._kept.get(job_id, ()))

@@ -37,7 +37,9 @@ class MaterializedSource:
     def open(self, split_id: str, position: Position | None) -> SplitReader:
         schema = self._request.table.source_schema
         columns = [schema[index].name for index in self._request.columns]
-        return TableReader(snapshot_of(self._request.table, self._request.services), columns, (position or {}).get("row", 0))
+        return TableReader(
+            snapshot_of(self._request.table, self._request.services), columns, (position or {}).get("row", 0)
+        )
 
     def discover_every_ms(self) -> int | None:
         return None

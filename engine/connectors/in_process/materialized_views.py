@@ -1,4 +1,6 @@
-"""What materialized views hold: filled by the sinks of jobs barrier by barrier, read by anyone as whole states or followed change by change."""
+"""What materialized views hold: filled by the sinks of jobs barrier by barrier, read by anyone as whole
+states or followed change by change.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ class Standing:
 class MaterializedContents:
     """The rows of one view. Every method may be called from any thread.
 
-    A new state is there when a checkpoint of the job is complete: it holds what came before its barrier from every subtask, and nothing else, so
-    it is the query's answer to one prefix of its inputs.
+    A new state is there when a checkpoint of the job is complete: it holds what came before its barrier from
+    every subtask, and nothing else, so it is the query's answer to one prefix of its inputs.
     """
 
     def __init__(self, name: str, schema: pa.Schema) -> None:
@@ -51,12 +53,18 @@ class MaterializedContents:
     # -- the job's side
 
     def begin(self, attempt: int, subtask: int, parallelism: int, rows: list[Batch]) -> None:
-        """Take what a subtask begins with, its part of the checkpoint it goes on from; with another attempt the job was deployed anew."""
+        """Take what a subtask begins with, its part of the checkpoint it goes on from; with another
+        attempt the job was deployed anew.
+        """
         with self._changed:
             if attempt != self._attempt:
                 self._attempt, self._begun, self._staged, self._fresh = attempt, {}, {}, True
             self._begun[subtask] = rows
-            if self._version == 0 and len(self._begun) == parallelism and any(batch.num_rows for part in self._begun.values() for batch in part):
+            if (
+                self._version == 0
+                and len(self._begun) == parallelism
+                and any(batch.num_rows for part in self._begun.values() for batch in part)
+            ):
                 self._advance([])
 
     def stage(self, checkpoint_id: int, changes: list[Batch]) -> None:
@@ -101,7 +109,9 @@ class MaterializedContents:
             return Standing(self._version, self._finished, self._error)
 
     def pin(self, timeout_s: float) -> int | None:
-        """Keep the state there is for a reader and return its version; wait for the first one. ``None`` when there is none in time."""
+        """Keep the state there is for a reader and return its version; wait for the first one. ``None``
+        when there is none in time.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._version or self._finished, timeout_s)
             if self._error is not None:
@@ -124,11 +134,15 @@ class MaterializedContents:
             return self._snapshots[version]
 
     def since(self, version: int) -> tuple[int, list[Batch]] | None:
-        """Return the version now and the changes after an earlier one; ``None`` when they are kept no more (``state`` then tells all)."""
+        """Return the version now and the changes after an earlier one; ``None`` when they are kept no more
+        (``state`` then tells all).
+        """
         with self._changed:
             if version <= 0 or (self._version > version and self._log[0][0] > version + 1):
                 return None
-            return self._version, [batch for number, changes in self._log if number > version for batch in changes]
+            return self._version, [
+                batch for number, changes in self._log if number > version for batch in changes
+            ]
 
     def state(self) -> tuple[int, list[Batch]]:
         """Return the version now and all rows with their weights."""

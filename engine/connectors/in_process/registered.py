@@ -1,4 +1,6 @@
-"""Tables that live in the program: Arrow tables and readers, pandas frames, iterables of dicts, tuples or batches, registered by name."""
+"""Tables that live in the program: Arrow tables and readers, pandas frames, iterables of dicts, tuples or
+batches, registered by name.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ _CHUNK_ROWS = 1024
 
 
 class RegisteredTables:
-    """The service that finds registered sources; names are compared without case, every method may be called from any thread."""
+    """The service that finds registered sources; names are compared without case, every method may be
+    called from any thread.
+    """
 
     def __init__(self) -> None:
         self._sources: dict[str, RegisteredSource] = {}
         self._lock = threading.Lock()
 
     def register(self, name: str, source: Any, columns: Sequence[str] | None = None) -> Schema:
-        """Keep a source under a name (replacing an older one) and return its columns. ``columns`` names the values of tuples. Raises DAT-4501."""
+        """Keep a source under a name (replacing an older one) and return its columns. ``columns`` names
+        the values of tuples. Raises DAT-4501.
+        """
         made = registered_source(source, columns)
         with self._lock:
             self._sources[name.lower()] = made
@@ -57,7 +63,8 @@ class RegisteredTables:
 class RegisteredSource:
     """One registered source: its columns, and per reading an iterator of items.
 
-    ``make`` turns Python rows into a batch of ``arrow``; it is ``None`` when items are batches already. ``once``: it can be read once only.
+    ``make`` turns Python rows into a batch of ``arrow``; it is ``None`` when items are batches already.
+    ``once``: it can be read once only.
     """
 
     def __init__(
@@ -69,7 +76,9 @@ class RegisteredSource:
         table: pa.Table | None = None,
         once: bool = False,
     ) -> None:
-        self.schema = Schema(tuple(Field(field.name, from_arrow(field.type), field.nullable) for field in arrow))
+        self.schema = Schema(
+            tuple(Field(field.name, from_arrow(field.type), field.nullable) for field in arrow)
+        )
         self.arrow = self.schema.to_arrow()
         self.make = make
         self.once = once
@@ -83,15 +92,21 @@ class RegisteredSource:
         return None if self._table is None else _conform_table(self._table, self.arrow)
 
     def items(self) -> Iterator[Any]:
-        """Begin a reading: batches, or Python rows for ``make``. DAT-4503 when the source can be read only once and was."""
+        """Begin a reading: batches, or Python rows for ``make``. DAT-4503 when the source can be read only
+        once and was.
+        """
         if self.once and self._taken:
             hint = "register a list, an Arrow table, or a function that returns a fresh iterator"
-            raise PenstockError("DAT-4503", "this iterator has been read already and cannot be read again", hint=hint)
+            raise PenstockError(
+                "DAT-4503", "this iterator has been read already and cannot be read again", hint=hint
+            )
         self._taken = True
         return _told(self._open_items)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Begin a reading as batches of exactly the types of ``arrow``, waiting for rows as long as it takes. Raises DAT-4503."""
+        """Begin a reading as batches of exactly the types of ``arrow``, waiting for rows as long as it
+        takes. Raises DAT-4503.
+        """
         items = self.items()
         if self.make is None:
             return (conform(batch, self.arrow) for batch in items)
@@ -108,18 +123,26 @@ def _told(open_items: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         raise
     except Exception as error:
         message = f"the program's rows failed with {type(error).__name__}: {error}"
-        raise PenstockError("DAT-4505", message[:200], hint="the registered iterable or function raised it", sqlstate="38000") from error
+        raise PenstockError(
+            "DAT-4505", message[:200], hint="the registered iterable or function raised it", sqlstate="38000"
+        ) from error
 
 
 def conform(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
-    """Return a batch with exactly the fields of ``arrow``, its columns found by name and cast. DAT-4504 when a column is missing or does not fit."""
+    """Return a batch with exactly the fields of ``arrow``, its columns found by name and cast. DAT-4504
+    when a column is missing or does not fit.
+    """
     if batch.schema.equals(arrow):
         return batch
     columns = []
     for field in arrow:
         index = batch.schema.get_field_index(field.name)
         if index < 0:
-            raise PenstockError("DAT-4504", f"a batch lacks column {field.name}", hint=did_you_mean(field.name, batch.schema.names, others=True))
+            raise PenstockError(
+                "DAT-4504",
+                f"a batch lacks column {field.name}",
+                hint=did_you_mean(field.name, batch.schema.names, others=True),
+            )
         columns.append(_cast(batch.column(index), field))
     return pa.RecordBatch.from_arrays(columns, schema=arrow)
 
@@ -130,7 +153,9 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:
-        raise PenstockError("DAT-4504", f"column {field.name} does not fit {field.type}", detail=str(error)[:200]) from error
+        raise PenstockError(
+            "DAT-4504", f"column {field.name} does not fit {field.type}", detail=str(error)[:200]
+        ) from error
 
 
 def _conform_table(table: pa.Table, arrow: pa.Schema) -> pa.Table:
@@ -140,7 +165,9 @@ def _conform_table(table: pa.Table, arrow: pa.Schema) -> pa.Table:
 
 
 def registered_source(source: Any, columns: Sequence[str] | None = None) -> RegisteredSource:
-    """Return a source made of what the program gave: a table, reader, frame, mapping of columns, iterable, or a function of one. Raises DAT-4501."""
+    """Return a source made of what the program gave: a table, reader, frame, mapping of columns, iterable,
+    or a function of one. Raises DAT-4501.
+    """
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     elif isinstance(source, Mapping):
@@ -157,8 +184,13 @@ def registered_source(source: Any, columns: Sequence[str] | None = None) -> Regi
     if isinstance(source, pa.RecordBatchReader):
         return RegisteredSource(source.schema, lambda: iter(source), once=True)
     if not isinstance(source, Iterable) or isinstance(source, str | bytes):
-        hint = "register an Arrow table or reader, a pandas frame, or an iterable of dicts, tuples or record batches"
-        raise PenstockError("DAT-4501", f"a value of type {type(source).__name__} cannot be a table", hint=hint)
+        hint = (
+            "register an Arrow table or reader, a pandas frame, or an iterable of dicts, tuples or "
+            "record batches"
+        )
+        raise PenstockError(
+            "DAT-4501", f"a value of type {type(source).__name__} cannot be a table", hint=hint
+        )
     arrow, items, rows = _begin(source, columns)
     make = partial(rows_to_batch, columns=columns, arrow=arrow) if rows else None
     if not isinstance(source, list | tuple):
@@ -173,11 +205,15 @@ def _of_columns(source: Mapping[str, Any]) -> pa.Table:
         return pa.table(dict(source))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
         hint = "a mapping is read as columns: give lists of equal length"
-        raise PenstockError("DAT-4501", "these columns do not make a table", detail=str(error)[:200], hint=hint) from error
+        raise PenstockError(
+            "DAT-4501", "these columns do not make a table", detail=str(error)[:200], hint=hint
+        ) from error
 
 
 def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Iterator[Any], bool]:
-    """Look at the first items of an iterable: return its columns, an iterator over all of it, and whether its items are Python rows."""
+    """Look at the first items of an iterable: return its columns, an iterator over all of it, and whether
+    its items are Python rows.
+    """
     if isinstance(source, pa.Table):
         return source.schema, iter(source.to_batches()), False
     if isinstance(source, pa.RecordBatchReader):
@@ -185,14 +221,20 @@ def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Itera
     items = iter(source)
     head = list(items) if isinstance(source, list | tuple) else _peek(items)
     if not head:
-        raise PenstockError("DAT-4501", "an empty iterable has no columns", hint="register an empty Arrow table with a schema instead")
+        raise PenstockError(
+            "DAT-4501",
+            "an empty iterable has no columns",
+            hint="register an empty Arrow table with a schema instead",
+        )
     if isinstance(head[0], pa.RecordBatch):
         return head[0].schema, itertools.chain(head, items), False
     return rows_to_batch(head, columns, None).schema, itertools.chain(head, items), True
 
 
 def _peek(items: Iterator[Any]) -> list[Any]:
-    """Take items until each column has shown a value that is not NULL (64 at most), so that its type is known and no more is waited for."""
+    """Take items until each column has shown a value that is not NULL (64 at most), so that its type is
+    known and no more is waited for.
+    """
     head = list(itertools.islice(items, 1))
     unknown = {index for index, value in enumerate(_values(head[0])) if value is None} if head else set()
     while unknown and len(head) < _PEEK_ROWS:
@@ -211,7 +253,9 @@ def _values(item: Any) -> list[Any]:
 
 
 def rows_to_batch(rows: list[Any], columns: Sequence[str] | None, arrow: pa.Schema | None) -> pa.RecordBatch:
-    """Return rows given as Python values as one batch: the only place where values come one by one, because the program gave them so."""
+    """Return rows given as Python values as one batch: the only place where values come one by one,
+    because the program gave them so.
+    """
     try:
         if isinstance(rows[0], Mapping):
             return pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=arrow)
@@ -220,7 +264,13 @@ def rows_to_batch(rows: list[Any], columns: Sequence[str] | None, arrow: pa.Sche
         values = list(zip(*rows, strict=True))
         kinds = [None] * len(names) if arrow is None else list(arrow.types)
         arrays = [pa.array(value, kind) for value, kind in zip(values, kinds, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, names=names) if arrow is None else pa.RecordBatch.from_arrays(arrays, schema=arrow)
+        return (
+            pa.RecordBatch.from_arrays(arrays, names=names)
+            if arrow is None
+            else pa.RecordBatch.from_arrays(arrays, schema=arrow)
+        )
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
         hint = "give dicts or tuples of equal shape, one type a column"
-        raise PenstockError("DAT-4501", "these rows do not make a table", detail=str(error)[:200], hint=hint) from error
+        raise PenstockError(
+            "DAT-4501", "these rows do not make a table", detail=str(error)[:200], hint=hint
+        ) from error

@@ -1,4 +1,6 @@
-"""The source over registered tables: Arrow tables by ranges of rows, iterables read ahead by a thread so that polling never blocks."""
+"""The source over registered tables: Arrow tables by ranges of rows, iterables read ahead by a thread so
+that polling never blocks.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ class RegisteredTableSource:
             return [self._name]
         rows = self._table.num_rows
         step = max(rows, 1) if self._request.table.watermark is not None else RANGE_ROWS
-        return [f"{self._name}@{rows}#{start:012d}-{min(start + step, rows):012d}" for start in range(0, max(rows, 1), step)]
+        return [
+            f"{self._name}@{rows}#{start:012d}-{min(start + step, rows):012d}"
+            for start in range(0, max(rows, 1), step)
+        ]
 
     def recall(self, split_ids: list[str]) -> None:
         rows = None if self._table is None else self._table.num_rows
@@ -38,7 +43,12 @@ class RegisteredTableSource:
             was = split_id.rpartition("@")[2].partition("#")[0] if "@" in split_id else None
             if was is not None and was != str(rows):
                 message = f"the registered table '{self._name}' changed: it had {was} rows, it has {rows}"
-                raise PenstockError("DAT-4107", message, hint="register the same rows to go on from a checkpoint", kind=Kind.EXTERNAL)
+                raise PenstockError(
+                    "DAT-4107",
+                    message,
+                    hint="register the same rows to go on from a checkpoint",
+                    kind=Kind.EXTERNAL,
+                )
 
     def open(self, split_id: str, position: Position | None) -> SplitReader:
         begin = (position or {}).get("row", 0)
@@ -96,7 +106,9 @@ class IterableReader:
 
     def __init__(self, source: RegisteredSource, name: str, columns: list[str], begin: int) -> None:
         self._source = source
-        self._pump = Pump(source.items(), name, _READ_AHEAD_BATCHES if source.make is None else _READ_AHEAD_ROWS)
+        self._pump = Pump(
+            source.items(), name, _READ_AHEAD_BATCHES if source.make is None else _READ_AHEAD_ROWS
+        )
         self._columns = columns
         self._skip = begin
         self._given = begin

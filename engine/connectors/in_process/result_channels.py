@@ -1,4 +1,6 @@
-"""The way of results to the client: one bounded queue per result, filled by a slot thread, emptied by the client's thread."""
+"""The way of results to the client: one bounded queue per result, filled by a slot thread, emptied by the
+client's thread.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from penstock.engine.exchange.channel import no_wakeup
 
 
 class ResultChannel:
-    """A bounded hand-over of batches from one or more collect subtasks to one client; every method may be called from any thread."""
+    """A bounded hand-over of batches from one or more collect subtasks to one client; every method may be
+    called from any thread.
+    """
 
     def __init__(self, capacity_batches: int = 64) -> None:
         self._capacity = capacity_batches
@@ -23,7 +27,8 @@ class ResultChannel:
         self._ended_subtasks: set[int] = set()
 
     def offer(self, batch: Batch, taken: Callable[[], None] = no_wakeup) -> bool:
-        """Take a batch; False when the client has closed and nobody will read it. A full channel still takes what a running step gives.
+        """Take a batch; False when the client has closed and nobody will read it. A full channel still takes
+        what a running step gives.
 
         ``taken`` is called when the client has taken the batch, or will never.
         """
@@ -57,7 +62,9 @@ class ResultChannel:
             return len(self._batches) >= self._capacity and not self._closed
 
     def next(self, timeout_s: float | None = None) -> Batch | None:
-        """Return the next batch, waiting up to ``timeout_s`` (None: for ever); ``None`` on timeout or at the end. Raises the job's error."""
+        """Return the next batch, waiting up to ``timeout_s`` (None: for ever); ``None`` on timeout or at
+        the end. Raises the job's error.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._batches or self._finished or self._closed, timeout_s)
             if self._batches:

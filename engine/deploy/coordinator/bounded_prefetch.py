@@ -1,4 +1,6 @@
-"""Bounded subplans computed before a job's workers are asked for: once these hold all cores of Spark, its queries would wait for ever."""
+"""Bounded subplans computed before a job's workers are asked for: once these hold all cores of Spark, its
+queries would wait for ever.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,12 @@ class BoundedBefore:
 
 
 def computed_before(services: Services, graph: JobGraph, directory: Path, time_zone: str) -> BoundedBefore:
-    """Compute the bounded subplans of a job that Spark computes, and return when their rows are staged. Raises what their queries raise."""
-    specs = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)]
+    """Compute the bounded subplans of a job that Spark computes, and return when their rows are staged.
+    Raises what their queries raise.
+    """
+    specs = [
+        spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)
+    ]
     queries = {}
     for spec in specs:
         backend = services.get(BoundedBackends).for_plan(spec.plan)

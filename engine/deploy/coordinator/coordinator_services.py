@@ -1,4 +1,6 @@
-"""The coordinator's side of what tasks in workers use of this process: results, printed lines, kept rows, views, bounded queries."""
+"""The coordinator's side of what tasks in workers use of this process: results, printed lines, kept rows,
+views, bounded queries.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,15 @@ Reply = Callable[[Any], None]
 class JobStores:
     """Acts for one deployment's tasks; ``take`` does not wait."""
 
-    def __init__(self, services: Services, graph: JobGraph, job_id: str, attempt: int, time_zone: str, before: BoundedBefore | None = None) -> None:
+    def __init__(
+        self,
+        services: Services,
+        graph: JobGraph,
+        job_id: str,
+        attempt: int,
+        time_zone: str,
+        before: BoundedBefore | None = None,
+    ) -> None:
         """``before``: bounded subplans whose rows are there already."""
         self._services = services
         self._before = before
@@ -49,7 +59,9 @@ class JobStores:
         self._attempt = attempt
         self._time_zone = time_zone
         specs = [spec for chain in graph.chains for spec in chain.operators]
-        self._bounded = {spec.operator_id: spec for spec in specs if isinstance(spec, BoundedSourceSpec | HistorySpec)}
+        self._bounded = {
+            spec.operator_id: spec for spec in specs if isinstance(spec, BoundedSourceSpec | HistorySpec)
+        }
         self._queries: dict[tuple[int, int], RunningQuery] = {}
 
     def take(self, worker: int, body: Any, reply: Reply) -> None:
@@ -69,13 +81,17 @@ class JobStores:
             case BadRecordsSeen(table, records):
                 services.get(BadRecords).add(table, list(records))
             case ViewBegun(view, subtask, parallelism, rows):
-                services.get(MaterializedTables).contents(view).begin(self._attempt, subtask, parallelism, list(rows))
+                services.get(MaterializedTables).contents(view).begin(
+                    self._attempt, subtask, parallelism, list(rows)
+                )
             case ViewStaged(view, checkpoint_id, changes):
                 services.get(MaterializedTables).contents(view).stage(checkpoint_id, list(changes))
             case ViewCompleted(view, checkpoint_id):
                 services.get(MaterializedTables).contents(view).complete(checkpoint_id)
             case BoundedWanted(query, operator_id, staging, splits):
-                self._queries[worker, query] = RunningQuery(query, partial(self._start, operator_id, staging, splits), reply)
+                self._queries[worker, query] = RunningQuery(
+                    query, partial(self._start, operator_id, staging, splits), reply
+                )
             case BoundedTaken(query, closed):
                 running = self._queries.get((worker, query))
                 if running is not None:

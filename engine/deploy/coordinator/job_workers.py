@@ -1,4 +1,6 @@
-"""The workers of one job as processes: deploys to them, passes on what tasks and master say to each other, notices when one is lost."""
+"""The workers of one job as processes: deploys to them, passes on what tasks and master say to each other,
+notices when one is lost.
+"""
 
 from __future__ import annotations
 
@@ -93,10 +95,11 @@ class Underway:
 
 
 class ProcessWorkers:
-    """Runs the tasks of one job in worker processes. Each worker runs ``slots`` subtask numbers; slot i is subtask i of every chain.
+    """Runs the tasks of one job in worker processes. Each worker runs ``slots`` subtask numbers; slot i is
+    subtask i of every chain.
 
-    ``later`` calls after so many seconds.
-    Fencing: what belongs to another deployment than the one under way is dropped and counted; a lost worker is dead before it is replaced.
+    ``later`` calls after so many seconds. Fencing: what belongs to another deployment than the one under way
+    is dropped and counted; a lost worker is dead before it is replaced.
     """
 
     def __init__(
@@ -111,7 +114,9 @@ class ProcessWorkers:
         bounded: BoundedBefore | None = None,
         probe: tuple[Path, str] | None = None,
     ) -> None:
-        """``bounded``: subplans whose rows are there already; ``probe``: what workers must see of the job's directory."""
+        """``bounded``: subplans whose rows are there already; ``probe``: what workers must see of the
+        job's directory.
+        """
         self.stale = 0
         self._pool = pool
         self._post = post
@@ -136,7 +141,9 @@ class ProcessWorkers:
             task.task_id: task
             for chain in graph.chains
             for task in (
-                RemoteTask(chain, subtask, is_source=not graph.inputs_of(chain.chain_id), send=self._send_to_task)
+                RemoteTask(
+                    chain, subtask, is_source=not graph.inputs_of(chain.chain_id), send=self._send_to_task
+                )
                 for subtask in range(chain.parallelism)
             )
         }
@@ -144,10 +151,20 @@ class ProcessWorkers:
         with self._lock:
             self._processes = self._enough(count, options.heartbeat_timeout_ms)
             members = [
-                Member(process, tuple(range(number * options.task_slots, min(slots, (number + 1) * options.task_slots))))
+                Member(
+                    process,
+                    tuple(range(number * options.task_slots, min(slots, (number + 1) * options.task_slots))),
+                )
                 for number, process in enumerate(self._processes)
             ]
-            stores = JobStores(deployer.services, graph, deployer.job_id, deployment.attempt, options.time_zone, self._bounded)
+            stores = JobStores(
+                deployer.services,
+                graph,
+                deployer.job_id,
+                deployment.attempt,
+                options.time_zone,
+                self._bounded,
+            )
             self._underway = Underway(identity, deployment, tasks, members, stores)
         return list(tasks.values())
 
@@ -176,7 +193,8 @@ class ProcessWorkers:
             for member in underway.members:
                 if not member.released:
                     member.process.send(ToTasks(underway.id, ReleaseTasks()))
-                    member.released = member.process.state is WorkerState.STARTING  # it has no tasks, and may never come to say so
+                    # it has no tasks, and may never come to say so
+                    member.released = member.process.state is WorkerState.STARTING
             self._end_when_released(underway)
         if self._underway is not None:
             self._later(RELEASE_S, lambda: self._lose_unreleased(underway))
@@ -197,7 +215,9 @@ class ProcessWorkers:
 
     @property
     def stale_messages(self) -> int:
-        """How many messages were refused because their deployment was over, here and by the workers there are."""
+        """How many messages were refused because their deployment was over, here and by the workers there
+        are.
+        """
         return self.stale + sum(process.stale for process in self._processes)
 
     @property
@@ -232,7 +252,11 @@ class ProcessWorkers:
     def _on_message(self, process: WorkerProcess, message: FromTasks) -> None:
         with self._lock:
             underway = self._underway
-            member = None if underway is None else next((member for member in underway.members if member.process is process), None)
+            member = (
+                None
+                if underway is None
+                else next((member for member in underway.members if member.process is process), None)
+            )
             if underway is None or member is None or message.deployment != underway.id or member.released:
                 self.stale += 1
                 return
@@ -254,7 +278,11 @@ class ProcessWorkers:
             case PartWritten() | EndWritten():
                 self._post(WrittenElsewhere(body))
             case WriteFailure(checkpoint_id, error):
-                failed = StorageFailed(attempt, error.raised()) if checkpoint_id is None else CheckpointFailed(attempt, checkpoint_id, error.raised())
+                failed = (
+                    StorageFailed(attempt, error.raised())
+                    if checkpoint_id is None
+                    else CheckpointFailed(attempt, checkpoint_id, error.raised())
+                )
                 self._post(WrittenElsewhere(failed))
             case TaskFailure(task, error, peer):
                 self._on_failure(underway, task, error.raised(), peer)
@@ -268,12 +296,16 @@ class ProcessWorkers:
                 if isinstance(body, ResultRows):
                     self._count_delivered(underway, member, body)
                 identity = underway.id
-                underway.stores.take(member.process.number, body, lambda answer: member.process.send(ToTasks(identity, answer)))
+                underway.stores.take(
+                    member.process.number, body, lambda answer: member.process.send(ToTasks(identity, answer))
+                )
 
     def _count_delivered(self, underway: Underway, member: Member, body: ResultRows) -> None:
         """Rows that reached the client count from here on, whether or not the worker lives to say so."""
         for task in underway.tasks.values():
-            if task.task_id.subtask in member.slots and any(body.operator_id == spec.operator_id for spec in task.operators):
+            if task.task_id.subtask in member.slots and any(
+                body.operator_id == spec.operator_id for spec in task.operators
+            ):
                 task.delivered(body.operator_id, body.batch.num_rows)
                 return
 
@@ -290,12 +322,18 @@ class ProcessWorkers:
             underway = self._underway
             why = f"worker {process.number} lost: {process.why_lost}"
             self.lost.append(why)
-            member = None if underway is None else next((member for member in underway.members if member.process is process), None)
+            member = (
+                None
+                if underway is None
+                else next((member for member in underway.members if member.process is process), None)
+            )
             if underway is None or member is None or member.released:
                 return
             member.released = True
             if not underway.releasing:
-                error = process.error or PenstockError("RUN-2910", why, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+                error = process.error or PenstockError(
+                    "RUN-2910", why, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000"
+                )
                 task = next(task for task in underway.tasks if task.subtask in member.slots)
                 self._post(TaskFailed(underway.id.attempt, task, error))
             self._end_when_released(underway)
@@ -305,7 +343,11 @@ class ProcessWorkers:
         deployment, deployer = underway.deployment, underway.deployment.deployer
         functions = FunctionNames(deployer.options.python_modules)
         for member in underway.members:
-            peers = tuple(Peer(other.name, other.address or (), other.slots) for other in underway.members if other is not member)
+            peers = tuple(
+                Peer(other.name, other.address or (), other.slots)
+                for other in underway.members
+                if other is not member
+            )
             body = DeployTasks(
                 graph=deployer.graph,
                 options=_sent(deployer.options),
@@ -326,20 +368,31 @@ class ProcessWorkers:
         underway.unsent.clear()
 
     def _lose_unreleased(self, underway: Underway) -> None:
-        """Kill workers that are alive but do not get their tasks closed: one may be in a step that never ends."""
+        """Kill workers that are alive but do not get their tasks closed: one may be in a step that never
+        ends.
+        """
         for member in underway.members:
             if self._underway is underway and not member.released:
                 member.process.lose(f"its tasks were not closed within {RELEASE_S:g} s")
 
     def _end_when_released(self, underway: Underway) -> None:
-        if underway.releasing and self._underway is underway and all(member.released for member in underway.members):
+        if (
+            underway.releasing
+            and self._underway is underway
+            and all(member.released for member in underway.members)
+        ):
             self._underway = None
             self._post(TasksReleased(underway.id.attempt))
 
 
 def _sent(options: JobOptions) -> JobOptions:
     """Return options as workers need them, where paths mean the same in every working directory."""
-    return replace(options, record=None, cluster=ClusterOptions(), state_dir=None if options.state_dir is None else options.state_dir.absolute())
+    return replace(
+        options,
+        record=None,
+        cluster=ClusterOptions(),
+        state_dir=None if options.state_dir is None else options.state_dir.absolute(),
+    )
 
 
 def _later(delay_s: float, call: Callable[[], None]) -> None:

@@ -40,11 +40,15 @@ class Container(Protocol):
         """End it, whatever it does."""
 
     def leave(self) -> None:
-        """Let go of it: its worker has been told, by the end of its connection, that it is not wanted any more."""
+        """Let go of it: its worker has been told, by the end of its connection, that it is not wanted any
+        more.
+        """
 
 
 class WorkerHost(Protocol):
-    """Makes containers. ``start_ms``: how long one may take to connect. ``idle_ms``: how long one without a job is kept, ``None`` for ever."""
+    """Makes containers. ``start_ms``: how long one may take to connect. ``idle_ms``: how long one without
+    a job is kept, ``None`` for ever.
+    """
 
     start_ms: float
     idle_ms: float | None
@@ -53,7 +57,9 @@ class WorkerHost(Protocol):
         """Return a listening socket and the address workers find it by."""
 
     def accepted(self, connected: socket.socket) -> socket.socket | SecureStream:
-        """Return an accepted connection, made secure where connections are. ``OSError`` for a peer that cannot do that."""
+        """Return an accepted connection, made secure where connections are. ``OSError`` for a peer that
+        cannot do that.
+        """
 
     def container(self, number: int) -> Container:
         """Return a container that is not started yet."""

@@ -47,17 +47,27 @@ class ProcessRuntime:
         self._io = io
 
     def state_dir(self, job_id: str) -> Path:
-        """Return where the checkpoints of a job lie that has no directory for them: as long as the session lives."""
+        """Return where the checkpoints of a job lie that has no directory for them: as long as the session
+        lives.
+        """
         return self.pool.scratch / "jobs" / job_id / "state"
 
-    def workers(self, job_id: str, graph: JobGraph, options: JobOptions, state: Path | None, post: Callable[[Any], None]) -> ProcessWorkers:
+    def workers(
+        self,
+        job_id: str,
+        graph: JobGraph,
+        options: JobOptions,
+        state: Path | None,
+        post: Callable[[Any], None],
+    ) -> ProcessWorkers:
         """Return the workers of a job. RUN-2912 and RUN-2913 for what only this process can run."""
         check(graph, options)
         if self._on_spark:
             check_history(graph)
         scratch = self.pool.scratch / "jobs" / job_id
         if self._on_spark and state is not None and options.state_dir is not None:
-            state, scratch = state.absolute(), state.absolute() / HOSTED  # where all machines find it, if they find anything
+            # where all machines find it, if they find anything
+            state, scratch = state.absolute(), state.absolute() / HOSTED
             shutil.rmtree(scratch, ignore_errors=True)
         held = self._held(graph, scratch)
         bounded, probe = None, None
@@ -78,7 +88,9 @@ class ProcessRuntime:
         self.pool.close()
 
     def _held(self, graph: JobGraph, scratch: Path) -> tuple[HeldTable, ...]:
-        """Write the registered tables a job reads where workers find them; an iterable that ends when it likes is refused."""
+        """Write the registered tables a job reads where workers find them; an iterable that ends when it
+        likes is refused.
+        """
         names = {
             str(spec.table.options["name"])
             for chain in graph.chains
@@ -90,7 +102,12 @@ class ProcessRuntime:
             table = self._services.get(RegisteredTables).source(name).table
             if table is None:
                 message = f"'{name}' is an iterator of this program and cannot be read by worker processes"
-                raise PenstockError("RUN-2912", message, hint=f"register an Arrow table or a list, or {_HINT}", sqlstate="0A000")
+                raise PenstockError(
+                    "RUN-2912",
+                    message,
+                    hint=f"register an Arrow table or a list, or {_HINT}",
+                    sqlstate="0A000",
+                )
             path = scratch / "tables" / f"{number}.arrow"
             make_private(path.parent)
             with open_private(path) as sink, pa.ipc.new_file(sink, table.schema) as writer:
@@ -104,21 +121,37 @@ def check_history(graph: JobGraph) -> None:
     for chain in graph.chains:
         for spec in chain.operators:
             if isinstance(spec, HistorySpec) and spec.backend == "spark":
-                message = f"the history of {spec.name} would be computed by Spark, whose cores the job's own workers hold: it could wait for ever"
-                raise PenstockError("RUN-2924", message, hint="SET 'bounded.backend' = 'duckdb', or another deployment", sqlstate="0A000")
+                message = (
+                    f"the history of {spec.name} would be computed by Spark, whose cores the job's own "
+                    "workers hold: it could wait for ever"
+                )
+                raise PenstockError(
+                    "RUN-2924",
+                    message,
+                    hint="SET 'bounded.backend' = 'duckdb', or another deployment",
+                    sqlstate="0A000",
+                )
 
 
 def _spark_tasks(options: JobOptions) -> WorkerHost:
-    from penstock.engine.deploy.spark.launcher import SparkTasks  # pyspark and ssl: not before a job is to run on Spark
+    # pyspark and ssl: not before a job is to run on Spark
+    from penstock.engine.deploy.spark.launcher import SparkTasks
 
     return SparkTasks(options.cluster)
 
 
 def check(graph: JobGraph, options: JobOptions) -> None:
-    """Refuse what cannot run in other processes: RUN-2912 for rows of this process, RUN-2913 for Python functions a worker cannot import."""
+    """Refuse what cannot run in other processes: RUN-2912 for rows of this process, RUN-2913 for Python
+    functions a worker cannot import.
+    """
     for chain in graph.chains:
         for spec in chain.operators:
             why = _ELSEWHERE.get(spec.table.connector) if isinstance(spec, SourceSpec) else None
             if why is not None and isinstance(spec, SourceSpec):
-                raise PenstockError("RUN-2912", f"{spec.table.name} {why}: worker processes cannot", hint=_HINT, sqlstate="0A000")
+                raise PenstockError(
+                    "RUN-2912",
+                    f"{spec.table.name} {why}: worker processes cannot",
+                    hint=_HINT,
+                    sqlstate="0A000",
+                )
     encode(graph, FunctionNames(options.python_modules).name)

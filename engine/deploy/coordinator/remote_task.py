@@ -14,7 +14,9 @@ from penstock.planner.physical.operator_specs import Chain, OperatorSpec
 class RemoteTask:
     """Sends what is posted; its figures are those the worker said last."""
 
-    def __init__(self, chain: Chain, subtask: int, *, is_source: bool, send: Callable[[TaskId, TaskMessage], None]) -> None:
+    def __init__(
+        self, chain: Chain, subtask: int, *, is_source: bool, send: Callable[[TaskId, TaskMessage], None]
+    ) -> None:
         self.task_id = TaskId(chain.chain_id, subtask)
         self.is_source = is_source
         self.operators: tuple[OperatorSpec, ...] = chain.operators
@@ -33,7 +35,10 @@ class RemoteTask:
         known, delivered = self._figures, self._delivered
         if not delivered:
             return known
-        operators = tuple(replace(each, rows_in=max(each.rows_in, delivered.get(each.operator_id, 0))) for each in known.operators)
+        operators = tuple(
+            replace(each, rows_in=max(each.rows_in, delivered.get(each.operator_id, 0)))
+            for each in known.operators
+        )
         return replace(known, operators=operators)
 
     def post(self, message: TaskMessage) -> None:

@@ -1,4 +1,6 @@
-"""Whether a worker sees the directory a job keeps its files in: the coordinator leaves a probe there, and the worker reads it."""
+"""Whether a worker sees the directory a job keeps its files in: the coordinator leaves a probe there, and
+the worker reads it.
+"""
 
 from __future__ import annotations
 

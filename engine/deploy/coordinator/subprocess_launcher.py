@@ -21,7 +21,9 @@ EXIT_WAIT_S = 1.0
 
 
 class OwnProcess:
-    """One child process. The thread that starts it must live as long as it shall: the kernel takes that thread's end for the parent's."""
+    """One child process. The thread that starts it must live as long as it shall: the kernel takes that
+    thread's end for the parent's.
+    """
 
     fault: PenstockError | None = None
 
@@ -35,10 +37,19 @@ class OwnProcess:
         return None if self._process is None else self._process.pid
 
     def start(self, address: Address, scratch: Path) -> None:
-        orders = {"worker": self.number, "token": self.token, "address": address, "scratch": str(scratch), "parent": os.getpid()}
+        orders = {
+            "worker": self.number,
+            "token": self.token,
+            "address": address,
+            "scratch": str(scratch),
+            "parent": os.getpid(),
+        }
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "penstock.engine.deploy.worker.main"], stdin=subprocess.PIPE, env=environment, close_fds=True
+            [sys.executable, "-P", "-m", "penstock.engine.deploy.worker.main"],
+            stdin=subprocess.PIPE,
+            env=environment,
+            close_fds=True,
         )
         assert self._process.stdin is not None
         with self._process.stdin as pipe:

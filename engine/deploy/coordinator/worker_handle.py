@@ -19,7 +19,9 @@ from penstock.engine.network.admission import Refusals
 
 
 class WorkerState(StrEnum):
-    """The life of a worker process: started but not connected, waiting for work, running a job's tasks, gone."""
+    """The life of a worker process: started but not connected, waiting for work, running a job's tasks,
+    gone.
+    """
 
     STARTING = "starting"
     IDLE = "idle"
@@ -28,10 +30,11 @@ class WorkerState(StrEnum):
 
 
 class WorkerProcess:
-    """One worker in its container. ``send`` may be called from any thread and at any time: what is sent before the worker has connected is sent then.
+    """One worker in its container. ``send`` may be called from any thread and at any time: what is sent
+    before the worker has connected is sent then.
 
-    ``on_message`` and ``on_lost`` are whoever uses the worker now; they are called from the worker's reader thread, and must not wait.
-    ``error``: what its loss means for who uses it, when that is more than a loss.
+    ``on_message`` and ``on_lost`` are whoever uses the worker now; they are called from the worker's reader
+    thread, and must not wait. ``error``: what its loss means for who uses it, when that is more than a loss.
     """
 
     def __init__(self, number: int, clock: Clock, container: Container) -> None:
@@ -86,7 +89,9 @@ class WorkerProcess:
         self._disconnected()
 
     def attach(self, connection: ControlConnection, facts: WorkerFacts | None = None) -> bool:
-        """Take the connection the worker has made, and send what waits for it; False, and it is closed, when it is lost or has one."""
+        """Take the connection the worker has made, and send what waits for it; False, and it is closed,
+        when it is lost or has one.
+        """
         with self._changed:
             if self.state is not WorkerState.STARTING:  # given up, or connected meanwhile
                 connection.close()
@@ -111,7 +116,11 @@ class WorkerProcess:
             connection = self._connection
         connection.send(message, name_function)
 
-    def belongs_to(self, on_message: Callable[[WorkerProcess, FromTasks], None] | None, on_lost: Callable[[WorkerProcess], None] | None) -> None:
+    def belongs_to(
+        self,
+        on_message: Callable[[WorkerProcess, FromTasks], None] | None,
+        on_lost: Callable[[WorkerProcess], None] | None,
+    ) -> None:
         """Say who uses the worker from now on; nobody when None."""
         with self._changed:
             self.on_message, self.on_lost = on_message, on_lost
@@ -121,7 +130,9 @@ class WorkerProcess:
                 self.state = WorkerState.IDLE if on_message is None else WorkerState.RUNNING
 
     def lose(self, why: str, error: PenstockError | None = None) -> None:
-        """Give the worker up: kill what is left of it, and only when it is gone tell who uses it. Only the first reason counts."""
+        """Give the worker up: kill what is left of it, and only when it is gone tell who uses it. Only the
+        first reason counts.
+        """
         if self._end(why, error):
             self.container.kill()
             self._close()
@@ -133,7 +144,9 @@ class WorkerProcess:
             self.container.leave()
 
     def check(self, timeout_ms: float, start_ms: float) -> str | None:
-        """Lose the worker when its container has ended, or nothing has been heard of it for too long; return why if it did not even connect."""
+        """Lose the worker when its container has ended, or nothing has been heard of it for too long;
+        return why if it did not even connect.
+        """
         status = self.container.ended()
         if status is not None:
             self.lose(status, self.container.fault)

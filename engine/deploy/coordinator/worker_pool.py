@@ -1,4 +1,6 @@
-"""The worker processes of a session: started when a job needs them, kept for the next one, watched, ended with the session."""
+"""The worker processes of a session: started when a job needs them, kept for the next one, watched, ended
+with the session.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ SPARE_MS = 30_000.0
 
 
 class WorkerPool:
-    """Hands workers out to jobs and takes them back. Only who knows a worker's token can connect as that worker, once."""
+    """Hands workers out to jobs and takes them back. Only who knows a worker's token can connect as that
+    worker, once.
+    """
 
     def __init__(self, clock: Clock, host: WorkerHost | None = None) -> None:
         self.scratch = Path(tempfile.mkdtemp(prefix="penstock-workers-"))
@@ -47,16 +51,25 @@ class WorkerPool:
         self._closed = threading.Event()
         listener, self.address = self._listening()
         self._selector = selectors.DefaultSelector()
-        self.admission: Admission[socket.socket] = Admission(listener, clock, _hang_up, selector=self._selector)
-        self._starter = IoThread("worker-starter")  # workers die with this thread, so it lives as long as the pool
+        self.admission: Admission[socket.socket] = Admission(
+            listener, clock, _hang_up, selector=self._selector
+        )
+        # workers die with this thread, so it lives as long as the pool
+        self._starter = IoThread("worker-starter")
         self._acceptor = threading.Thread(target=self._accept, name="workers-accept", daemon=True)
         self._acceptor.start()
         threading.Thread(target=self._watch, name="workers-watch", daemon=True).start()
 
     def take(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
-        """Return workers that nobody uses, started now where there are too few; silent for ``timeout_ms``, one counts as lost."""
+        """Return workers that nobody uses, started now where there are too few; silent for ``timeout_ms``,
+        one counts as lost.
+        """
         with self._lock:
-            free = [worker for worker in self._workers.values() if worker.state is WorkerState.IDLE and worker.number not in self._timeouts]
+            free = [
+                worker
+                for worker in self._workers.values()
+                if worker.state is WorkerState.IDLE and worker.number not in self._timeouts
+            ]
             taken = free[:count]
             for container in self._vacant()[: count - len(taken)]:
                 taken.append(self._in(container))
@@ -111,7 +124,11 @@ class WorkerPool:
 
     def _vacant(self) -> list[Container]:
         """Return the containers that go on without a worker."""
-        occupied = {worker.container.number for worker in self._workers.values() if worker.state is not WorkerState.LOST}
+        occupied = {
+            worker.container.number
+            for worker in self._workers.values()
+            if worker.state is not WorkerState.LOST
+        }
         return [container for container in self._host.lasting() if container.number not in occupied]
 
     def _forget(self, worker: WorkerProcess) -> None:
@@ -124,7 +141,9 @@ class WorkerPool:
             while (connected := self.admission.accept()) is not None:
                 self.admission.add(connected)
                 try:
-                    threading.Thread(target=self._greet, args=(connected,), name="worker-reader", daemon=True).start()
+                    threading.Thread(
+                        target=self._greet, args=(connected,), name="worker-reader", daemon=True
+                    ).start()
                 except RuntimeError:  # no thread is to be had
                     self.admission.refuse(connected, CROWDED)
                     connected.close()
@@ -153,11 +172,17 @@ class WorkerPool:
         worker.connected(connection, hello.facts)
 
     def _known(self, hello: object) -> WorkerProcess | None:
-        """Return the worker that says hello, which its token proves; a container that has lost its worker may send another, which is a new one."""
+        """Return the worker that says hello, which its token proves; a container that has lost its worker
+        may send another, which is a new one.
+        """
         if not isinstance(hello, Hello) or hello.version != VERSION:
             return None
         with self._lock:
-            living = [each for each in self._workers.values() if each.state is not WorkerState.LOST and each.container.number == hello.worker]
+            living = [
+                each
+                for each in self._workers.values()
+                if each.state is not WorkerState.LOST and each.container.number == hello.worker
+            ]
             vacant = [] if living else [each for each in self._vacant() if each.number == hello.worker]
             containers = [*(each.container for each in living), *vacant]
             if not containers or not hmac.compare_digest(containers[0].token.encode(), hello.token.encode()):
@@ -176,14 +201,19 @@ class WorkerPool:
             for worker in self.workers():
                 late = worker.check(self._timeouts.get(worker.number, IDLE_TIMEOUT_MS), self._host.start_ms)
                 if late is not None:
-                    worker.lose(late, None if worker.container.number in self._came else self._host.late(worker.number))
+                    worker.lose(
+                        late,
+                        None if worker.container.number in self._came else self._host.late(worker.number),
+                    )
                 if worker.state is WorkerState.LOST and worker.on_lost is None:
                     with self._lock:
                         self._forget(worker)
             self._dismiss_idle()
 
     def _dismiss_idle(self) -> None:
-        """Let go of workers without a job for longer than they are kept; one that came back by itself is kept for the job that will want it."""
+        """Let go of workers without a job for longer than they are kept; one that came back by itself is
+        kept for the job that will want it.
+        """
         kept_ms = self._host.idle_ms
         if kept_ms is None:
             return

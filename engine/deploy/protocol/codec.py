@@ -1,7 +1,9 @@
-"""The job codec: job graphs, options and messages as JSON text and back, over a closed list of classes; no code and no name to import is in it.
+"""The job codec: job graphs, options and messages as JSON text and back, over a closed list of classes; no
+code and no name to import is in it.
 
-A text is a list of nodes in which each node refers to earlier ones only, so that reading it needs no recursion and what is shared stays shared.
-Rows and columns of numbers are not in the text but attached to it, as Arrow IPC streams and int64.
+A text is a list of nodes in which each node refers to earlier ones only, so that reading it needs no
+recursion and what is shared stays shared. Rows and columns of numbers are not in the text but attached to it,
+as Arrow IPC streams and int64.
 """
 
 from __future__ import annotations
@@ -35,13 +37,19 @@ FindFunction = Callable[[str], PythonFunction]
 
 def no_functions(function: PythonFunction | str) -> Any:
     """Refuse Python functions: where none are expected."""
-    raise PenstockError("INT-9031", "a Python function cannot be sent here", kind=Kind.INTERNAL, sqlstate="XX000")
+    raise PenstockError(
+        "INT-9031", "a Python function cannot be sent here", kind=Kind.INTERNAL, sqlstate="XX000"
+    )
 
 
-def encode(value: Any, name_function: NameFunction = no_functions, attached: list[Attachment] | None = None) -> bytes:
-    """Return a value of registered classes and plain data as bytes; ``name_function`` says by which name the reader finds a Python function.
+def encode(
+    value: Any, name_function: NameFunction = no_functions, attached: list[Attachment] | None = None
+) -> bytes:
+    """Return a value of registered classes and plain data as bytes; ``name_function`` says by which name the
+    reader finds a Python function.
 
-    Rows are added to ``attached``. Raises INT-9031 for anything else, and for what is nested more than ``DEPTH_MAX`` deep.
+    Rows are added to ``attached``. Raises INT-9031 for anything else, and for what is nested more than
+    ``DEPTH_MAX`` deep.
     """
     encoder = _Encoder(name_function, attached)
     root = encoder.word(value, 0)
@@ -68,14 +76,29 @@ def decode(
             raise _damaged(f"{len(nodes)} nodes, at most {NODES_MAX}")
         made: list[Any] = []
         for node in nodes:
-            made.append(_read_attached(node, attached) if node[0] in _ATTACHED else _made(node, made, find_function, known))
+            made.append(
+                _read_attached(node, attached)
+                if node[0] in _ATTACHED
+                else _made(node, made, find_function, known)
+            )
         return _value(root, made)
-    except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RecursionError, pa.ArrowException, OSError) as cause:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        ArithmeticError,
+        RecursionError,
+        pa.ArrowException,
+        OSError,
+    ) as cause:
         raise _damaged(f"{type(cause).__name__}: {cause}") from cause
 
 
 def _damaged(why: str) -> PenstockError:
-    return PenstockError("INT-9032", f"a job that was sent cannot be read: {why}"[:300], kind=Kind.INTERNAL, sqlstate="XX000")
+    return PenstockError(
+        "INT-9032", f"a job that was sent cannot be read: {why}"[:300], kind=Kind.INTERNAL, sqlstate="XX000"
+    )
 
 
 class _Encoder:
@@ -89,7 +112,12 @@ class _Encoder:
 
     def word(self, value: Any, depth: int) -> Any:
         if depth > DEPTH_MAX:
-            raise PenstockError("INT-9031", f"the plan is nested more than {DEPTH_MAX} deep", kind=Kind.INTERNAL, sqlstate="XX000")
+            raise PenstockError(
+                "INT-9031",
+                f"the plan is nested more than {DEPTH_MAX} deep",
+                kind=Kind.INTERNAL,
+                sqlstate="XX000",
+            )
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
@@ -120,10 +148,16 @@ class _Encoder:
             return ["map", *(self.word(part, depth) for item in value.items() for part in item)]
         if self._attached is not None and isinstance(value, pa.RecordBatch | np.ndarray):
             rows = isinstance(value, pa.RecordBatch)
-            self._attached.append(_stream_of(value) if rows else np.ascontiguousarray(value, np.int64).data.cast("B"))
+            self._attached.append(
+                _stream_of(value) if rows else np.ascontiguousarray(value, np.int64).data.cast("B")
+            )
             return ["rows" if rows else "numbers", len(self._attached) - 1]
         name = _registered(type(value))
-        return ["object", name, *(self.word(getattr(value, field), depth) for field in fields_of(type(value)))]
+        return [
+            "object",
+            name,
+            *(self.word(getattr(value, field), depth) for field in fields_of(type(value))),
+        ]
 
 
 def _stream_of(rows: pa.RecordBatch) -> Attachment:
@@ -146,7 +180,9 @@ def _read_attached(node: Node, attached: Sequence[Attachment]) -> pa.RecordBatch
 def _registered(made: type[Any]) -> str:
     name = name_of(made)
     if registered_classes().get(name) is not made:
-        raise PenstockError("INT-9031", f"{name} cannot be sent to a worker", kind=Kind.INTERNAL, sqlstate="XX000")
+        raise PenstockError(
+            "INT-9031", f"{name} cannot be sent to a worker", kind=Kind.INTERNAL, sqlstate="XX000"
+        )
     return name
 
 

@@ -1,4 +1,6 @@
-"""The closed list of what may stand in an encoded job or message: frozen dataclasses and enums, of the catalog, the planner and the job's life."""
+"""The closed list of what may stand in an encoded job or message: frozen dataclasses and enums, of the
+catalog, the planner and the job's life.
+"""
 
 from __future__ import annotations
 
@@ -153,4 +155,8 @@ def _is_value(made: type[Any]) -> bool:
         return True
     if made in _SINGLE:
         return True
-    return dataclasses.is_dataclass(made) and vars(made)["__dataclass_params__"].frozen and not issubclass(made, PythonFunction)
+    return (
+        dataclasses.is_dataclass(made)
+        and vars(made)["__dataclass_params__"].frozen
+        and not issubclass(made, PythonFunction)
+    )

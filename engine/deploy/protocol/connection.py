@@ -1,4 +1,6 @@
-"""The control connection between the coordinator and a worker: messages in the order they were sent, each way by a thread of its own."""
+"""The control connection between the coordinator and a worker: messages in the order they were sent, each
+way by a thread of its own.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ _LENGTH = struct.Struct("<Q")
 
 
 def pack(message: Any, name_function: NameFunction = no_functions) -> list[Attachment]:
-    """Return a message as the parts of a frame: how many parts and how long, then its text and what is attached, each aligned for Arrow."""
+    """Return a message as the parts of a frame: how many parts and how long, then its text and what is
+    attached, each aligned for Arrow.
+    """
     attached: list[Attachment] = []
     text = encode(message, name_function, attached)
     parts = [text, *attached]
@@ -43,11 +47,17 @@ def pack(message: Any, name_function: NameFunction = no_functions) -> list[Attac
     return packed
 
 
-def unpack(payload: memoryview, find_function: FindFunction = no_functions, only: Collection[type[Any]] | None = None) -> Any:
-    """Return the message of a frame's payload, of the classes in ``only`` when given. INT-9032 when it is none."""
+def unpack(
+    payload: memoryview, find_function: FindFunction = no_functions, only: Collection[type[Any]] | None = None
+) -> Any:
+    """Return the message of a frame's payload, of the classes in ``only`` when given. INT-9032 when it is
+    none.
+    """
     try:
         (count,) = _COUNT.unpack_from(payload)
-        lengths = [_LENGTH.unpack_from(payload, _COUNT.size + _LENGTH.size * number)[0] for number in range(count)]
+        lengths = [
+            _LENGTH.unpack_from(payload, _COUNT.size + _LENGTH.size * number)[0] for number in range(count)
+        ]
     except struct.error as cause:
         raise _unreadable(str(cause)) from cause
     position = _COUNT.size + _LENGTH.size * count
@@ -64,14 +74,17 @@ def unpack(payload: memoryview, find_function: FindFunction = no_functions, only
 
 
 def _unreadable(why: str) -> PenstockError:
-    return PenstockError("INT-9032", f"a control message cannot be read: {why}", kind=Kind.INTERNAL, sqlstate="XX000")
+    return PenstockError(
+        "INT-9032", f"a control message cannot be read: {why}", kind=Kind.INTERNAL, sqlstate="XX000"
+    )
 
 
 class ControlConnection:
     """One side of a control connection over a connected socket.
 
-    ``send`` never waits: a thread writes what is queued. ``receive`` is the other direction, for one thread of the owner's.
-    ``stranger``: nobody knows yet who connects: until ``trust`` is called, no message may be longer than a hello.
+    ``send`` never waits: a thread writes what is queued. ``receive`` is the other direction, for one thread
+    of the owner's. ``stranger``: nobody knows yet who connects: until ``trust`` is called, no message may be
+    longer than a hello.
     """
 
     def __init__(self, connected: socket.socket | SecureStream, name: str, *, stranger: bool = False) -> None:
@@ -86,15 +99,20 @@ class ControlConnection:
         self._writer.start()
 
     def send(self, message: Any, name_function: NameFunction = no_functions) -> None:
-        """Queue a message; one that can no longer be sent is dropped, for the peer is gone. Raises INT-9031 for what cannot be sent at all."""
+        """Queue a message; one that can no longer be sent is dropped, for the peer is gone. Raises
+        INT-9031 for what cannot be sent at all.
+        """
         self._queue.put(pack(message, name_function))
 
     def trust(self) -> None:
         """Take messages of any size from now on: the peer has shown that it belongs here."""
         self._reader.max_payload = MAX_MESSAGE_BYTES
 
-    def receive(self, timeout_s: float | None = None, only: Collection[type[Any]] | None = None) -> Any | None:
-        """Wait for the next message, of the classes in ``only`` when given, and return it; ``None`` when none follows.
+    def receive(
+        self, timeout_s: float | None = None, only: Collection[type[Any]] | None = None
+    ) -> Any | None:
+        """Wait for the next message, of the classes in ``only`` when given, and return it; ``None`` when none
+        follows.
 
         NET-50xx or INT-9032 for what is no message, TimeoutError when nothing came for so long.
         """

@@ -24,11 +24,22 @@ class SentError:
 
     @classmethod
     def of(cls, cause: Exception, where: str) -> SentError:
-        """Return any exception as it is sent; ``where`` names what it came from when it does not say so itself."""
+        """Return any exception as it is sent; ``where`` names what it came from when it does not say so
+        itself.
+        """
         error = failure_in(where, cause)
         errno = cause.errno if isinstance(cause, OSError) else None
         return cls(
-            error.code, error.message, error.detail, error.hint, error.span, error.kind, error.retriable, error.sqlstate, error.operator, errno
+            error.code,
+            error.message,
+            error.detail,
+            error.hint,
+            error.span,
+            error.kind,
+            error.retriable,
+            error.sqlstate,
+            error.operator,
+            errno,
         )
 
     def raised(self) -> Exception:

@@ -1,4 +1,6 @@
-"""What travels between the coordinator and a worker: a closed set of frozen messages. What belongs to a deployment says to which."""
+"""What travels between the coordinator and a worker: a closed set of frozen messages. What belongs to a
+deployment says to which.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ VERSION = 3
 
 @dataclass(frozen=True)
 class DeploymentId:
-    """A deployment of a job: ``attempt`` counts those of one coordinator, ``epoch`` the coordinators of the job's directory."""
+    """A deployment of a job: ``attempt`` counts those of one coordinator, ``epoch`` the coordinators of
+    the job's directory.
+    """
 
     job_id: str
     epoch: int
@@ -44,7 +48,9 @@ class Hello:
 
 @dataclass(frozen=True)
 class Alive:
-    """Nothing to say, but alive; so far ``stale`` messages were refused because their deployment was over, and so many strangers."""
+    """Nothing to say, but alive; so far ``stale`` messages were refused because their deployment was over,
+    and so many strangers.
+    """
 
     stale: int
     refusals: Refusals = Refusals()
@@ -63,10 +69,11 @@ class ToTasks:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Get ready for a deployment: listen for the other workers if it is ``linked``; they know ``token``, and this one by ``name``.
+    """Get ready for a deployment: listen for the other workers if it is ``linked``; they know ``token``, and
+    this one by ``name``.
 
-    ``modules``: where the Python functions of what follows may be imported from; ``path``: where Python finds them.
-    ``probe``: a file of the job's directory and its text, if the worker must see that directory.
+    ``modules``: where the Python functions of what follows may be imported from; ``path``: where Python finds
+    them. ``probe``: a file of the job's directory and its text, if the worker must see that directory.
     """
 
     name: str
@@ -96,7 +103,9 @@ class HeldTable:
 
 @dataclass(frozen=True)
 class DeployTasks:
-    """Make and start the tasks of ``slots``. ``manifest``: the checkpoint in ``state`` to go on from; ``owner``: of what sinks stage."""
+    """Make and start the tasks of ``slots``. ``manifest``: the checkpoint in ``state`` to go on from;
+    ``owner``: of what sinks stage.
+    """
 
     graph: JobGraph
     options: JobOptions
@@ -265,7 +274,8 @@ class ViewCompleted:
 
 @dataclass(frozen=True)
 class BoundedWanted:
-    """Run the bounded subplan of an operator, into ``staging`` if that is given; ``query`` numbers the request within the deployment.
+    """Run the bounded subplan of an operator, into ``staging`` if that is given; ``query`` numbers the
+    request within the deployment.
 
     ``splits``: of a history, those the worker wants.
     """

@@ -1,4 +1,6 @@
-"""The function Spark's tasks run: it makes our packages importable there, and then is a worker until that is not wanted any more."""
+"""The function Spark's tasks run: it makes our packages importable there, and then is a worker until that
+is not wanted any more.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,16 @@ SCHEMA = "worker long, said string"
 
 
 def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function; Spark sends it and ``orders``, plain values, to the task. It gives one row: the worker's number and how it ended.
+    """Return the function; Spark sends it and ``orders``, plain values, to the task. It gives one row: the
+    worker's number and how it ended.
 
-    It carries its imports along, for Spark's Python workers need not have penstock. The packages are taken from where this process has them if the
-    same files are there, else unpacked from what was shipped, once for a machine: kernels that were compiled beside them are found again.
+    It carries its imports along, for Spark's Python workers need not have penstock. The packages are taken
+    from where this process has them if the same files are there, else unpacked from what was shipped, once
+    for a machine: kernels that were compiled beside them are found again.
     """
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import contextlib
         import os
         import shutil
         import sys
@@ -30,14 +35,16 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
 
         def is_there(root: Path, archive: zipfile.ZipFile) -> bool:
             def is_same(info: zipfile.ZipInfo) -> bool:
-                in_checkout = root / info.filename.removeprefix("penstock/")  # where the packages lie beside the folder penstock
+                # where the packages lie beside the folder penstock
+                in_checkout = root / info.filename.removeprefix("penstock/")
                 path = next((path for path in (root / info.filename, in_checkout) if path.is_file()), None)
                 return path is not None and zlib.crc32(path.read_bytes()) == info.CRC
 
             return all(is_same(info) for info in archive.infolist())
 
         def root_of_code() -> Path:
-            shipped = next((Path(path).absolute() for path in sys.path if Path(path).name == orders["code"]), None)
+            paths = map(Path, sys.path)
+            shipped = next((path.absolute() for path in paths if path.name == orders["code"]), None)
             if shipped is None or not shipped.is_file():
                 raise RuntimeError(f"{orders['code']} has not been shipped to this task")
             with zipfile.ZipFile(shipped) as archive:
@@ -47,14 +54,12 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
                     if is_there(place, archive):
                         return place
                 for place in places[1:]:
-                    try:
+                    with contextlib.suppress(OSError):  # not to be written, or another task was quicker
                         place.parent.mkdir(parents=True, exist_ok=True)
                         unpacked = Path(tempfile.mkdtemp(dir=place.parent))
                         archive.extractall(unpacked)
                         shutil.rmtree(place, ignore_errors=True)
                         unpacked.rename(place)
-                    except OSError:  # not to be written, or another task was quicker
-                        pass
                     if is_there(place, archive):
                         return place
             raise RuntimeError(f"{shipped} cannot be unpacked on this machine")
@@ -62,7 +67,8 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
         for _ in batches:
             pass
         root = str(root_of_code())
-        if not getattr(sys.modules.get("penstock"), "__file__", root).startswith(root):  # of another version, that this process ran before
+        # of another version, that this process ran before
+        if not getattr(sys.modules.get("penstock"), "__file__", root).startswith(root):
             for name in [name for name in sys.modules if name.partition(".")[0] == "penstock"]:
                 del sys.modules[name]
         path = list(sys.path)
@@ -73,6 +79,6 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
             said = work_in_spark(orders)
         finally:
             sys.path[:] = path
-        yield pa.RecordBatch.from_arrays([pa.array([orders["worker"]], pa.int64()), pa.array([said])], names=["worker", "said"])
+        yield pa.RecordBatch.from_pydict({"worker": [orders["worker"]], "said": [said]})
 
     return work

@@ -1,4 +1,6 @@
-"""The Spark session that hosts workers: Spark is started with the first one, our packages are shipped once, jobs are tagged to be cancelled."""
+"""The Spark session that hosts workers: Spark is started with the first one, our packages are shipped
+once, jobs are tagged to be cancelled.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,12 @@ from penstock.engine.deploy.spark.code_archive import ROOT, shipped
 
 _HOSTING = {"spark.speculation": "false", "spark.python.task.killTimeout": "100ms"}
 _OPTIONS = "spark.executor.defaultJavaOptions"
-_JAVA = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_JAVA = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+)
 """Executors do little themselves and shall be up soon."""
 _ATTEMPTS = 4
 _LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*(\d+))?\])?")
@@ -28,7 +35,9 @@ _FILES = "spark.files"
 
 
 def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what a Spark that is to host workers is started with besides ``said``; executors of a cluster fork workers from our daemon."""
+    """Return what a Spark that is to host workers is started with besides ``said``; executors of a cluster
+    fork workers from our daemon.
+    """
     wanted = {**_HOSTING, _OPTIONS: " ".join([*_JAVA, *_archived()])}
     added = {key: value for key, value in wanted.items() if key not in said}
     if _DAEMON not in said and _LOCAL.fullmatch(said.get("spark.master", "local")) is None:
@@ -53,7 +62,9 @@ class HostingSession:
         """How often Spark runs a task."""
 
     def begin(self, tag: str) -> Any:
-        """Return the session; what this thread runs in it has the tag. BND-50xx when there is no Spark, RUN-2923 when Spark speculates."""
+        """Return the session; what this thread runs in it has the tag. BND-50xx when there is no Spark,
+        RUN-2923 when Spark speculates.
+        """
         with self._lock:
             if self._place is None or self._place is not SESSIONS.place or not self._place.alive:
                 self._start()
@@ -71,7 +82,9 @@ class HostingSession:
                 return  # Spark ends just now, and its jobs with it
 
     def profile(self, cores: int) -> Any:
-        """Return the resource profile of a task that takes so many cores; ``None`` where each takes what any task of this Spark takes."""
+        """Return the resource profile of a task that takes so many cores; ``None`` where each takes what
+        any task of this Spark takes.
+        """
         local = _LOCAL.fullmatch(str(self._session.conf.get("spark.master", "")))
         if cores == int(self._session.conf.get("spark.task.cpus", "1")) or local is not None:
             return None
@@ -84,7 +97,10 @@ class HostingSession:
         session = SESSIONS.new("UTC", self._settings, additions=hosting_additions)
         if str(session.conf.get("spark.speculation", "false")).lower() == "true":
             hint = "SET 'spark.speculation' = 'false' before Spark is started, or in spark-defaults.conf"
-            message = "Spark speculates: it would start a worker that takes long a second time, and a worker takes as long as its job"
+            message = (
+                "Spark speculates: it would start a worker that takes long a second time, and a worker "
+                "takes as long as its job"
+            )
             raise PenstockError("RUN-2923", message, hint=hint, kind=Kind.USER, sqlstate="55000")
         if _is_remote(session):
             session.addArtifacts(str(self._code), pyfile=True)
@@ -92,7 +108,11 @@ class HostingSession:
             session.sparkContext.addPyFile(str(self._code))
         self._session, self._place, self._profiles = session, SESSIONS.place, {}
         local = _LOCAL.fullmatch(str(session.conf.get("spark.master", "")))
-        self.attempts = int(session.conf.get("spark.task.maxFailures", str(_ATTEMPTS))) if local is None else int(local[1] or 1)
+        self.attempts = (
+            int(session.conf.get("spark.task.maxFailures", str(_ATTEMPTS)))
+            if local is None
+            else int(local[1] or 1)
+        )
 
     def close(self) -> None:
         """Let go of the session."""

@@ -1,4 +1,6 @@
-"""Workers as tasks of Spark: each is a Spark job of one task, submitted by a thread of its own, in whose Python worker ours works."""
+"""Workers as tasks of Spark: each is a Spark job of one task, submitted by a thread of its own, in whose
+Python worker ours works.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _TAGS = itertools.count(1)
 
 
 class SparkTask:
-    """One Spark job. When its Python worker or its executor dies, Spark runs the task again, and the worker connects anew; but not for ever."""
+    """One Spark job. When its Python worker or its executor dies, Spark runs the task again, and the
+    worker connects anew; but not for ever.
+    """
 
     pid: int | None = None
 
@@ -48,7 +52,9 @@ class SparkTask:
         self._ended = threading.Event()
 
     def start(self, address: Address, scratch: Path) -> None:
-        threading.Thread(target=self._run, args=(address,), name=f"spark-task-{self.number}", daemon=True).start()
+        threading.Thread(
+            target=self._run, args=(address,), name=f"spark-task-{self.number}", daemon=True
+        ).start()
 
     @property
     def running(self) -> bool:
@@ -85,7 +91,11 @@ class SparkTask:
             if not self.unwanted:
                 session = self._session.begin(self._tag)
                 function = worker_function(self._orders(address))
-                rows = session.range(0, 1, 1, 1).mapInArrow(function, SCHEMA, profile=self._session.profile(self._options.slots)).collect()
+                rows = (
+                    session.range(0, 1, 1, 1)
+                    .mapInArrow(function, SCHEMA, profile=self._session.profile(self._options.slots))
+                    .collect()
+                )
                 said = str(rows[0]["said"])
         except PenstockError as error:
             said, self.fault = error.message, error
@@ -149,8 +159,10 @@ class SparkTasks:
         seconds = f"{self.start_ms / 1e3:g} s"
         return PenstockError(
             "RUN-2925",
-            f"worker {worker} has not registered within {seconds}: Spark has too few free cores, or tasks do not reach this process",
-            hint="a worker takes 'taskmanager.slots' cores; 'jobmanager.host' is where tasks connect to, 'taskmanager.registration-timeout' how long",
+            f"worker {worker} has not registered within {seconds}: Spark has too few free cores, or "
+            "tasks do not reach this process",
+            hint="a worker takes 'taskmanager.slots' cores; 'jobmanager.host' is where tasks connect to, "
+            "'taskmanager.registration-timeout' how long",
             kind=Kind.USER,
             sqlstate="53000",
         )
@@ -176,7 +188,9 @@ def _told(error: BaseException) -> tuple[str, PenstockError | None]:
         what = f"have a Python without ours: {lacking[1]}"
     if what is not None:
         hint = "set PYSPARK_PYTHON on the workers, or ship an environment with 'spark.archives'"
-        return f"workers of Spark {what}", PenstockError("RUN-2921", f"workers of Spark {what}", hint=hint, kind=Kind.USER, sqlstate="55000")
+        return f"workers of Spark {what}", PenstockError(
+            "RUN-2921", f"workers of Spark {what}", hint=hint, kind=Kind.USER, sqlstate="55000"
+        )
     if "cancelled" in text:
         return "its Spark job was cancelled", None
     return f"its Spark job failed: {_sentence(text)}", None

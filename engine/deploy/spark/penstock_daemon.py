@@ -1,7 +1,9 @@
-"""The process Spark's Python workers are forked from, with what ours import already there: one that is started again works half a second sooner.
+"""The process Spark's Python workers are forked from, with what ours import already there: one that is
+started again works half a second sooner.
 
-Spark runs it by its name (``spark.python.daemon.module``) in an executor's directory, where it is shipped alone. What it imports is only a start:
-workers look whether that is the code that was shipped, as those do that were forked from Spark's own daemon.
+Spark runs it by its name (``spark.python.daemon.module``) in an executor's directory, where it is shipped
+alone. What it imports is only a start: workers look whether that is the code that was shipped, as those do
+that were forked from Spark's own daemon.
 """
 
 from __future__ import annotations
@@ -18,10 +20,15 @@ ROOT = "PENSTOCK_ROOT"
 
 
 def code_roots() -> list[Path]:
-    """Return where our packages may be on this machine: where the coordinator has them, and where earlier workers have unpacked what was shipped."""
+    """Return where our packages may be on this machine: where the coordinator has them, and where earlier
+    workers have unpacked what was shipped.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "code"
     said = os.environ.get(ROOT)
-    places = [*([Path(said)] if said else []), *(cache / shipped.stem for shipped in sorted(Path.cwd().glob("penstock-*.zip")))]
+    places = [
+        *([Path(said)] if said else []),
+        *(cache / shipped.stem for shipped in sorted(Path.cwd().glob("penstock-*.zip"))),
+    ]
     return [place for place in places if (place / "penstock" / "__init__.py").is_file()]
 
 
@@ -43,7 +50,9 @@ def preload() -> None:
 
 
 def main() -> None:
-    """Be Spark's daemon. A process with threads must not be forked: where an import has started one it becomes Spark's own."""
+    """Be Spark's daemon. A process with threads must not be forked: where an import has started one it
+    becomes Spark's own.
+    """
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     preload()
     threads = Path("/proc/self/task")

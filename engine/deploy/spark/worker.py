@@ -1,4 +1,6 @@
-"""A worker inside a Python worker of Spark: the same messages and tasks as in a process of our own, and nothing of it left when it ends."""
+"""A worker inside a Python worker of Spark: the same messages and tasks as in a process of our own, and
+nothing of it left when it ends.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,14 @@ LEAVE_S = 5.0
 def work_in_spark(orders: Mapping[str, Any]) -> str:
     """Connect to the coordinator ``orders`` name, work until it ends the connection, and return how it ended.
 
-    The process belongs to Spark, which uses it again: no signals, and the working directory and all sockets are as before. Tasks that do not
-    close end the process.
+    The process belongs to Spark, which uses it again: no signals, and the working directory and all sockets
+    are as before. Tasks that do not close end the process.
     """
-    certificates = None if orders["certificates"] is None else Certificates(*(_found(path) for path in orders["certificates"]))
+    certificates = (
+        None
+        if orders["certificates"] is None
+        else Certificates(*(_found(path) for path in orders["certificates"]))
+    )
     before = Path.cwd()
     if Path(orders["directory"]).is_dir():  # relative paths of tables mean the same as in the program
         os.chdir(orders["directory"])
@@ -46,12 +52,16 @@ def work_in_spark(orders: Mapping[str, Any]) -> str:
 def _work(orders: Mapping[str, Any], certificates: Certificates | None) -> str:
     tls = None if certificates is None else tls_contexts(certificates)
     with contextlib.ExitStack() as closing:
-        connected = closing.enter_context(socket.create_connection(tuple(orders["address"]), timeout=CONNECT_S))
+        connected = closing.enter_context(
+            socket.create_connection(tuple(orders["address"]), timeout=CONNECT_S)
+        )
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         first, last = orders["ports"]
         clock = SystemClock()
         listening = Listening(connected.getsockname()[0], (first, last), tls, orders["encrypted"])
-        connection = ControlConnection(connected if tls is None else SecureStream(connected, tls.client, server=False), "worker-control")
+        connection = ControlConnection(
+            connected if tls is None else SecureStream(connected, tls.client, server=False), "worker-control"
+        )
         connection.send(Hello(orders["worker"], VERSION, orders["token"], own_facts()))
         worker = Worker(connection, clock, ProcessMeans(clock, listening))
         try:

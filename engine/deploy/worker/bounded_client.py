@@ -1,4 +1,6 @@
-"""A worker's side of bounded subplans: the coordinator runs them and sends their rows, or says when they are staged."""
+"""A worker's side of bounded subplans: the coordinator runs them and sends their rows, or says when they
+are staged.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +62,15 @@ class SentQuery(BoundedResult):
 
 
 class SentBackends(BoundedBackends):
-    """The backend whose queries run in the coordinator's process; they are known there by the operators that want them."""
+    """The backend whose queries run in the coordinator's process; they are known there by the operators
+    that want them.
+    """
 
     def __init__(self, graph: JobGraph, scratch: Path, send: Send) -> None:
         super().__init__(Services())
-        self._specs = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)]
+        self._specs = [
+            spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)
+        ]
         self._scratch = scratch
         self._send = send
         self._numbers = itertools.count(1)
@@ -73,12 +79,16 @@ class SentBackends(BoundedBackends):
     def backend(self, name: str | None = None) -> Any:
         return self
 
-    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+    def run(
+        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+    ) -> BoundedResult:
         """Ask for a query's rows."""
         operator_id = next((spec.operator_id for spec in self._specs if spec.plan is plan), None)
         if operator_id is None:
             hint = "write the table to files and read those again, or SET 'deployment' = 'embedded'"
-            raise PenstockError("BND-5020", "a worker process cannot read a table of Spark again", hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "BND-5020", "a worker process cannot read a table of Spark again", hint=hint, sqlstate="0A000"
+            )
         return self._ask(operator_id, staging_dir, ())
 
     def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:

@@ -1,4 +1,6 @@
-"""One deployment on a worker: its tasks in their slots, its links to other workers, its snapshots written here, its news sent to the coordinator."""
+"""One deployment on a worker: its tasks in their slots, its links to other workers, its snapshots written
+here, its news sent to the coordinator.
+"""
 
 from __future__ import annotations
 
@@ -73,12 +75,15 @@ class LinkedSlots:
 
 
 class WorkerTasks:
-    """Runs what one deployment gives this worker. ``send`` takes what is to be told of it; ``take`` is called by the thread that reads.
+    """Runs what one deployment gives this worker. ``send`` takes what is to be told of it; ``take`` is called
+    by the thread that reads.
 
     ``means``: the threads, connections and files it is run with.
     """
 
-    def __init__(self, deployment: DeploymentId, clock: Clock, send: Callable[[Any], None], means: WorkerMeans) -> None:
+    def __init__(
+        self, deployment: DeploymentId, clock: Clock, send: Callable[[Any], None], means: WorkerMeans
+    ) -> None:
         self.deployment = deployment
         self._clock = clock
         self._send = send
@@ -131,7 +136,9 @@ class WorkerTasks:
     def _prepare(self, wanted: Prepare) -> None:
         if wanted.probe is not None:
             check_probe(*wanted.probe)
-        identity = Identity(wanted.name, self.deployment.job_id, self.deployment.epoch, self.deployment.attempt, wanted.token)
+        identity = Identity(
+            wanted.name, self.deployment.job_id, self.deployment.epoch, self.deployment.attempt, wanted.token
+        )
         self._plane = self._means.plane(identity, self._link_lost) if wanted.linked else None
         self._send(Prepared(() if self._plane is None else tuple(self._plane.address)))
 
@@ -141,7 +148,11 @@ class WorkerTasks:
             for peer in wanted.peers:
                 self._plane.connect(peer.name, (str(peer.address[0]), int(peer.address[1])))
         self._store = self._open_store(wanted)
-        restore = None if self._store is None or wanted.manifest is None else RestorePoint(self._store.storage, wanted.manifest)
+        restore = (
+            None
+            if self._store is None or wanted.manifest is None
+            else RestorePoint(self._store.storage, wanted.manifest)
+        )
         self._backends = SentBackends(wanted.graph, wanted.scratch, self._send)
         deployer = Deployer(
             wanted.graph,
@@ -155,12 +166,16 @@ class WorkerTasks:
         )
         placement = LinkedSlots(wanted.slots, peers, self._plane)
         attempt, epoch = self.deployment.attempt, self.deployment.epoch
-        made = self._slots.deploy(Deployment(deployer, attempt, restore, wanted.last_checkpoint_id, epoch, placement))
+        made = self._slots.deploy(
+            Deployment(deployer, attempt, restore, wanted.last_checkpoint_id, epoch, placement)
+        )
         self._tasks = {task.task_id: task for task in made}
         self._slots.start()
 
     def _open_store(self, wanted: DeployTasks) -> CheckpointStore | None:
-        """Return the job's checkpoints as a worker uses them: to read parts, and to write its own, never a manifest."""
+        """Return the job's checkpoints as a worker uses them: to read parts, and to write its own, never a
+        manifest.
+        """
         if wanted.state is None or not wanted.keep_snapshots:
             return None
         store = CheckpointStore(self._means.storage(wanted.state), self.deployment.job_id)
@@ -205,7 +220,10 @@ class WorkerTasks:
             try:
                 outcome: Any = work()
             except Exception as cause:  # noqa: BLE001 - the master decides what a failed write means
-                outcome = WriteFailure(report.checkpoint_id if isinstance(report, SnapshotTaken) else None, SentError.of(cause, f"task {task}"))
+                outcome = WriteFailure(
+                    report.checkpoint_id if isinstance(report, SnapshotTaken) else None,
+                    SentError.of(cause, f"task {task}"),
+                )
             self._send(outcome)
 
         self._io.submit(run)

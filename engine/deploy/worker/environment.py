@@ -1,4 +1,6 @@
-"""What a worker runs its tasks with: threads, connections, files and operators in a process; a simulation has others."""
+"""What a worker runs its tasks with: threads, connections, files and operators in a process; a simulation
+has others.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,14 @@ class ProcessMeans:
         return ThreadedWorkers("worker", self._clock, report, io)
 
     def plane(self, identity: Identity, link_lost: LinkLost) -> DataPlane:
-        return DataPlane(identity, self._clock, link_lost, listening=self._listening, refused=self._refused, faults=self._faults)
+        return DataPlane(
+            identity,
+            self._clock,
+            link_lost,
+            listening=self._listening,
+            refused=self._refused,
+            faults=self._faults,
+        )
 
     def storage(self, directory: Path) -> LocalStorage:
         return LocalStorage(directory)

@@ -1,4 +1,5 @@
-"""A worker process: ``python -m penstock.engine.deploy.worker.main``. Connects to its coordinator, runs the tasks it is given, and dies with it.
+"""A worker process: ``python -m penstock.engine.deploy.worker.main``. Connects to its coordinator, runs the
+tasks it is given, and dies with it.
 
 One line of JSON on standard input says everything: where to connect, the token, and which worker this is.
 """
@@ -38,9 +39,13 @@ LEAVE_POLL_S = 0.02
 
 
 class Worker:
-    """Takes messages of the coordinator in their order. Of a job it knows the newest deployment, and refuses what belongs to an older one."""
+    """Takes messages of the coordinator in their order. Of a job it knows the newest deployment, and
+    refuses what belongs to an older one.
+    """
 
-    def __init__(self, connection: ControlConnection, clock: Clock, means: WorkerMeans, *, fenced: bool = True) -> None:
+    def __init__(
+        self, connection: ControlConnection, clock: Clock, means: WorkerMeans, *, fenced: bool = True
+    ) -> None:
         self._connection = connection
         self._clock = clock
         self._means = means
@@ -70,7 +75,9 @@ class Worker:
         return current.ended
 
     def _next(self) -> Any | None:
-        """Return the next message. One that cannot be read, as a function may not be importable here, is the failure of the deployment it is for."""
+        """Return the next message. One that cannot be read, as a function may not be importable here, is
+        the failure of the deployment it is for.
+        """
         while True:
             try:
                 return self._connection.receive()
@@ -94,7 +101,8 @@ class Worker:
             return
         self._newest[deployment.job_id] = order
         if current is not None:
-            current.release()  # a newer deployment has taken over; the coordinator no longer asks about this one
+            # a newer deployment has taken over; the coordinator no longer asks about this one
+            current.release()
         self._current = current = WorkerTasks(deployment, self._clock, self._sender(deployment), self._means)
         self._give(current, message.body)
 
@@ -129,7 +137,8 @@ def main() -> None:
 
     def leave() -> None:
         gone = threading.Event()
-        for _ in range(20):  # the kernel closes the connection of a process that dies a moment before it gives its children away
+        # the kernel closes the connection of a process that dies a moment before it gives its children away
+        for _ in range(20):
             if os.getppid() != orders["parent"]:
                 shutil.rmtree(scratch, ignore_errors=True)  # another worker may be at it too
                 break

@@ -12,7 +12,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def on_parents_death(parent: int, leave: Callable[[], None]) -> None:
-    """Have ``leave`` called when the process ``parent`` is gone; Linux says so by a signal, elsewhere the control connection's end does.
+    """Have ``leave`` called when the process ``parent`` is gone; Linux says so by a signal, elsewhere the
+    control connection's end does.
 
     Call it from the main thread. Interrupts from the keyboard are the parent's business.
     """

@@ -1,4 +1,6 @@
-"""What tasks of most jobs import in their first second, imported at once: for a process that workers are forked from."""
+"""What tasks of most jobs import in their first second, imported at once: for a process that workers are
+forked from.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from penstock.engine.kernels.partition import counting_sort
 
 
 def make_ready() -> None:
-    """Do what is done once in a process: load a kernel, and with it what numba reads before its first; import pandas, as pyarrow does."""
+    """Do what is done once in a process: load a kernel, and with it what numba reads before its first;
+    import pandas, as pyarrow does.
+    """
     counting_sort(np.zeros(0, np.int64), 1)
     with contextlib.suppress(ImportError):
         import pandas  # noqa: F401

@@ -1,4 +1,6 @@
-"""Python functions by name: the coordinator says where a function is found, a worker imports it from the modules that are allowed."""
+"""Python functions by name: the coordinator says where a function is found, a worker imports it from the
+modules that are allowed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from penstock.catalog.python_functions import PythonFunction
 
 
 class FunctionNames:
-    """The names functions have in their modules. ``modules``: the allow-list, the setting ``python.modules``."""
+    """The names functions have in their modules. ``modules``: the allow-list, the setting
+    ``python.modules``.
+    """
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
@@ -23,10 +27,16 @@ class FunctionNames:
             why = f"module {module} is not among those workers may import"
             hint = f"SET 'python.modules' = '{','.join([*self._modules, module])}'"
             if module == "__main__":
-                why, hint = "it is defined in the program itself", "put it into a module and list that in 'python.modules'"
+                why, hint = (
+                    "it is defined in the program itself",
+                    "put it into a module and list that in 'python.modules'",
+                )
             raise _refused(function.name, why, f"{hint}, or SET 'deployment' = 'embedded'")
         if getattr(sys.modules.get(module), name, None) is not function:
-            hint = f"bind the decorated function to the name {name} in {module}, or SET 'deployment' = 'embedded'"
+            hint = (
+                f"bind the decorated function to the name {name} in {module}, or SET 'deployment' = "
+                "'embedded'"
+            )
             raise _refused(function.name, f"module {module} has no such object under the name {name}", hint)
         return f"{module}:{name}"
 
@@ -34,12 +44,18 @@ class FunctionNames:
         """Return the function of a name. RUN-2913 when it is not allowed or is none."""
         module, _, name = text.partition(":")
         if not self._allowed(module) or not name.isidentifier():
-            raise _refused(text[:100], "its module is not among those workers may import", "SET 'python.modules' lists them")
+            raise _refused(
+                text[:100],
+                "its module is not among those workers may import",
+                "SET 'python.modules' lists them",
+            )
         try:
             found = getattr(importlib.import_module(module), name, None)
         except Exception as error:  # a module's own code may raise anything
             why = f"importing {module} there failed: {type(error).__name__}: {error}"
-            raise _refused(name, why, "a worker finds modules where this process does, but runs none of its code") from error
+            raise _refused(
+                name, why, "a worker finds modules where this process does, but runs none of its code"
+            ) from error
         if not isinstance(found, PythonFunction):
             raise _refused(text[:100], "the module has no such function", None)
         return found
@@ -49,4 +65,9 @@ class FunctionNames:
 
 
 def _refused(name: str, why: str, hint: str | None) -> PenstockError:
-    return PenstockError("RUN-2913", f"Python function {name} cannot run in worker processes: {why}", hint=hint, sqlstate="0A000")
+    return PenstockError(
+        "RUN-2913",
+        f"Python function {name} cannot run in worker processes: {why}",
+        hint=hint,
+        sqlstate="0A000",
+    )

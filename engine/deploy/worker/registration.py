@@ -15,7 +15,9 @@ _LIBRARIES = ("pyarrow", "numpy", "numba")
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """A process: its machine, its number there, its Python and the versions of the libraries tasks run on, by name."""
+    """A process: its machine, its number there, its Python and the versions of the libraries tasks run on,
+    by name.
+    """
 
     host: str
     pid: int
@@ -25,7 +27,12 @@ class WorkerFacts:
 
 def own_facts() -> WorkerFacts:
     """Return the facts of this process."""
-    return WorkerFacts(socket.gethostname(), os.getpid(), platform.python_version(), tuple((name, _version(name)) for name in _LIBRARIES))
+    return WorkerFacts(
+        socket.gethostname(),
+        os.getpid(),
+        platform.python_version(),
+        tuple((name, _version(name)) for name in _LIBRARIES),
+    )
 
 
 def _version(name: str) -> str:
@@ -36,15 +43,25 @@ def _version(name: str) -> str:
 
 
 def misfit(worker: WorkerFacts, mine: WorkerFacts) -> PenstockError | None:
-    """Return RUN-2921 for a worker of another minor version of Python, or other libraries, than this process; None when they fit."""
-    theirs, ours = {"Python": _minor(worker.python), **dict(worker.libraries)}, {"Python": _minor(mine.python), **dict(mine.libraries)}
-    differing = [f"{name} {theirs.get(name, 'none')} instead of {ours[name]}" for name in ours if theirs.get(name) != ours[name]]
+    """Return RUN-2921 for a worker of another minor version of Python, or other libraries, than this
+    process; None when they fit.
+    """
+    theirs, ours = (
+        {"Python": _minor(worker.python), **dict(worker.libraries)},
+        {"Python": _minor(mine.python), **dict(mine.libraries)},
+    )
+    differing = [
+        f"{name} {theirs.get(name, 'none')} instead of {ours[name]}"
+        for name in ours
+        if theirs.get(name) != ours[name]
+    ]
     if not differing:
         return None
     return PenstockError(
         "RUN-2921",
         f"the worker on {worker.host} has {', '.join(differing)}",
-        hint="give workers the environment of this process: 'spark.archives' with a packed one, or PYSPARK_PYTHON",
+        hint="give workers the environment of this process: 'spark.archives' with a packed one, or "
+        "PYSPARK_PYTHON",
         kind=Kind.USER,
         sqlstate="55000",
     )

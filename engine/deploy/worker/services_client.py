@@ -1,4 +1,6 @@
-"""A worker's side of what is kept in the coordinator's process: printed lines, late rows, bad records, materialized views."""
+"""A worker's side of what is kept in the coordinator's process: printed lines, late rows, bad records,
+materialized views.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,20 @@ class SentLateRows(LateRows):
         super().__init__()
         self._send = send
 
-    def add(self, job_id: str, operator: str, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None) -> None:
+    def add(
+        self,
+        job_id: str,
+        operator: str,
+        rows: pa.RecordBatch,
+        watermarks: np.ndarray,
+        ends: np.ndarray | None,
+    ) -> None:
         first = max(0, rows.num_rows - MAX_KEPT)
-        self._send(LateRowsSeen(operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:]))
+        self._send(
+            LateRowsSeen(
+                operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:]
+            )
+        )
 
 
 class SentBadRecords(BadRecords):

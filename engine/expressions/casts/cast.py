@@ -1,4 +1,6 @@
-"""CAST and TRY_CAST: one table of conversions that give NULL for what does not fit; CAST then faults on such a NULL."""
+"""CAST and TRY_CAST: one table of conversions that give NULL for what does not fit; CAST then faults on
+such a NULL.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ Conversion = Callable[[pa.Array], pa.Array]
 
 
 def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC") -> Kernel | None:
-    """Return the kernel of a cast, ``None`` when the values stay as they are; ``safe`` gives NULL where CAST would fault."""
+    """Return the kernel of a cast, ``None`` when the values stay as they are; ``safe`` gives NULL where
+    CAST would fault.
+    """
     if to_arrow(source) == to_arrow(target) and not _changes(source, target):
         return None
     convert = _conversion(source, target, zone, safe)
@@ -60,7 +64,9 @@ def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC
 
 
 def _changes(source: DataType, target: DataType) -> bool:
-    """INTERVAL YEAR TO MONTH shares its layout with INT, so only equal layouts of one meaning are the same."""
+    """INTERVAL YEAR TO MONTH shares its layout with INT, so only equal layouts of one meaning are the
+    same.
+    """
     return isinstance(source, YearMonthInterval) != isinstance(target, YearMonthInterval)
 
 
@@ -125,15 +131,21 @@ def _seconds(target: DataType) -> Conversion:
     """An instant as seconds since 1970: whole for integers, with the fraction for floats and decimals."""
     if is_integer(target):
         arrow = to_arrow(target)
-        return lambda column: _narrowed(array_of(values_of(column) // 1_000_000, nulls_of(column), pa.int64()), arrow)
+        return lambda column: _narrowed(
+            array_of(values_of(column) // 1_000_000, nulls_of(column), pa.int64()), arrow
+        )
     if isinstance(target, Decimal):
         return lambda column: decimals.rescaled(_relabelled_micros(column), target)
-    return lambda column: array_of(values_of(column) / 1e6, nulls_of(column), pa.float64()).cast(to_arrow(target))
+    return lambda column: array_of(values_of(column) / 1e6, nulls_of(column), pa.float64()).cast(
+        to_arrow(target)
+    )
 
 
 def _relabelled_micros(column: pa.Array) -> pa.Array:
     wide = column.view(pa.int64()).cast(pa.decimal128(19, 0))
-    return pa.Array.from_buffers(pa.decimal128(25, 6), len(wide), wide.buffers(), wide.null_count, wide.offset)
+    return pa.Array.from_buffers(
+        pa.decimal128(25, 6), len(wide), wide.buffers(), wide.null_count, wide.offset
+    )
 
 
 def _to_decimal(source: DataType, target: Decimal) -> Conversion:
@@ -145,7 +157,9 @@ def _to_decimal(source: DataType, target: Decimal) -> Conversion:
 
 
 def _floats_to_decimals(column: pa.Array, target: Decimal) -> pa.Array:
-    """By the digits a DOUBLE prints with, as Java does, not by its binary value; what is too small for any digit counts as zero."""
+    """By the digits a DOUBLE prints with, as Java does, not by its binary value; what is too small for any
+    digit counts as zero.
+    """
     column = column.cast(pa.float64())
     values = values_of(column)
     with np.errstate(all="ignore"):
@@ -153,7 +167,9 @@ def _floats_to_decimals(column: pa.Array, target: Decimal) -> pa.Array:
         tiny = np.abs(values) < 1e-20
     missing = nulls_of(column)
     kept = pc.if_else(pa.array(tiny), pa.scalar(0.0, column.type), column)
-    known = pc.if_else(pa.array(inside if missing is None else inside & ~missing), kept, pa.scalar(None, column.type))
+    known = pc.if_else(
+        pa.array(inside if missing is None else inside & ~missing), kept, pa.scalar(None, column.type)
+    )
     return decimals.rescaled(known.cast(pa.string()).cast(pa.decimal256(76, 38)), target)
 
 
@@ -176,10 +192,14 @@ def _floats_to_integers(column: pa.Array, arrow: pa.DataType) -> pa.Array:
     bounds = np.iinfo(arrow.to_pandas_dtype())
     with np.errstate(all="ignore"):
         whole = np.trunc(values)
-        inside = (whole >= float(bounds.min)) & (whole < float(bounds.max) + (1.0 if bounds.bits < 64 else 0.0))
+        inside = (whole >= float(bounds.min)) & (
+            whole < float(bounds.max) + (1.0 if bounds.bits < 64 else 0.0)
+        )
         integers = np.where(inside, whole, 0).astype(bounds.dtype)
     missing = nulls_of(column)
-    return array_of(integers, (~inside if missing is None else ~inside | missing) if not inside.all() else missing, arrow)
+    return array_of(
+        integers, (~inside if missing is None else ~inside | missing) if not inside.all() else missing, arrow
+    )
 
 
 def _decimals_to_integers(column: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -207,17 +227,25 @@ def _to_moment(source: DataType, target: DataType, zone: str) -> Conversion:
     if is_numeric(source) and isinstance(target, TimestampLtz):
         return _from_seconds(source)
     if isinstance(target, Date):
-        return lambda column: pc.cast(column if column.type.tz is None else to_local(column, zone), pa.date32(), safe=False)
+        return lambda column: pc.cast(
+            column if column.type.tz is None else to_local(column, zone), pa.date32(), safe=False
+        )
     if isinstance(target, Time):
-        return lambda column: pc.cast(column if column.type.tz is None else to_local(column, zone), pa.time64("us"), safe=False)
+        return lambda column: pc.cast(
+            column if column.type.tz is None else to_local(column, zone), pa.time64("us"), safe=False
+        )
     if isinstance(target, TimestampLtz):
-        return lambda column: column.view(INSTANT) if column.type == INSTANT else to_instant(column.cast(LOCAL), zone)
+        return lambda column: (
+            column.view(INSTANT) if column.type == INSTANT else to_instant(column.cast(LOCAL), zone)
+        )
     return lambda column: column.cast(LOCAL) if pa.types.is_date(column.type) else to_local(column, zone)
 
 
 def _from_seconds(source: DataType) -> Conversion:
     if is_integer(source):
-        return lambda column: pc.multiply_checked(column.cast(pa.int64()), pa.scalar(1_000_000, pa.int64())).view(INSTANT)
+        return lambda column: pc.multiply_checked(
+            column.cast(pa.int64()), pa.scalar(1_000_000, pa.int64())
+        ).view(INSTANT)
 
     if isinstance(source, Decimal):
         return lambda column: _decimals_to_integers(decimals.in_millionths(column), pa.int64()).view(INSTANT)
@@ -226,6 +254,10 @@ def _from_seconds(source: DataType) -> Conversion:
         micros = values_of(column.cast(pa.float64())) * 1e6
         inside = np.isfinite(micros) & (np.abs(micros) < 2.0**63)
         missing = nulls_of(column)
-        return array_of(np.where(inside, micros, 0).astype(np.int64), ~inside if missing is None else ~inside | missing, INSTANT)
+        return array_of(
+            np.where(inside, micros, 0).astype(np.int64),
+            ~inside if missing is None else ~inside | missing,
+            INSTANT,
+        )
 
     return convert

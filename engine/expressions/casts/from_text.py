@@ -1,4 +1,6 @@
-"""Text read as other types. Arrow's own readers take the clean texts in one go; texts they refuse are cleaned and sorted out by pattern."""
+"""Text read as other types. Arrow's own readers take the clean texts in one go; texts they refuse are
+cleaned and sorted out by pattern.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,13 @@ _FALSE = ("f", "false", "n", "no", "0")
 _DATE = r"^(?P<sign>[+-]?)(?P<y>[0-9]{4,7})(-(?P<mo>[0-9]{1,2})(-(?P<d>[0-9]{1,2})([T ].*)?)?)?$"
 _CLOCK = r"(?P<h>[0-9]{1,2})(:(?P<mi>[0-9]{1,2})(:(?P<s>[0-9]{1,2})(\.(?P<f>[0-9]*))?)?)?"
 _ZONE = (
-    r" *(?P<zone>Z|[+-][0-9]{1,2}(:?[0-9]{2}(:?[0-9]{2})?)?|(UTC|GMT|UT)([+-][0-9]{1,2}(:[0-9]{1,2}(:[0-9]{2})?)?)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)?"
+    r" "
+    r"*(?P<zone>Z|[+-][0-9]{1,2}(:?[0-9]{2}(:?[0-9]{2})?)?|(UTC|GMT|UT)([+-][0-9]{1,2}(:[0-9]{1,2}(:[0-9]{2})?)?)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)?"
 )
-_TIMESTAMP = rf"^(?P<sign>[+-]?)(?P<y>[0-9]{{4,6}})(-(?P<mo>[0-9]{{1,2}})(-(?P<d>[0-9]{{1,2}})([T ]({_CLOCK})?{_ZONE})?)?)?$"
+_TIMESTAMP = (
+    rf"^(?P<sign>[+-]?)(?P<y>[0-9]{{4,6}})(-(?P<mo>[0-9]{{1,2}})(-(?P<d>[0-9]{{1,2}})([T "
+    rf"]({_CLOCK})?{_ZONE})?)?)?$"
+)
 _TIME = rf"^{_CLOCK}$"
 
 
@@ -69,8 +75,12 @@ def from_text(target: DataType, zone: str) -> Reader:
     raise bad_argument(f"STRING cannot be cast to {target}")
 
 
-def _fast(kind: pa.DataType, careful: Callable[[pa.Array, pa.DataType], pa.Array], refuse: str | None = None) -> Reader:
-    """Try Arrow's reader on the whole column; ``refuse`` is a small letter in texts that Arrow reads (hexadecimal) and SQL does not."""
+def _fast(
+    kind: pa.DataType, careful: Callable[[pa.Array, pa.DataType], pa.Array], refuse: str | None = None
+) -> Reader:
+    """Try Arrow's reader on the whole column; ``refuse`` is a small letter in texts that Arrow reads
+    (hexadecimal) and SQL does not.
+    """
 
     def read(texts: pa.Array) -> pa.Array:
         if refuse is None or not _has_letter(texts, refuse):
@@ -181,7 +191,9 @@ def _years(fields: dict[str, pa.Array]) -> np.ndarray:
 
 def _dates(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     fields, missing = _fields(_trimmed(texts), _DATE)
-    times, real = local_times(_years(fields), _number(fields, "mo", "1"), _number(fields, "d", "1"), 0, 0, 0, 0, len(texts))
+    times, real = local_times(
+        _years(fields), _number(fields, "mo", "1"), _number(fields, "d", "1"), 0, 0, 0, 0, len(texts)
+    )
     return array_of(times // 86_400_000_000, missing | ~real, kind)
 
 
@@ -190,11 +202,20 @@ def _clock(fields: dict[str, pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _timestamps(texts: pa.Array, zone: str | None) -> pa.Array:
-    """Local times; the zone written in a text, if any, is left aside when ``zone`` is ``None`` and used otherwise."""
+    """Local times; the zone written in a text, if any, is left aside when ``zone`` is ``None`` and used
+    otherwise.
+    """
     fields, missing = _fields(_trimmed(texts), _TIMESTAMP)
     hour, minute, second = _clock(fields)
     times, real = local_times(
-        _years(fields), _number(fields, "mo", "1"), _number(fields, "d", "1"), hour, minute, second, _micros(fields), len(texts)
+        _years(fields),
+        _number(fields, "mo", "1"),
+        _number(fields, "d", "1"),
+        hour,
+        minute,
+        second,
+        _micros(fields),
+        len(texts),
     )
     local = array_of(times, missing | ~real, LOCAL)
     return local if zone is None else _placed(local, pc.fill_null(fields["zone"], ""), zone)
@@ -208,7 +229,9 @@ def _instants(texts: pa.Array, zone: str) -> pa.Array:
 
 
 def _placed(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
-    """Instants of local times, each in the zone written beside it (the session's when there is none); one step for each distinct zone."""
+    """Instants of local times, each in the zone written beside it (the session's when there is none); one
+    step for each distinct zone.
+    """
     result = to_instant(local, session_zone)
     for name in pc.unique(names).to_pylist():
         if not name:
@@ -216,13 +239,19 @@ def _placed(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
         here = pc.equal(names, name)
         part = local.filter(here)
         offset = _offset_us(name)
-        placed = to_instant(part, name) if offset is None else array_of(values_of(part) - offset, truths(pc.is_null(part)), result.type)
+        placed = (
+            to_instant(part, name)
+            if offset is None
+            else array_of(values_of(part) - offset, truths(pc.is_null(part)), result.type)
+        )
         result = pc.replace_with_mask(result, here, placed)
     return result
 
 
 def _offset_us(name: str) -> int | None:
-    """Return the microseconds east of UTC of an offset such as ``Z``, ``+01:30``, ``UTC-5``; ``None`` for a region."""
+    """Return the microseconds east of UTC of an offset such as ``Z``, ``+01:30``, ``UTC-5``; ``None`` for
+    a region.
+    """
     rest = name.removeprefix("Z")
     for prefix in ("UTC", "GMT", "UT"):
         rest = rest.removeprefix(prefix)
@@ -231,7 +260,11 @@ def _offset_us(name: str) -> int | None:
     if rest[0] not in "+-":
         return None
     body = rest[1:]
-    parts = body.split(":") if ":" in body or len(body) <= 2 else [body[i : i + 2] for i in range(0, len(body), 2)]
+    parts = (
+        body.split(":")
+        if ":" in body or len(body) <= 2
+        else [body[i : i + 2] for i in range(0, len(body), 2)]
+    )
     seconds = sum(int(part) * factor for part, factor in zip(parts, (3600, 60, 1), strict=False))
     return (-seconds if rest[0] == "-" else seconds) * 1_000_000
 

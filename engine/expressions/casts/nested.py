@@ -26,7 +26,10 @@ def nested_cast(source: DataType, target: DataType, part: PartCast) -> Conversio
         case Map(), Map():
             return _map(part(source.key, target.key), part(source.value, target.value), to_arrow(target))
         case Row(), Row():
-            kernels = [part(mine, theirs) for (_, mine), (_, theirs) in zip(source.fields, target.fields, strict=True)]
+            kernels = [
+                part(mine, theirs)
+                for (_, mine), (_, theirs) in zip(source.fields, target.fields, strict=True)
+            ]
             return _row(kernels, list(to_arrow(target)))
     return None
 
@@ -46,7 +49,9 @@ def _array(kernel: Kernel | None, arrow: pa.DataType) -> Conversion:
 def _map(key: Kernel | None, value: Kernel | None, arrow: pa.DataType) -> Conversion:
     def convert(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
-        keys, values = (_cast(kernel, pc.struct_field(lists.flat, i)) for i, kernel in enumerate((key, value)))
+        keys, values = (
+            _cast(kernel, pc.struct_field(lists.flat, i)) for i, kernel in enumerate((key, value))
+        )
         if key is not None:
             checked_keys(Lists(keys, lists.lengths))
         flat = pa.StructArray.from_arrays([keys, values], ["key", "value"])
@@ -59,7 +64,9 @@ def _row(kernels: list[Kernel | None], fields: list[pa.Field]) -> Conversion:
     def convert(column: pa.Array) -> pa.Array:
         parts = [_cast(kernel, pc.struct_field(column, i)) for i, kernel in enumerate(kernels)]
         missing = nulls_of(column)
-        return pa.StructArray.from_arrays(parts, fields=fields, mask=None if missing is None else arrow_numpy.array_of(missing))
+        return pa.StructArray.from_arrays(
+            parts, fields=fields, mask=None if missing is None else arrow_numpy.array_of(missing)
+        )
 
     return convert
 
@@ -89,14 +96,18 @@ def _list_text(element: Conversion, left: str, right: str) -> Conversion:
     def convert(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
         joined = pc.binary_join(Lists(_shown(element, lists.flat), lists.lengths).column(), ", ")
-        return _enclosed(joined, left, right, None if lists.missing is None else arrow_numpy.array_of(lists.missing))
+        return _enclosed(
+            joined, left, right, None if lists.missing is None else arrow_numpy.array_of(lists.missing)
+        )
 
     return convert
 
 
 def _map_text(key: Conversion, value: Conversion) -> Conversion:
     def entry(flat: pa.Array) -> pa.Array:
-        return pc.binary_join_element_wise(_shown(key, pc.struct_field(flat, 0)), _shown(value, pc.struct_field(flat, 1)), " -> ")
+        return pc.binary_join_element_wise(
+            _shown(key, pc.struct_field(flat, 0)), _shown(value, pc.struct_field(flat, 1)), " -> "
+        )
 
     return _list_text(entry, "{", "}")
 

@@ -65,15 +65,25 @@ def _without_zeros(texts: pa.Array) -> pa.Array:
 
 def _plain_decimals(column: pa.Array, scale: int) -> pa.Array:
     """All digits, never with an exponent."""
-    whole = pa.Array.from_buffers(pa.decimal128(column.type.precision, 0), len(column), column.buffers(), column.null_count, column.offset)
+    whole = pa.Array.from_buffers(
+        pa.decimal128(column.type.precision, 0),
+        len(column),
+        column.buffers(),
+        column.null_count,
+        column.offset,
+    )
     digits = pc.utf8_lpad(pc.cast(pc.abs(whole), _TEXT), scale + 1, "0")
-    text = pc.binary_join_element_wise(pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale, None), ".")
+    text = pc.binary_join_element_wise(
+        pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale, None), "."
+    )
     negative = pc.less(whole, pa.scalar(0, whole.type))
     return pc.if_else(negative, pc.binary_join_element_wise("-", text, ""), text)
 
 
 def _floats(column: pa.Array) -> pa.Array:
-    """Java's way: digits with a point between 0.001 and ten million, else one digit, the others, and ``E`` with the exponent."""
+    """Java's way: digits with a point between 0.001 and ten million, else one digit, the others, and ``E``
+    with the exponent.
+    """
     values = values_of(column)
     text = column.cast(_TEXT)
     with np.errstate(all="ignore"):
@@ -99,7 +109,9 @@ def _missing(column: pa.Array) -> np.ndarray:
 
 def _scientific(texts: pa.Array) -> pa.Array:
     """Turn ``12345678.9``, ``0.00012`` and ``1e+20`` into ``1.23456789E7``, ``1.2E-4`` and ``1.0E20``."""
-    parts = pc.extract_regex(texts, r"^(?P<sign>-?)(?P<whole>[0-9]+)\.?(?P<rest>[0-9]*)(?:e(?P<power>[+-]?[0-9]+))?$")
+    parts = pc.extract_regex(
+        texts, r"^(?P<sign>-?)(?P<whole>[0-9]+)\.?(?P<rest>[0-9]*)(?:e(?P<power>[+-]?[0-9]+))?$"
+    )
     sign, whole, rest = (pc.struct_field(parts, name) for name in ("sign", "whole", "rest"))
     given = pc.replace_substring(pc.struct_field(parts, "power"), "+", "")
     power = values_of(pc.cast(pc.if_else(pc.equal(given, ""), "0", given), pa.int64()))
@@ -132,7 +144,16 @@ def _day_time(column: pa.Array) -> pa.Array:
     fraction = pc.utf8_rtrim(pc.utf8_lpad(pa.array(micros).cast(_TEXT), 6, "0"), characters="0")
     fraction = pc.if_else(pc.equal(fraction, ""), "", pc.binary_join_element_wise(".", fraction, ""))
     clock = pc.binary_join_element_wise(_two(hour), _two(minute), _two(second), ":")
-    text = pc.binary_join_element_wise("INTERVAL '", _signed(values < 0), pa.array(days).cast(_TEXT), " ", clock, fraction, "' DAY TO SECOND", "")
+    text = pc.binary_join_element_wise(
+        "INTERVAL '",
+        _signed(values < 0),
+        pa.array(days).cast(_TEXT),
+        " ",
+        clock,
+        fraction,
+        "' DAY TO SECOND",
+        "",
+    )
     return _with_nulls(text, column)
 
 

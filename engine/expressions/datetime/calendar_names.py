@@ -57,7 +57,11 @@ def _named(site: Site, names: list[str], number: Kernel) -> Kernel:
 
 
 def _dayname(site: Site) -> Kernel:
-    return _named(site, [name[:3].capitalize() for name in _DAYS], lambda t: pc.day_of_week(t, count_from_zero=True, week_start=1))
+    return _named(
+        site,
+        [name[:3].capitalize() for name in _DAYS],
+        lambda t: pc.day_of_week(t, count_from_zero=True, week_start=1),
+    )
 
 
 def _monthname(site: Site) -> Kernel:
@@ -79,15 +83,29 @@ def _exact_second(site: Site) -> Kernel:
 
 
 def _months_between(site: Site) -> Kernel:
-    """Whole months where both are the same day of their month or its last; else days count as thirty-firsts of one."""
+    """Whole months where both are the same day of their month or its last; else days count as
+    thirty-firsts of one.
+    """
     zone = site.context.zone
 
     def kernel(a: pa.Array, b: pa.Array, *rounds: pa.Array) -> pa.Array:
         ends = [local_view(moment, zone) for moment in (a, b)]
-        (first, second), days = [values_of(end) for end in ends], [pc.day(end).to_numpy(zero_copy_only=False) for end in ends]
-        months = [pc.add(pc.multiply(pc.year(end), 12), pc.month(end)).to_numpy(zero_copy_only=False) for end in ends]
+        (first, second), days = (
+            [values_of(end) for end in ends],
+            [pc.day(end).to_numpy(zero_copy_only=False) for end in ends],
+        )
+        months = [
+            pc.add(pc.multiply(pc.year(end), 12), pc.month(end)).to_numpy(zero_copy_only=False)
+            for end in ends
+        ]
         last = [
-            pc.day(pc.add(pc.ceil_temporal(end, unit="month", ceil_is_strictly_greater=True), pa.scalar(-DAY_US, pa.duration("us")))) for end in ends
+            pc.day(
+                pc.add(
+                    pc.ceil_temporal(end, unit="month", ceil_is_strictly_greater=True),
+                    pa.scalar(-DAY_US, pa.duration("us")),
+                )
+            )
+            for end in ends
         ]
         is_last = [truths(pc.equal(pc.day(end), final)) for end, final in zip(ends, last, strict=True)]
         whole = (days[0] == days[1]) | (is_last[0].astype(bool) & is_last[1].astype(bool))
@@ -109,7 +127,9 @@ def _zone(site: Site, position: int) -> str:
     try:
         pc.assume_timezone(pa.array([0], LOCAL), zone)
     except pa.ArrowInvalid:
-        raise bad_argument(f"there is no time zone {zone}", "write 'Europe/Berlin', '+02:00' or 'UTC'") from None
+        raise bad_argument(
+            f"there is no time zone {zone}", "write 'Europe/Berlin', '+02:00' or 'UTC'"
+        ) from None
     return zone
 
 

@@ -38,7 +38,9 @@ def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
     arrow = to_arrow(kind)
 
     def of_date(dates: pa.Array, months: pa.Array) -> pa.Array:
-        moved = shift_months(defined_values(dates).astype(np.int64), sign * defined_values(months).astype(np.int64))
+        moved = shift_months(
+            defined_values(dates).astype(np.int64), sign * defined_values(months).astype(np.int64)
+        )
         return array_of(moved, nulls_of_any(dates, months), arrow)
 
     def of_timestamp(times: pa.Array, months: pa.Array) -> pa.Array:
@@ -51,7 +53,9 @@ def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
 
 
 def add_interval_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
-    """Return the kernel of a timestamp plus (or minus) a day-time interval; whole days of an instant are days of its zone."""
+    """Return the kernel of a timestamp plus (or minus) a day-time interval; whole days of an instant are
+    days of its zone.
+    """
     move = pc.add_checked if sign > 0 else pc.subtract_checked
     if not isinstance(kind, TimestampLtz) or zone == "UTC":
         return move

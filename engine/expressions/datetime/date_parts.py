@@ -105,7 +105,9 @@ def _timestampadd(site: Site) -> Kernel:
     unit, kind = _constant_unit(site, 0), site.call.type
     if unit in _MONTHS:
         add, factor = add_months_kernel(kind, 1, site.context.zone), _MONTHS[unit]
-        return columnwise(lambda _, n, t: add(t, pc.multiply_checked(n, scalar_of(factor, pa.int64())).cast(pa.int32())))
+        return columnwise(
+            lambda _, n, t: add(t, pc.multiply_checked(n, scalar_of(factor, pa.int64())).cast(pa.int32()))
+        )
     move, size = add_interval_kernel(kind, 1, site.context.zone), scalar_of(_FIXED_US[unit], pa.int64())
     return columnwise(lambda _, n, t: move(t, pc.multiply_checked(n, size).view(pa.duration("us"))))
 
@@ -144,7 +146,9 @@ def _counted_instants(divisor: int) -> Kernel:
 
 
 def unix_seconds_of(site: Site) -> Kernel:
-    """Return the kernel of ``unix_timestamp(t)``: seconds cut towards 1970; a TIMESTAMP is read in the session zone."""
+    """Return the kernel of ``unix_timestamp(t)``: seconds cut towards 1970; a TIMESTAMP is read in the
+    session zone.
+    """
     zone = site.context.zone
 
     def count(t: pa.Array) -> pa.Array:
@@ -162,7 +166,9 @@ def _viewed(kind: pa.DataType) -> Factory:
 def clock_instant(context: EvaluationContext) -> Datum:
     """Return the clock's time as TIMESTAMP_LTZ; faults where no clock is given."""
     if context.clock is None:
-        raise bad_argument("the current time cannot be asked for here", "it has a meaning only while rows are processed")
+        raise bad_argument(
+            "the current time cannot be asked for here", "it has a meaning only while rows are processed"
+        )
     return pa.scalar(context.clock.wall_ms() * 1000, INSTANT)
 
 

@@ -104,7 +104,10 @@ def _make_timestamp(*parts: pa.Array) -> pa.Array:
     bad = ~real if missing is None else ~real & ~missing
     if bad.any():
         i = int(np.argmax(bad))
-        raise bad_argument(f"there is no time {year[i]:04d}-{month[i]:02d}-{day[i]:02d} {hour[i]:02d}:{minute[i]:02d}:{micros[i] / 1e6:09.6f}")
+        raise bad_argument(
+            f"there is no time {year[i]:04d}-{month[i]:02d}-{day[i]:02d} "
+            f"{hour[i]:02d}:{minute[i]:02d}:{micros[i] / 1e6:09.6f}"
+        )
     return array_of(times, missing, pa.timestamp("us"))
 
 

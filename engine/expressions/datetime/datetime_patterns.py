@@ -14,10 +14,32 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.expressions.datum import array_of, values_of
 from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
 
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _HALVES = ("AM", "PM")
-_DIGITS = {"y": pc.year, "M": pc.month, "d": pc.day, "H": pc.hour, "m": pc.minute, "s": pc.second, "D": pc.day_of_year, "Q": pc.quarter}
+_DIGITS = {
+    "y": pc.year,
+    "M": pc.month,
+    "d": pc.day,
+    "H": pc.hour,
+    "m": pc.minute,
+    "s": pc.second,
+    "D": pc.day_of_year,
+    "Q": pc.quarter,
+}
 _LETTERS = "yMdHhmsSaEDQ"
 _HOUR = 3_600_000_000
 _SPANS = {"H": _HOUR, "h": _HOUR, "a": _HOUR, "m": 60_000_000, "s": 1_000_000, "S": 1}
@@ -56,7 +78,10 @@ def pieces_of(pattern: str) -> tuple[Piece, ...]:
         elif letter in _LETTERS:
             pieces.append(Piece(letter, match[0]))
         else:
-            raise bad_argument(f"the pattern {pattern!r} has the letter {letter!r}", f"letters are {' '.join(_LETTERS)}; quote others with '")
+            raise bad_argument(
+                f"the pattern {pattern!r} has the letter {letter!r}",
+                f"letters are {' '.join(_LETTERS)}; quote others with '",
+            )
     return tuple(pieces)
 
 
@@ -82,7 +107,9 @@ def _formatter(piece: Piece) -> Callable[[pa.Array], pa.Array | str]:
     if letter == "S" and width > 6:
         raise bad_argument("a fraction has at most six digits")
     if letter == "S":
-        return lambda t: pc.utf8_slice_codeunits(_padded(array_of(values_of(t) % 1_000_000, None, pa.int64()), 6), 0, width)
+        return lambda t: pc.utf8_slice_codeunits(
+            _padded(array_of(values_of(t) % 1_000_000, None, pa.int64()), 6), 0, width
+        )
     return lambda t: _padded(_DIGITS[letter](t), width)
 
 
@@ -98,7 +125,9 @@ def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
     span = min((_SPANS.get(piece.letter, _DAY) for piece in pieces), default=_DAY)
 
     def format_times(times: pa.Array) -> pa.Array:
-        """Times of one span have one text: where there are far fewer spans than times, it is made once for each."""
+        """Times of one span have one text: where there are far fewer spans than times, it is made once for
+        each.
+        """
         if times.null_count or not len(times):
             return format_each(times)
         spans = values_of(times) // span
@@ -113,10 +142,14 @@ def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
         if not formatters:
             return pc.if_else(pc.is_valid(times), "", pa.scalar(None, pa.string()))
         filled = pc.fill_null(times, pa.scalar(0, times.type)) if times.null_count else times
-        text = pc.binary_join_element_wise(*[pa.scalar(p) if isinstance(p := f(filled), str) else p for f in formatters], "")
+        text = pc.binary_join_element_wise(
+            *[pa.scalar(p) if isinstance(p := f(filled), str) else p for f in formatters], ""
+        )
         if isinstance(text, pa.Scalar):
             text = pa.repeat(text, len(times))
-        return pc.if_else(pc.is_valid(times), text, pa.scalar(None, pa.string())) if times.null_count else text
+        return (
+            pc.if_else(pc.is_valid(times), text, pa.scalar(None, pa.string())) if times.null_count else text
+        )
 
     return format_times
 
@@ -125,7 +158,9 @@ _READ_WIDTHS = {"M": (1, 2), "d": (1, 2), "H": (1, 2), "h": (1, 2), "m": (1, 2),
 
 
 def _reader(piece: Piece) -> str:
-    """The regular expression of a piece: a repeated letter wants exactly that many digits, a single one as many as fit."""
+    """The regular expression of a piece: a repeated letter wants exactly that many digits, a single one as
+    many as fit.
+    """
     letter, width = piece.letter, piece.width
     if not letter:
         return re.escape(piece.text)
@@ -138,7 +173,13 @@ def _reader(piece: Piece) -> str:
     if letter == "S":
         return f"(?P<S>[0-9]{{{width}}})"
     if letter == "y":
-        return "(?P<y>[0-9]{2})" if width == 2 else f"(?P<y>[0-9]{{{width}}})" if width > 1 else "(?P<y>[0-9]{1,6})"
+        return (
+            "(?P<y>[0-9]{2})"
+            if width == 2
+            else f"(?P<y>[0-9]{{{width}}})"
+            if width > 1
+            else "(?P<y>[0-9]{1,6})"
+        )
     if letter == "Q":
         raise bad_argument("a quarter cannot be read from text")
     low, high = _READ_WIDTHS[letter]
@@ -146,9 +187,15 @@ def _reader(piece: Piece) -> str:
 
 
 def compile_reader(pattern: str) -> Callable[[pa.Array], pa.Array]:
-    """Return a function from texts to local TIMESTAMPs, NULL where a text does not match the pattern or names no real time."""
+    """Return a function from texts to local TIMESTAMPs, NULL where a text does not match the pattern or
+    names no real time.
+    """
     pieces = pieces_of(pattern)
-    letters = [("N" if p.letter == "M" and p.width >= 3 else p.letter) for p in pieces if p.letter and p.letter != "E"]
+    letters = [
+        ("N" if p.letter == "M" and p.width >= 3 else p.letter)
+        for p in pieces
+        if p.letter and p.letter != "E"
+    ]
     repeated = {letter for letter in letters if letters.count(letter) > 1}
     if repeated:
         raise bad_argument(f"the pattern {pattern!r} names {', '.join(sorted(repeated))} twice")
@@ -157,7 +204,11 @@ def compile_reader(pattern: str) -> Callable[[pa.Array], pa.Array]:
 
     def read(texts: pa.Array) -> pa.Array:
         if not letters:
-            return pc.if_else(pc.match_substring_regex(texts, regex), pa.scalar(0, pa.timestamp("us")), pa.scalar(None, pa.timestamp("us")))
+            return pc.if_else(
+                pc.match_substring_regex(texts, regex),
+                pa.scalar(0, pa.timestamp("us")),
+                pa.scalar(None, pa.timestamp("us")),
+            )
         found = pc.extract_regex(texts, regex)
         fields = {letter: pc.struct_field(found, letter) for letter in letters}
         return _assembled(fields, np.asarray(pc.is_null(found)), two_digit_year)
@@ -175,11 +226,26 @@ def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year:
     year = _number(fields, "y", 1970) + (2000 if two_digit_year else 0)
     month = _number(fields, "M", 1)
     if "N" in fields:
-        month = values_of(pc.cast(pc.index_in(pc.utf8_slice_codeunits(fields["N"], 0, 3), pa.array([m[:3] for m in _MONTHS])), pa.int64())) + 1
+        month = (
+            values_of(
+                pc.cast(
+                    pc.index_in(
+                        pc.utf8_slice_codeunits(fields["N"], 0, 3), pa.array([m[:3] for m in _MONTHS])
+                    ),
+                    pa.int64(),
+                )
+            )
+            + 1
+        )
     hour, conflict = _hour(fields)
     micros: np.ndarray | int = 0
     if "S" in fields:
-        micros = values_of(pc.cast(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fields["S"], "0"), 6, "0"), 0, 6), pa.int64()))
+        micros = values_of(
+            pc.cast(
+                pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fields["S"], "0"), 6, "0"), 0, 6),
+                pa.int64(),
+            )
+        )
     day = _number(fields, "d", 1)
     clock = hour, _number(fields, "m", 0), _number(fields, "s", 0), micros, len(missing)
     if "D" in fields:
@@ -188,7 +254,11 @@ def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year:
         times = times + (day_of_year - 1) * _DAY
         date = array_of(times, None, pa.timestamp("us"))
         conflict = conflict | (day_of_year < 1) | (values_of(pc.year(date)) != year)
-        conflict = conflict | (_given(fields, "MN") & (values_of(pc.month(date)) != month)) | (_given(fields, "d") & (values_of(pc.day(date)) != day))
+        conflict = (
+            conflict
+            | (_given(fields, "MN") & (values_of(pc.month(date)) != month))
+            | (_given(fields, "d") & (values_of(pc.day(date)) != day))
+        )
     else:
         times, real = local_times(year, month, day, *clock)
     return array_of(times, missing | ~real | conflict, pa.timestamp("us"))
@@ -199,14 +269,24 @@ def _given(fields: dict[str, pa.Array], letters: str) -> bool:
 
 
 def _hour(fields: dict[str, pa.Array]) -> tuple[Numbers, Numbers]:
-    """Return the hour of the day, and whether its parts say different things (H beside h or a) or h is none of a clock."""
+    """Return the hour of the day, and whether its parts say different things (H beside h or a) or h is
+    none of a clock.
+    """
     whole = np.asarray(_number(fields, "H", 0))
-    afternoon = np.asarray(pc.fill_null(pc.equal(pc.utf8_upper(fields["a"]), "PM"), False)) if "a" in fields else np.False_
+    afternoon = (
+        np.asarray(pc.fill_null(pc.equal(pc.utf8_upper(fields["a"]), "PM"), False))
+        if "a" in fields
+        else np.False_
+    )
     clock_hour = np.asarray(_number(fields, "h", 12))
     bad = (clock_hour < 1) | (clock_hour > 12)
     if "H" not in fields:
         return clock_hour % 12 + 12 * afternoon, bad
-    bad = bad | (_given(fields, "a") & ((whole >= 12) != afternoon)) | (_given(fields, "h") & (whole % 12 != clock_hour % 12))
+    bad = (
+        bad
+        | (_given(fields, "a") & ((whole >= 12) != afternoon))
+        | (_given(fields, "h") & (whole % 12 != clock_hour % 12))
+    )
     return whole, bad
 
 
@@ -222,10 +302,25 @@ def _months() -> tuple[np.ndarray, np.ndarray]:
 
 
 def local_times(
-    year: Numbers, month: Numbers, day: Numbers, hour: Numbers, minute: Numbers, second: Numbers, micros: Numbers, length: int
+    year: Numbers,
+    month: Numbers,
+    day: Numbers,
+    hour: Numbers,
+    minute: Numbers,
+    second: Numbers,
+    micros: Numbers,
+    length: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return local microseconds of calendar parts, and whether each names a real time (in the years -1000 to 11000)."""
-    real = _within(month, 1, 12) & _within(hour, 0, 23) & _within(minute, 0, 59) & _within(second, 0, 59) & _within(year, _FIRST_YEAR, _LAST_YEAR)
+    """Return local microseconds of calendar parts, and whether each names a real time (in the years -1000
+    to 11000).
+    """
+    real = (
+        _within(month, 1, 12)
+        & _within(hour, 0, 23)
+        & _within(minute, 0, 59)
+        & _within(second, 0, 59)
+        & _within(year, _FIRST_YEAR, _LAST_YEAR)
+    )
     first, lengths = _months()
     place = np.where(real, (np.asarray(year, np.int64) - _FIRST_YEAR) * 12 + month - 1, 0)
     real = real & (np.asarray(day) >= 1) & (day <= lengths[place])

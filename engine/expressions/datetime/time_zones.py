@@ -17,7 +17,9 @@ def to_local(instants: pa.Array, zone: str) -> pa.Array:
 
 
 def to_instant(local: pa.Array, zone: str) -> pa.Array:
-    """Return the instants of wall-clock times in a zone; a time that exists twice is the earlier, one that is skipped the end of the gap."""
+    """Return the instants of wall-clock times in a zone; a time that exists twice is the earlier, one that
+    is skipped the end of the gap.
+    """
     if zone == "UTC":
         return local.view(INSTANT)
     return pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="latest").cast(INSTANT)

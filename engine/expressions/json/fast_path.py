@@ -1,4 +1,6 @@
-"""JSON objects of declared fields, read by Arrow's reader of lines where nothing in them is out of the ordinary."""
+"""JSON objects of declared fields, read by Arrow's reader of lines where nothing in them is out of the
+ordinary.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,20 @@ _SECOND = r"\}[ \t\r\n]*\{"
 
 
 def rows_of_lines(texts: pa.Array, kind: pa.StructType) -> pa.StructArray | None:
-    """Return each text as a row of this type, NULL where the text is; ``None`` where some text is not plainly one object with values that fit.
+    """Return each text as a row of this type, NULL where the text is; ``None`` where some text is not plainly
+    one object with values that fit.
 
-    Each text begins as an object, and in none a second one can begin: as many objects as texts means one object in each.
+    Each text begins as an object, and in none a second one can begin: as many objects as texts means one
+    object in each.
     """
     if not kind.num_fields or not _plain(kind) or not len(texts):
         return None
     missing = pc.is_null(texts)
     lines = pc.if_else(missing, "{}", texts) if texts.null_count else texts
-    if not pc.all(pc.match_substring_regex(lines, _OBJECT)).as_py() or pc.any(pc.match_substring_regex(lines, _SECOND)).as_py():
+    if (
+        not pc.all(pc.match_substring_regex(lines, _OBJECT)).as_py()
+        or pc.any(pc.match_substring_regex(lines, _SECOND)).as_py()
+    ):
         return None
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines), "\n")
     found = _read(joined[0].as_buffer(), kind)
@@ -46,4 +53,9 @@ def _plain(kind: pa.DataType) -> bool:
         return len(set(names)) == len(names) and all(_plain(field.type) for field in kind)
     if pa.types.is_list(kind):
         return _plain(kind.value_type)
-    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind)
+    return (
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_string(kind)
+    )

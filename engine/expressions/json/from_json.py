@@ -36,13 +36,22 @@ from penstock.engine.expressions.json.fast_path import rows_of_lines
 Reader = Callable[[Any], Any]
 """From a parsed value that is not null to the value of a type; raises ValueError for what is none."""
 
-_NAMED = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "+INF": math.inf, "-Infinity": -math.inf, "-INF": -math.inf}
+_NAMED = {
+    "NaN": math.nan,
+    "Infinity": math.inf,
+    "+Infinity": math.inf,
+    "+INF": math.inf,
+    "-Infinity": -math.inf,
+    "-INF": -math.inf,
+}
 _DECODER = json.JSONDecoder(parse_float=Decimal)
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'((?:[^'\\]|\\.)*)'")
 
 
 def from_json(site: Site) -> Kernel:
-    """Return the kernel of a call; a batch of plain rows goes through Arrow's reader, any other is parsed once for each different text."""
+    """Return the kernel of a call; a batch of plain rows goes through Arrow's reader, any other is parsed
+    once for each different text.
+    """
     kind = site.call.type
     strict = site.constant(2) == "FAILFAST"
     wire = _wire(kind)
@@ -79,7 +88,9 @@ def _wire(kind: DataType) -> DataType:
 
 
 def _document(kind: DataType, strict: bool) -> Reader:
-    """The reader of a whole text: NULL where it is blank, a row of NULLs (else NULL) where it cannot be read, unless that raises."""
+    """The reader of a whole text: NULL where it is blank, a row of NULLs (else NULL) where it cannot be
+    read, unless that raises.
+    """
     read = _reader(kind, strict)
     nothing = {name: None for name, _ in kind.fields} if isinstance(kind, Row) else None
     single = isinstance(kind, Array) and isinstance(kind.element, Row)
@@ -92,14 +103,18 @@ def _document(kind: DataType, strict: bool) -> Reader:
             return read([value] if single and isinstance(value, dict) else value)
         except (ValueError, RecursionError):
             if strict:
-                raise bad_argument(f"from_json cannot read {text[:80]!r}", "leave FAILFAST out to get NULL") from None
+                raise bad_argument(
+                    f"from_json cannot read {text[:80]!r}", "leave FAILFAST out to get NULL"
+                ) from None
             return nothing
 
     return whole
 
 
 def parsed(text: str) -> Any:
-    """Return the first value in a text; names and texts may stand in single quotes. ValueError where there is none."""
+    """Return the first value in a text; names and texts may stand in single quotes. ValueError where there
+    is none.
+    """
     begun = text.lstrip(" \t\r\n")
     try:
         return _DECODER.raw_decode(begun)[0]

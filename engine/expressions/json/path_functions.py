@@ -25,15 +25,22 @@ def _path(site: Site) -> str | None:
         raise bad_argument("the JSON path must be a constant text", "write '$.name[0]'")
     path = re.sub(r"^(lax|strict) ", "", path.strip())
     if "*" in path:
-        raise bad_argument(f"the JSON path {path!r} has a *, which is not offered", "name one field or element")
+        raise bad_argument(
+            f"the JSON path {path!r} has a *, which is not offered", "name one field or element"
+        )
     if not _PATH.fullmatch(path):
         return None
-    steps = [f'."{name or quoted}"' if name or quoted else f"[{index}]" for name, index, quoted in _STEP.findall(path)]
+    steps = [
+        f'."{name or quoted}"' if name or quoted else f"[{index}]"
+        for name, index, quoted in _STEP.findall(path)
+    ]
     return ("$" + "".join(steps)).replace("'", "''").replace("{", "{{").replace("}", "}}")
 
 
 def _by_path(found: str, kind: pa.DataType) -> Factory:
-    """The factory of a DuckDB expression of ``{json}``, which is NULL where the text is no JSON, and of ``path``."""
+    """The factory of a DuckDB expression of ``{json}``, which is NULL where the text is no JSON, and of
+    ``path``.
+    """
 
     def factory(site: Site) -> Kernel:
         path = _path(site)
@@ -47,23 +54,33 @@ def _by_path(found: str, kind: pa.DataType) -> Factory:
 
 
 def _whole(found: str, kind: pa.DataType) -> Factory:
-    return lambda site: duckdb_kernel(found.replace("#json", "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"), kind)
+    return lambda site: duckdb_kernel(
+        found.replace("#json", "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"), kind
+    )
 
 
 def _is_json(site: Site) -> Kernel:
     """Whether the text is JSON, of a kind that a constant names."""
     among = _KINDS.get(str(site.constant(1)))
-    found = "json_valid({0})" if among is None else f"CASE WHEN json_valid({{0}}) THEN json_type({{0}}) {among} ELSE false END"
+    found = (
+        "json_valid({0})"
+        if among is None
+        else f"CASE WHEN json_valid({{0}}) THEN json_type({{0}}) {among} ELSE false END"
+    )
     kernel = duckdb_kernel(found, pa.bool_())
     return lambda text, *_: kernel(text)
 
 
 _KINDS = {"object": "= 'OBJECT'", "array": "= 'ARRAY'", "scalar": "NOT IN ('OBJECT', 'ARRAY')"}
 _LENGTH = (
-    "CASE json_type(#json) WHEN 'ARRAY' THEN json_array_length(#json)::INT WHEN 'OBJECT' THEN len(json_keys(#json))::INT "
+    "CASE json_type(#json) WHEN 'ARRAY' THEN json_array_length(#json)::INT WHEN 'OBJECT' THEN "
+    "len(json_keys(#json))::INT "
     "ELSE CASE WHEN #json IS NOT NULL THEN 1 END END"
 )
-_SCALAR = "CASE WHEN json_type(#json, #path) NOT IN ('OBJECT', 'ARRAY', 'NULL') THEN json_extract_string(#json, #path) END"
+_SCALAR = (
+    "CASE WHEN json_type(#json, #path) NOT IN ('OBJECT', 'ARRAY', 'NULL') THEN "
+    "json_extract_string(#json, #path) END"
+)
 _PART = "CASE WHEN json_type(#json, #path) IN ('OBJECT', 'ARRAY') THEN json_extract_string(#json, #path) END"
 
 JSON_TEXTS: dict[str, Factory] = {
@@ -71,8 +88,12 @@ JSON_TEXTS: dict[str, Factory] = {
     "json_value": _by_path(_SCALAR, pa.string()),
     "json_query": _by_path(_PART, pa.string()),
     "json_exists": _by_path("coalesce(json_exists(#json, #path), false)", pa.bool_()),
-    "json_array_length": _whole("CASE WHEN json_type(#json) = 'ARRAY' THEN json_array_length(#json)::INT END", pa.int32()),
-    "json_object_keys": _whole("CASE WHEN json_type(#json) = 'OBJECT' THEN json_keys(#json) END", pa.list_(pa.string())),
+    "json_array_length": _whole(
+        "CASE WHEN json_type(#json) = 'ARRAY' THEN json_array_length(#json)::INT END", pa.int32()
+    ),
+    "json_object_keys": _whole(
+        "CASE WHEN json_type(#json) = 'OBJECT' THEN json_keys(#json) END", pa.list_(pa.string())
+    ),
     "json_length": _whole(_LENGTH, pa.int32()),
     "is_json": _is_json,
     "from_json": from_json,

@@ -50,7 +50,9 @@ def _kind(value: Any) -> DataType:
         return BOOLEAN
     if isinstance(value, int):
         digits = len(str(abs(value)))
-        return BIGINT if -(2**63) <= value < 2**63 else DecimalType(digits, 0) if digits <= _LONGEST else DOUBLE
+        return (
+            BIGINT if -(2**63) <= value < 2**63 else DecimalType(digits, 0) if digits <= _LONGEST else DOUBLE
+        )
     if isinstance(value, float | Decimal):
         return DOUBLE
     return NULL if value is None else STRING
@@ -67,7 +69,12 @@ def _common(a: DataType, b: DataType) -> DataType:
             return Array(_common(mine, theirs))
         case Row(mine), Row(theirs):
             left, right = dict(mine), dict(theirs)
-            return Row(tuple((name, _common(left.get(name, NULL), right.get(name, NULL))) for name in sorted(left | right)))
+            return Row(
+                tuple(
+                    (name, _common(left.get(name, NULL), right.get(name, NULL)))
+                    for name in sorted(left | right)
+                )
+            )
     if a == b:
         return a
     if is_numeric(a) and is_numeric(b):

@@ -48,7 +48,9 @@ def to_json(site: Site) -> Kernel:
 
 
 def json_object(site: Site) -> Kernel:
-    """Return the kernel of an object of keys and values in turn, behind what says how they are written; a NULL key faults."""
+    """Return the kernel of an object of keys and values in turn, behind what says how they are written; a
+    NULL key faults.
+    """
     absent, writers = _marked(site, site.kinds[2::2])
 
     def kernel(marks: Datum, *data: Datum) -> pa.Array:
@@ -72,7 +74,12 @@ def json_array(site: Site) -> Kernel:
     def kernel(marks: Datum, *data: Datum) -> pa.Array:
         first, *columns = aligned(marks, *data)
         parts = [write(value) for write, value in zip(writers, columns, strict=True)]
-        return _enclosed(_listed(parts if absent else [pc.fill_null(part, "null") for part in parts], len(first)), "[", "]", None)
+        return _enclosed(
+            _listed(parts if absent else [pc.fill_null(part, "null") for part in parts], len(first)),
+            "[",
+            "]",
+            None,
+        )
 
     return kernel
 
@@ -81,7 +88,9 @@ def _marked(site: Site, kinds: tuple[DataType, ...]) -> tuple[bool, list[Writer]
     """Whether NULLs are left out, and how each value is written: one that is JSON already stays as it is."""
     nulls, _, marks = str(site.constant(0)).partition(" ")
     zone = site.context.zone
-    return nulls == "absent", [_as_it_is if mark == "j" else _writer(kind, zone) for mark, kind in zip(marks, kinds, strict=True)]
+    return nulls == "absent", [
+        _as_it_is if mark == "j" else _writer(kind, zone) for mark, kind in zip(marks, kinds, strict=True)
+    ]
 
 
 def _as_it_is(column: pa.Array) -> pa.Array:
@@ -89,7 +98,9 @@ def _as_it_is(column: pa.Array) -> pa.Array:
 
 
 def _listed(parts: list[pa.Array], length: int) -> pa.Array:
-    """The parts of each row with commas between them, without those that are NULL; Arrow's join that skips NULLs loses rows of nothing else."""
+    """The parts of each row with commas between them, without those that are NULL; Arrow's join that skips
+    NULLs loses rows of nothing else.
+    """
     if not parts:
         return repeated(pa.scalar(""), length)
     return pc.utf8_slice_codeunits(_joined(*[pc.fill_null(_joined(",", part), "") for part in parts]), 1)
@@ -101,7 +112,9 @@ def _joined(*parts: pa.Array | str) -> pa.Array:
 
 def _enclosed(inner: pa.Array, left: str, right: str, missing: np.ndarray | None) -> pa.Array:
     text = _joined(left, inner, right)
-    return text if missing is None else pc.if_else(arrow_numpy.array_of(missing), pa.scalar(None, _TEXT), text)
+    return (
+        text if missing is None else pc.if_else(arrow_numpy.array_of(missing), pa.scalar(None, _TEXT), text)
+    )
 
 
 def _writer(kind: DataType, zone: str) -> Writer:
@@ -111,7 +124,9 @@ def _writer(kind: DataType, zone: str) -> Writer:
         case Array(element):
             return _array(_writer(element, zone))
         case Map(key, value):
-            return _map(quoted if isinstance(key, String) else _quoting(to_text(key, zone)), _writer(value, zone))
+            return _map(
+                quoted if isinstance(key, String) else _quoting(to_text(key, zone)), _writer(value, zone)
+            )
         case String():
             return quoted
         case Float() | Double():
@@ -164,7 +179,9 @@ def _instant(column: pa.Array, zone: str) -> pa.Array:
     local = to_local(column, zone)
     minutes = pc.divide(pc.subtract(local.cast(pa.int64()), column.cast(pa.int64())), 60_000_000)
     different = pc.dictionary_encode(minutes)
-    offsets = pa.array([_offset(value) for value in different.dictionary.to_pylist()], _TEXT).take(different.indices)
+    offsets = pa.array([_offset(value) for value in different.dictionary.to_pylist()], _TEXT).take(
+        different.indices
+    )
     return _joined('"', _to_milliseconds(local), offsets, '"')
 
 
@@ -178,7 +195,10 @@ def _row(fields: list[tuple[str, Writer]]) -> Writer:
     names = [quoted(pa.array([name]))[0].as_py() + ":" for name, _ in fields]
 
     def write(column: pa.Array) -> pa.Array:
-        parts = [_joined(name, part(pc.struct_field(column, i))) for i, (name, (_, part)) in enumerate(zip(names, fields, strict=True))]
+        parts = [
+            _joined(name, part(pc.struct_field(column, i)))
+            for i, (name, (_, part)) in enumerate(zip(names, fields, strict=True))
+        ]
         return _enclosed(_listed(parts, len(column)), "{", "}", nulls_of(column))
 
     return write

@@ -43,7 +43,13 @@ def _found(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np.ndarray | N
     if not isinstance(data, pa.Array):
         data, value = aligned(data, value)
     lists = lists_of(data)
-    unknown = nulls_of(value) if isinstance(value, pa.Array) else None if value.is_valid else np.ones(len(data), np.bool_)
+    unknown = (
+        nulls_of(value)
+        if isinstance(value, pa.Array)
+        else None
+        if value.is_valid
+        else np.ones(len(data), np.bool_)
+    )
     return lists, elements_like(lists, lists.flat, value), either(lists.missing, unknown)
 
 
@@ -91,7 +97,9 @@ def _concat(*columns: pa.Array) -> pa.Array:
 
 
 def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last: bool = False) -> np.ndarray:
-    """Return the positions of all elements, list by list, each list in order; NULLs first (last where descending), NaN the greatest."""
+    """Return the positions of all elements, list by list, each list in order; NULLs first (last where
+    descending), NaN the greatest.
+    """
     rank = _ranks(lists.flat)
     placed = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
     if nulls_last:
@@ -109,7 +117,9 @@ def _ranks(values: pa.Array) -> np.ndarray:
     names = [f"k{i}" for i in range(len(columns))]
     table = pa.RecordBatch.from_arrays(columns, names=names)
     rank = np.empty(len(values), np.int64)
-    rank[pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names]).to_numpy()] = np.arange(len(values))
+    rank[pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names]).to_numpy()] = np.arange(
+        len(values)
+    )
     return rank
 
 
@@ -148,7 +158,9 @@ def _repeat(value: pa.Array, times: pa.Array) -> pa.Array:
         check_sizes("array_repeat", lists_of(value).lengths * lengths, "elements")
     elif pa.types.is_string(value.type):
         check_sizes("array_repeat", octets(value) * lengths, "bytes")
-    return Lists(value.take(arrow_numpy.array_of(np.repeat(np.arange(len(value)), lengths))), lengths, missing).column()
+    return Lists(
+        value.take(arrow_numpy.array_of(np.repeat(np.arange(len(value)), lengths))), lengths, missing
+    ).column()
 
 
 def _slice(column: pa.Array, start: pa.Array, length: pa.Array) -> pa.Array:
@@ -162,7 +174,12 @@ def _slice(column: pa.Array, start: pa.Array, length: pa.Array) -> pa.Array:
         raise bad_argument("slice: the length is below zero")
     begin = np.where(first > 0, first - 1, lists.lengths + first)
     nth, parents = lists.nth, lists.parents
-    inside = (begin[parents] >= 0) & (nth >= begin[parents]) & (nth < begin[parents] + count[parents]) & known[parents]
+    inside = (
+        (begin[parents] >= 0)
+        & (nth >= begin[parents])
+        & (nth < begin[parents] + count[parents])
+        & known[parents]
+    )
     kept = lists.kept(inside)
     return Lists(kept.flat, kept.lengths, missing).column()
 

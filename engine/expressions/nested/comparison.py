@@ -1,4 +1,6 @@
-"""Equality and order of arrays and rows: part by part, a NULL inside is equal to a NULL and before every value."""
+"""Equality and order of arrays and rows: part by part, a NULL inside is equal to a NULL and before every
+value.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _TESTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def nested_comparison(operator: str) -> Kernel:
-    """Return the kernel of a comparison of two columns of one nested type; NULL where a whole value is NULL."""
+    """Return the kernel of a comparison of two columns of one nested type; NULL where a whole value is
+    NULL.
+    """
 
     def compare(a: pa.Array, b: pa.Array) -> pa.Array:
         missing = nulls_of_any(a, b)
@@ -36,7 +40,9 @@ def nested_comparison(operator: str) -> Kernel:
 
 
 def order_of(a: pa.Array, b: pa.Array) -> np.ndarray:
-    """Return -1, 0 or 1 per row (int8) as the left value is before, equal to or after the right one; NULL first, NaN last."""
+    """Return -1, 0 or 1 per row (int8) as the left value is before, equal to or after the right one; NULL
+    first, NaN last.
+    """
     kind = a.type
     if pa.types.is_null(kind):
         return np.zeros(len(a), np.int8)
@@ -67,14 +73,19 @@ def _order_of_values(a: pa.Array, b: pa.Array) -> np.ndarray:
         return after.astype(np.int8) - before.astype(np.int8)
     if pa.types.is_boolean(a.type):
         a, b = a.cast(pa.int8()), b.cast(pa.int8())
-    return arrow_numpy.is_true(pc.greater(a, b)).astype(np.int8) - arrow_numpy.is_true(pc.less(a, b)).astype(np.int8)
+    return arrow_numpy.is_true(pc.greater(a, b)).astype(np.int8) - arrow_numpy.is_true(pc.less(a, b)).astype(
+        np.int8
+    )
 
 
 def _order_of_lists(a: Lists, b: Lists) -> np.ndarray:
     """The first elements that differ decide, else the lengths."""
     shared = Lists(pa.nulls(0), np.minimum(a.lengths, b.lengths))
     nth = np.arange(int(shared.starts[-1])) - shared.starts[shared.parents]
-    orders = order_of(picked(a.flat, a.starts[shared.parents] + nth, None), picked(b.flat, b.starts[shared.parents] + nth, None))
+    orders = order_of(
+        picked(a.flat, a.starts[shared.parents] + nth, None),
+        picked(b.flat, b.starts[shared.parents] + nth, None),
+    )
     result = np.sign(a.lengths - b.lengths).astype(np.int8)
     decided = np.flatnonzero(orders)
     lists, first = np.unique(shared.parents[decided], return_index=True)
@@ -83,10 +94,15 @@ def _order_of_lists(a: Lists, b: Lists) -> np.ndarray:
 
 
 def sort_keys(values: pa.Array) -> list[pa.Array]:
-    """Return flat columns that, each sorted ascending with NULLs first, sort values of a nested type as they are ordered."""
+    """Return flat columns that, each sorted ascending with NULLs first, sort values of a nested type as
+    they are ordered.
+    """
     kind = values.type
     if pa.types.is_struct(kind):
-        return [values.is_valid(), *(key for i in range(kind.num_fields) for key in sort_keys(pc.struct_field(values, i)))]
+        return [
+            values.is_valid(),
+            *(key for i in range(kind.num_fields) for key in sort_keys(pc.struct_field(values, i))),
+        ]
     if not pa.types.is_list(kind):
         return [values]
     lists = lists_of(values)

@@ -33,7 +33,9 @@ def _array(site: Site) -> Kernel:
         columns = aligned(*data)
         if not columns:
             return pa.array([[]], pa.list_(kind))
-        return alternated([column if column.type == kind else column.cast(kind) for column in columns]).column()
+        return alternated(
+            [column if column.type == kind else column.cast(kind) for column in columns]
+        ).column()
 
     return kernel
 
@@ -82,7 +84,9 @@ def _field(site: Site) -> Kernel:
 
 
 def _element(outside: str, base: int = 1) -> Factory:
-    """An element of an array, ``base`` the position of the first; ``outside``: what a position without an element does."""
+    """An element of an array, ``base`` the position of the first; ``outside``: what a position without an
+    element does.
+    """
 
     def factory(site: Site) -> Kernel:
         if isinstance(site.kinds[0], Map):
@@ -110,7 +114,10 @@ def _element(outside: str, base: int = 1) -> Factory:
 
 def _outside(places: np.ndarray, lengths: np.ndarray, wrong: np.ndarray) -> Fault:
     row = int(np.flatnonzero(wrong)[0])
-    return bad_argument(f"there is no element {places[row]} in an array of {lengths[row]}", "write try_element_at(a, i) to get NULL")
+    return bad_argument(
+        f"there is no element {places[row]} in an array of {lengths[row]}",
+        "write try_element_at(a, i) to get NULL",
+    )
 
 
 def _value_of_key(data: Datum, key: Datum) -> pa.Array:

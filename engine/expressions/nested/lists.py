@@ -18,7 +18,9 @@ from penstock.engine.kernels.nested_text import canonical_text, entries, lengths
 
 @dataclass(frozen=True)
 class Lists:
-    """A column of lists: ``flat`` holds the elements of all of them in order, ``lengths`` (int64) how many each has, ``missing`` which are NULL."""
+    """A column of lists: ``flat`` holds the elements of all of them in order, ``lengths`` (int64) how many
+    each has, ``missing`` which are NULL.
+    """
 
     flat: pa.Array
     lengths: np.ndarray
@@ -63,7 +65,9 @@ class Lists:
         return Lists(self.flat.filter(arrow_numpy.array_of(keep)), lengths, self.missing)
 
     def ordered(self, order: np.ndarray) -> Lists:
-        """Return the lists with their elements in another order, given as positions; elements stay in their lists."""
+        """Return the lists with their elements in another order, given as positions; elements stay in
+        their lists.
+        """
         return Lists(self.flat.take(arrow_numpy.array_of(order)), self.lengths, self.missing)
 
     def any(self, mask: np.ndarray) -> np.ndarray:
@@ -82,11 +86,15 @@ def lists_of(column: pa.Array) -> Lists:
 
 def picked(flat: pa.Array, positions: np.ndarray, missing: np.ndarray | None) -> pa.Array:
     """Return the elements at positions, NULL where ``missing``."""
-    return flat.take(arrow_numpy.array_of(np.where(missing, 0, positions) if missing is not None else positions, missing))
+    return flat.take(
+        arrow_numpy.array_of(np.where(missing, 0, positions) if missing is not None else positions, missing)
+    )
 
 
 def codes_of(values: pa.Array) -> np.ndarray:
-    """Return a small number per value, equal for equal values: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0."""
+    """Return a small number per value, equal for equal values: NULL equals NULL, NaN equals NaN, -0.0
+    equals 0.0.
+    """
     if pa.types.is_nested(values.type):
         values = canonical_text(values)
     elif pa.types.is_floating(values.type):
@@ -129,7 +137,9 @@ def interleaved(parts: list[Lists]) -> Lists:
 
 
 def elements_like(lists: Lists, elements: pa.Array, value: Datum) -> np.ndarray:
-    """Return which elements (one per element of the lists) equal the value of their row; a constant is compared as such."""
+    """Return which elements (one per element of the lists) equal the value of their row; a constant is
+    compared as such.
+    """
     simple = not pa.types.is_nested(elements.type) and not pa.types.is_floating(elements.type)
     if isinstance(value, pa.Scalar):
         if simple and value.is_valid:

@@ -57,7 +57,9 @@ def _contains_key(data: Datum, key: Datum) -> pa.Array:
         data, key = aligned(data, key)
     lists = lists_of(data)
     found = lists.any(elements_like(lists, pc.struct_field(lists.flat, 0), key))
-    unknown = nulls_of(key) if isinstance(key, pa.Array) else None if key.is_valid else np.ones(len(data), np.bool_)
+    unknown = (
+        nulls_of(key) if isinstance(key, pa.Array) else None if key.is_valid else np.ones(len(data), np.bool_)
+    )
     return arrow_numpy.array_of(found, either(lists.missing, unknown))
 
 
@@ -65,7 +67,9 @@ def _from_arrays(keys: pa.Array, values: pa.Array) -> pa.Array:
     missing = nulls_of_any(keys, values)
     mine, theirs = lists_of(keys), lists_of(values)
     if missing is not None:
-        mine, theirs = (Lists(part.flat, part.lengths).kept(~missing[part.parents]) for part in (mine, theirs))
+        mine, theirs = (
+            Lists(part.flat, part.lengths).kept(~missing[part.parents]) for part in (mine, theirs)
+        )
     if (mine.lengths != theirs.lengths).any():
         raise bad_argument("map_from_arrays: the arrays differ in length")
     checked_keys(mine)
@@ -108,7 +112,9 @@ def _str_to_map(site: Site) -> Kernel:
         found = picked(halves.flat, halves.starts[:-1], None)
         values = picked(halves.flat, halves.starts[:-1] + 1, halves.lengths < 2)
         checked_keys(Lists(found, pieces.lengths))
-        return Lists(pa.StructArray.from_arrays([found, values], ["key", "value"]), pieces.lengths, missing).maps()
+        return Lists(
+            pa.StructArray.from_arrays([found, values], ["key", "value"]), pieces.lengths, missing
+        ).maps()
 
     return kernel
 

@@ -35,7 +35,11 @@ def _sequence(site: Site) -> Kernel:
         columns = aligned(*data)
         missing = nulls_of_any(*columns)
         first, last = (values_of(column).astype(np.int64) for column in columns[:2])
-        step = values_of(columns[2]).astype(np.int64) if len(columns) > 2 else np.where(first <= last, unit, -unit)
+        step = (
+            values_of(columns[2]).astype(np.int64)
+            if len(columns) > 2
+            else np.where(first <= last, unit, -unit)
+        )
         if isinstance(kind, Date) and len(columns) > 2:
             step = _whole_days(step, missing)
         lengths = _checked(_steps(first, last, step), first, last, step, missing)
@@ -56,19 +60,26 @@ def _whole_days(step: np.ndarray, missing: np.ndarray | None) -> np.ndarray:
 
 
 def _steps(first: np.ndarray, last: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """How many values there are from one to another; without signs the way between any two int64 has a number."""
+    """How many values there are from one to another; without signs the way between any two int64 has a
+    number.
+    """
     down = step < 0
     way = np.where(down, first - last, last - first).view(np.uint64)
     stride = np.where(down, -step, step).view(np.uint64)
     return np.minimum(way // np.maximum(stride, np.uint64(1)), np.uint64(_LONGEST)) + np.uint64(1)
 
 
-def _checked(lengths: np.ndarray, first: np.ndarray, last: np.ndarray, step: np.ndarray, missing: np.ndarray | None) -> np.ndarray:
+def _checked(
+    lengths: np.ndarray, first: np.ndarray, last: np.ndarray, step: np.ndarray, missing: np.ndarray | None
+) -> np.ndarray:
     """The lengths, 0 for NULL; raise for a step that never gets there."""
     known = np.ones(first.size, np.bool_) if missing is None else ~missing
     wrong = known & (first != last) & ((step == 0) | ((first < last) != (step > 0)))
     if wrong.any():
-        raise bad_argument("sequence: the step does not lead from the first value to the last", "give a step below zero to count down")
+        raise bad_argument(
+            "sequence: the step does not lead from the first value to the last",
+            "give a step below zero to count down",
+        )
     lengths = np.where(known, np.where(first == last, 1, lengths), 0).astype(np.int64)
     check_sizes("sequence", lengths, "elements")
     return lengths
@@ -85,7 +96,10 @@ def _by_months(kind: DataType, zone: str) -> Kernel:
         most = _steps(first, last, np.clip(step, -_MONTHS, _MONTHS) * shortest) + np.uint64(1)
         lists = Lists(pa.nulls(0), _checked(most, first, last, step, missing), missing)
         nth = np.arange(int(lists.starts[-1])) - lists.starts[lists.parents]
-        moved = move(begin.take(arrow_numpy.array_of(lists.parents)), arrow_numpy.array_of((nth * step[lists.parents]).astype(np.int32)))
+        moved = move(
+            begin.take(arrow_numpy.array_of(lists.parents)),
+            arrow_numpy.array_of((nth * step[lists.parents]).astype(np.int32)),
+        )
         reached = values_of(pc.cast(moved, to_arrow(kind))).astype(np.int64)
         down = step[lists.parents] < 0
         keep = np.where(down, reached >= last[lists.parents], reached <= last[lists.parents])

@@ -53,7 +53,9 @@ def _numbers(operator: str, site: Site) -> Kernel:
 
 
 def _moved(site: Site, sign: int) -> Kernel | None:
-    """The kernel of a date or timestamp (left operand) moved by an interval or by days; ``None`` for other operands."""
+    """The kernel of a date or timestamp (left operand) moved by an interval or by days; ``None`` for other
+    operands.
+    """
     left, right = site.kinds
     if isinstance(right, YearMonthInterval) and (is_timestamp(left) or isinstance(left, Date)):
         return add_months_kernel(left, sign, site.context.zone)
@@ -110,7 +112,11 @@ def _scaled(kind: pa.DataType, compute: np.ufunc) -> Kernel:
         with np.errstate(all="ignore"):
             exact = compute(values, by, dtype=np.float64)
         bounds = np.iinfo(np.int32 if kind == pa.int32() else np.int64)
-        good = (exact >= bounds.min) & (exact < bounds.max) if missing is None else missing | ((exact >= bounds.min) & (exact < bounds.max))
+        good = (
+            (exact >= bounds.min) & (exact < bounds.max)
+            if missing is None
+            else missing | ((exact >= bounds.min) & (exact < bounds.max))
+        )
         if not good.all():
             raise out_of_range("INTERVAL")
         rounded = np.trunc(exact + np.copysign(0.5, exact))
@@ -173,7 +179,11 @@ def _negate(site: Site) -> Kernel:
 
 def _absolute(site: Site) -> Kernel:
     kind = site.call.type
-    return pc.abs_checked if is_integer(kind) or isinstance(kind, DayTimeInterval | YearMonthInterval) else pc.abs
+    return (
+        pc.abs_checked
+        if is_integer(kind) or isinstance(kind, DayTimeInterval | YearMonthInterval)
+        else pc.abs
+    )
 
 
 ARITHMETIC: dict[str, Factory] = {

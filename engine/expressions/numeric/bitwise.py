@@ -37,14 +37,21 @@ def _unsigned(values: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 def _bit_count(values: pa.Array) -> pa.Array:
     words = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
-    return array_of(np.bitwise_count(values_of(words).astype(np.int64).view(np.uint64)).astype(np.int32), nulls_of_any(values), pa.int32())
+    return array_of(
+        np.bitwise_count(values_of(words).astype(np.int64).view(np.uint64)).astype(np.int32),
+        nulls_of_any(values),
+        pa.int32(),
+    )
 
 
 def _getbit(values: pa.Array, place: pa.Array) -> pa.Array:
     numbers, at, missing = values_of(values), values_of(place), nulls_of_any(values, place)
     outside = (at < 0) | (at >= numbers.itemsize * 8)
     if (outside if missing is None else outside & ~missing).any():
-        raise bad_argument(f"a bit of an integer of {numbers.itemsize * 8} bits has a number from 0 to {numbers.itemsize * 8 - 1}")
+        raise bad_argument(
+            f"a bit of an integer of {numbers.itemsize * 8} bits has a number from 0 to "
+            f"{numbers.itemsize * 8 - 1}"
+        )
     bits = (numbers.astype(np.int64) >> np.where(outside, 0, at).astype(np.int64)) & 1
     return array_of(bits.astype(np.int8), missing, pa.int8())
 
@@ -63,8 +70,14 @@ def _hex_of_bytes(column: pa.Array) -> pa.Array:
     places = (starts - starts[0]) * np.int64(2)
     if int(places[-1]) > LIMITS.array_bytes:
         raise over_capacity()
-    texts = pa.Array.from_buffers(pa.string(), len(column), [None, pa.py_buffer(places.astype(np.int32)), pa.py_buffer(_HEX[held].tobytes())])
-    return pc.if_else(pc.is_valid(column), texts, pa.scalar(None, pa.string())) if column.null_count else texts
+    texts = pa.Array.from_buffers(
+        pa.string(),
+        len(column),
+        [None, pa.py_buffer(places.astype(np.int32)), pa.py_buffer(_HEX[held].tobytes())],
+    )
+    return (
+        pc.if_else(pc.is_valid(column), texts, pa.scalar(None, pa.string())) if column.null_count else texts
+    )
 
 
 def _unhex(text: str) -> bytes:
@@ -83,7 +96,9 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _conv(text: str, source: int, target: int) -> str | None:
-    """A number of one base (2 to 36) in another, unsigned unless the target is below 0; as far as its digits go."""
+    """A number of one base (2 to 36) in another, unsigned unless the target is below 0; as far as its
+    digits go.
+    """
     if not (2 <= source <= 36 and 2 <= abs(target) <= 36):
         return None
     digits = text.strip(" ").upper()

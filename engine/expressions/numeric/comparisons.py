@@ -76,7 +76,9 @@ _AGAINST_NUMBER: dict[str, Kernel] = {
 
 
 def comparison_kernel(operator: str, kind: DataType, right: pa.Scalar | None = None) -> Kernel:
-    """Return the kernel of a comparison of two operands of one type; ``right`` is the right operand when it is constant."""
+    """Return the kernel of a comparison of two operands of one type; ``right`` is the right operand when
+    it is constant.
+    """
     if isinstance(kind, Array | Row):
         return nested_comparison(operator)
     if not isinstance(kind, Float | Double):
@@ -97,7 +99,9 @@ def _null_safe_equal(site: Site) -> Kernel:
         a, b = aligned(a, b)
         if not a.null_count and not b.null_count:
             return equal(a, b)
-        return pc.if_else(pc.or_(pc.is_null(a), pc.is_null(b)), pc.and_(pc.is_null(a), pc.is_null(b)), equal(a, b))
+        return pc.if_else(
+            pc.or_(pc.is_null(a), pc.is_null(b)), pc.and_(pc.is_null(a), pc.is_null(b)), equal(a, b)
+        )
 
     return kernel
 

@@ -1,7 +1,9 @@
-"""DECIMAL arithmetic as Spark does it: computed exactly, rounded half up to the result's scale, overflow raises.
+"""DECIMAL arithmetic as Spark does it: computed exactly, rounded half up to the result's scale, overflow
+raises.
 
-Arrow derives the type of a result from the declared precisions of the operands, which the true values rarely fill. Where its rule asks for more
-digits than there are, the operands are relabelled: the same 256-bit integers under another precision and scale.
+Arrow derives the type of a result from the declared precisions of the operands, which the true values rarely
+fill. Where its rule asks for more digits than there are, the operands are relabelled: the same 256-bit
+integers under another precision and scale.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ def widened(array: pa.Array) -> pa.Array:
 
 
 def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
-    """Return decimals in another decimal type, rounded half away from zero; what does not fit becomes NULL."""
+    """Return decimals in another decimal type, rounded half away from zero; what does not fit becomes
+    NULL.
+    """
     wide = widened(array)
     if array.type.scale > result.scale:
         wide = pc.round(wide, result.scale, "half_towards_infinity").cast(pa.decimal256(_WIDE, result.scale))
@@ -63,7 +67,11 @@ def exact_kernel(operator: str, left: Decimal, right: Decimal, result: Decimal) 
     compute = _EXACT[operator]
     product = operator == "multiply"
     scale = left.scale + right.scale if product else max(left.scale, right.scale)
-    width = left.precision + right.precision if product else max(left.precision - left.scale, right.precision - right.scale) + scale
+    width = (
+        left.precision + right.precision
+        if product
+        else max(left.precision - left.scale, right.precision - right.scale) + scale
+    )
     if (width + 1, scale) == (result.precision, result.scale):
         return compute
 
@@ -98,10 +106,14 @@ def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
     shift = left.scale - right.scale
     digits = max(_TRUNCATION_DIGITS, result.scale + 1 - shift, -shift)
     if left.precision + digits > _WIDE:
-        raise bad_argument(f"{left} / {right} has too many digits", "CAST an operand to a narrower DECIMAL or to DOUBLE")
+        raise bad_argument(
+            f"{left} / {right} has too many digits", "CAST an operand to a narrower DECIMAL or to DOUBLE"
+        )
 
     power = result.scale - shift
-    small = power >= 0 and max(left.precision + power, right.precision) < _SMALL and result.precision <= _SMALL
+    small = (
+        power >= 0 and max(left.precision + power, right.precision) < _SMALL and result.precision <= _SMALL
+    )
 
     def kernel(a: Datum, b: Datum) -> pa.Array:
         if small:
@@ -163,7 +175,9 @@ def _whole_quotient(a: pa.Array, b: pa.Array) -> pa.Array:
 def _rest(a: pa.Array, b: pa.Array) -> pa.Array:
     """Return the remainder of whole numbers, with the sign of the dividend."""
     product = pc.multiply(_relabelled(_whole_quotient(a, b), _HALF, 0), _relabelled(b, _HALF, 0))
-    return _relabelled(pc.subtract(_relabelled(a, _WIDE - 1, 0), _relabelled(product, _WIDE - 1, 0)), _WIDE, 0)
+    return _relabelled(
+        pc.subtract(_relabelled(a, _WIDE - 1, 0), _relabelled(product, _WIDE - 1, 0)), _WIDE, 0
+    )
 
 
 def integral_divide_kernel() -> Kernel:
@@ -173,7 +187,9 @@ def integral_divide_kernel() -> Kernel:
         left, right, _ = _integers(a, b)
         quotient = _whole_quotient(left, right)
         limits = (pa.scalar(-(2**63), quotient.type), pa.scalar(2**63 - 1, quotient.type))
-        if not pc.all(pc.and_(pc.greater_equal(quotient, limits[0]), pc.less_equal(quotient, limits[1])), min_count=0).as_py():
+        if not pc.all(
+            pc.and_(pc.greater_equal(quotient, limits[0]), pc.less_equal(quotient, limits[1])), min_count=0
+        ).as_py():
             raise out_of_range("BIGINT")
         return quotient.cast(pa.int64())
 

@@ -36,7 +36,11 @@ def _row_hash(name: str) -> Factory:
         from penstock.engine.kernels import arrow_views as col  # numba is loaded where it is needed
         from penstock.engine.kernels import spark_hash
 
-        words, texts = (spark_hash.murmur_words, spark_hash.murmur_bytes) if name == "hash" else (spark_hash.xx_words, spark_hash.xx_bytes)
+        words, texts = (
+            (spark_hash.murmur_words, spark_hash.murmur_bytes)
+            if name == "hash"
+            else (spark_hash.xx_words, spark_hash.xx_bytes)
+        )
         columns = aligned(*data)
         hashes = np.full(len(columns[0]), _SEED, np.uint64)
         for column in columns:

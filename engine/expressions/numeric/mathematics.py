@@ -32,7 +32,9 @@ _INT64_LIMIT = float(2**63)
 def _numpy(function: np.ufunc) -> Factory:
     def compute(*columns: pa.Array) -> pa.Array:
         with np.errstate(all="ignore"):
-            return array_of(function(*[values_of(column) for column in columns]), nulls_of_any(*columns), pa.float64())
+            return array_of(
+                function(*[values_of(column) for column in columns]), nulls_of_any(*columns), pa.float64()
+            )
 
     return plain(columnwise(compute))
 
@@ -114,12 +116,16 @@ def _round_integers(column: pa.Array, digits: int, half: str) -> pa.Array:
 
 
 def _round_floats(column: pa.Array, digits: int, half: str) -> pa.Array:
-    """Round floats by the digits they print with: near a tie binary arithmetic cannot decide, so those few go through DECIMAL."""
+    """Round floats by the digits they print with: near a tie binary arithmetic cannot decide, so those few
+    go through DECIMAL.
+    """
     rounded = pc.round(column, digits, half)
     values = values_of(column)
     with np.errstate(all="ignore"):
         scaled = np.abs(values.astype(np.float64)) * 10.0**digits
-        near = np.abs(scaled - np.floor(scaled) - 0.5) <= np.maximum(scaled, 1.0) * (1e-6 if column.type == pa.float32() else 1e-14)
+        near = np.abs(scaled - np.floor(scaled) - 0.5) <= np.maximum(scaled, 1.0) * (
+            1e-6 if column.type == pa.float32() else 1e-14
+        )
         near &= scaled < 1e15
     missing = nulls_of(column)
     near = near if missing is None else near & ~missing
@@ -181,17 +187,25 @@ def _log1p(x: pa.Array) -> pa.Array:
 def _factorial(n: pa.Array) -> pa.Array:
     values, missing = values_of(n), nulls_of_any(n)
     outside = (values < 0) | (values > 20)
-    return array_of(_FACTORIALS[np.where(outside, 0, values)], outside if missing is None else outside | missing, pa.int64())
+    return array_of(
+        _FACTORIALS[np.where(outside, 0, values)],
+        outside if missing is None else outside | missing,
+        pa.int64(),
+    )
 
 
 def _width_bucket(x: pa.Array, low: pa.Array, high: pa.Array, count: pa.Array) -> pa.Array:
     value, first, last, parts = (values_of(column) for column in (x, low, high, count))
     with np.errstate(all="ignore"):
-        undefined = (parts <= 0) | (first == last) | np.isnan(value) | ~np.isfinite(first) | ~np.isfinite(last)
+        undefined = (
+            (parts <= 0) | (first == last) | np.isnan(value) | ~np.isfinite(first) | ~np.isfinite(last)
+        )
         inside = np.floor(parts * (value - first) / (last - first)) + 1
     up = first < last
     before, behind = np.where(up, value < first, value > first), np.where(up, value >= last, value <= last)
-    bucket = np.where(before, 0, np.where(behind, parts + 1, np.where(np.isfinite(inside), inside, 0))).astype(np.int64)
+    bucket = np.where(
+        before, 0, np.where(behind, parts + 1, np.where(np.isfinite(inside), inside, 0))
+    ).astype(np.int64)
     missing = nulls_of_any(x, low, high, count)
     return array_of(bucket, undefined if missing is None else undefined | missing, pa.int64())
 

@@ -13,7 +13,14 @@ from penstock.engine.expressions.call_site import Factory
 from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.evaluation_errors import bad_argument
 
-_CHARSETS = {"US-ASCII": "ascii", "ISO-8859-1": "latin-1", "UTF-8": "utf-8", "UTF-16BE": "utf-16-be", "UTF-16LE": "utf-16-le", "UTF-16": "utf-16"}
+_CHARSETS = {
+    "US-ASCII": "ascii",
+    "ISO-8859-1": "latin-1",
+    "UTF-8": "utf-8",
+    "UTF-16BE": "utf-16-be",
+    "UTF-16LE": "utf-16-le",
+    "UTF-16": "utf-16",
+}
 _URL = re.compile(
     r"(?:(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):)?"
     r"(?://(?P<authority>(?:(?P<userinfo>[^/?#@]*)@)?(?P<host>\[[^\]/?#]*\]|[^/?#:@]*)(?::[0-9]*)?))?"
@@ -58,12 +65,16 @@ def _unbase64(text: str) -> bytes:
 
 def _url_decode(text: str) -> str:
     if re.search(r"%(?![0-9A-Fa-f]{2})", text):
-        raise bad_argument(f"{text!r} is no encoded part of a URL", "a % stands before two hexadecimal digits")
+        raise bad_argument(
+            f"{text!r} is no encoded part of a URL", "a % stands before two hexadecimal digits"
+        )
     return unquote_plus(text)
 
 
 def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
-    """A part of a URL by its name in capitals; of QUERY one key's value. A URL with characters it may not have has no parts."""
+    """A part of a URL by its name in capitals; of QUERY one key's value. A URL with characters it may not
+    have has no parts.
+    """
     found = _URL.fullmatch(url)
     if found is None or re.search(r"[\s<>\"{}|\\^`]", url):
         raise bad_argument(f"{url!r} is no URL")

@@ -18,14 +18,19 @@ _ESCAPED_BY_ARROW = "\\"
 
 
 def _like_pattern(pattern: str, escape: str) -> str:
-    """Return a LIKE pattern with the backslash as its escape; refuse an escape before anything but ``%``, ``_`` and itself."""
+    """Return a LIKE pattern with the backslash as its escape; refuse an escape before anything but ``%``,
+    ``_`` and itself.
+    """
     out: list[str] = []
     letters = iter(pattern)
     for letter in letters:
         if letter == escape:
             follower = next(letters, None)
             if follower is None or follower not in ("%", "_", escape):
-                raise bad_argument(f"the LIKE pattern {pattern!r} escapes {follower!r}", f"{escape} may stand before %, _ and {escape}")
+                raise bad_argument(
+                    f"the LIKE pattern {pattern!r} escapes {follower!r}",
+                    f"{escape} may stand before %, _ and {escape}",
+                )
             out.append((_ESCAPED_BY_ARROW if follower in ("%", "_", _ESCAPED_BY_ARROW) else "") + follower)
         else:
             out.append(_ESCAPED_BY_ARROW * 2 if letter == _ESCAPED_BY_ARROW else letter)
@@ -55,7 +60,8 @@ def usable_pattern(pattern: str) -> str:
     except pa.ArrowInvalid as error:
         reason = str(error).split("\n")[0].removeprefix("Invalid regular expression: ")
         raise bad_argument(
-            f"the regular expression {pattern!r} cannot be used: {reason}", "look-around and back-references are not offered"
+            f"the regular expression {pattern!r} cannot be used: {reason}",
+            "look-around and back-references are not offered",
         ) from None
     return pattern
 
@@ -70,13 +76,17 @@ def _rlike(site: Site) -> Kernel:
 
 def _replacement(text: str) -> str:
     """Return Java's replacement text (``$1``, ``\\$``) as RE2's (``\\1``, ``\\\\``)."""
-    return re.sub(r"\\(.)|\$(\d)", lambda m: "\\" + m[2] if m[2] else ("\\\\" if m[1] == "\\" else m[1]), text)
+    return re.sub(
+        r"\\(.)|\$(\d)", lambda m: "\\" + m[2] if m[2] else ("\\\\" if m[1] == "\\" else m[1]), text
+    )
 
 
 def _regexp_replace(site: Site) -> Kernel:
     pattern, by = site.constant(1), site.constant(2)
     if not isinstance(pattern, str) or not isinstance(by, str):
-        return duckdb_kernel(r"regexp_replace({0}, {1}, regexp_replace({2}, '\$(\d)', '\\\1', 'g'), 'g')", pa.string())
+        return duckdb_kernel(
+            r"regexp_replace({0}, {1}, regexp_replace({2}, '\$(\d)', '\\\1', 'g'), 'g')", pa.string()
+        )
     usable, replacement = usable_pattern(pattern), _replacement(by)
 
     def kernel(s: Datum, *_: Datum) -> Datum:
@@ -93,7 +103,9 @@ _NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
 
 @dataclass(frozen=True)
 class NamedGroups:
-    """A regular expression in which every capturing group has a name (``g1``, ``g2``, ..), and their number."""
+    """A regular expression in which every capturing group has a name (``g1``, ``g2``, ..), and their
+    number.
+    """
 
     pattern: str
     count: int
@@ -125,7 +137,9 @@ def named_groups(pattern: str) -> NamedGroups:
 
 
 def of_any_group(extraction: str, site: Site) -> str:
-    """Return DuckDB's extraction of the group the third argument says (1 where there is none), which DuckDB takes as a constant from 0 to 9 only."""
+    """Return DuckDB's extraction of the group the third argument says (1 where there is none), which
+    DuckDB takes as a constant from 0 to 9 only.
+    """
     if len(site.kinds) < 3:
         return extraction.format(1)
     cases = " ".join(f"WHEN {group} THEN {extraction.format(group)}" for group in range(10))
@@ -138,13 +152,20 @@ def _regexp_extract(site: Site) -> Kernel:
         return duckdb_kernel(of_any_group("regexp_extract({{0}}, {{1}}, {})", site), pa.string())
     groups = named_groups(usable_pattern(pattern))
     if not 0 <= group <= groups.count:
-        raise bad_argument(f"the regular expression {pattern!r} has {groups.count} groups, not {group}", "group 0 is the whole match")
+        raise bad_argument(
+            f"the regular expression {pattern!r} has {groups.count} groups, not {group}",
+            "group 0 is the whole match",
+        )
     whole = f"(?P<g0>{groups.pattern})"
 
     def kernel(s: Datum, *_: Datum) -> pa.Array:
         (column,) = aligned(s)
         found = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), "")
-        return pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.string())) if column.null_count else found
+        return (
+            pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.string()))
+            if column.null_count
+            else found
+        )
 
     return kernel
 

@@ -24,7 +24,9 @@ _PIECE = duckdb_kernel("substring({0}, {1}, {2})", pa.string())
 
 
 def splitter(pattern: str, limit: int = -1) -> Callable[[pa.Array], pa.Array]:
-    """Return what cuts texts at the matches of a regular expression into at most ``limit`` pieces (0 and below: any number)."""
+    """Return what cuts texts at the matches of a regular expression into at most ``limit`` pieces (0 and
+    below: any number).
+    """
     cuts = limit - 1 if limit > 0 else None
     if not pattern:
         return lambda texts: _characters(texts, limit)
@@ -44,13 +46,17 @@ def _characters(texts: pa.Array, limit: int) -> pa.Array:
     rest = nth == pieces.lengths[pieces.parents] - 1
     taken = np.where(rest, np.maximum(lengths[pieces.parents] - nth, 1), 1)
     flat = texts.take(arrow_numpy.array_of(pieces.parents))
-    return Lists(_PIECE(flat, arrow_numpy.array_of(nth + 1), arrow_numpy.array_of(taken)), pieces.lengths).column()
+    return Lists(
+        _PIECE(flat, arrow_numpy.array_of(nth + 1), arrow_numpy.array_of(taken)), pieces.lengths
+    ).column()
 
 
 def _split(site: Site) -> Kernel:
     pattern, limit = site.constant(1), site.constant(2) if len(site.kinds) == 3 else -1
     if not isinstance(pattern, str) and len(site.kinds) == 2:
-        return duckdb_kernel("CASE WHEN {1} = '' THEN string_split({0}, {1}) ELSE string_split_regex({0}, {1}) END", _LIST)
+        return duckdb_kernel(
+            "CASE WHEN {1} = '' THEN string_split({0}, {1}) ELSE string_split_regex({0}, {1}) END", _LIST
+        )
     if not isinstance(pattern, str) or not isinstance(limit, int):
         raise bad_argument("split with a limit takes a constant pattern and a constant limit")
     cut = splitter(pattern, limit)
@@ -75,14 +81,20 @@ def _array_join(site: Site) -> Kernel:
         column, separator, *null = aligned(*data)
         lists = lists_of(column)
         if shows_null:
-            filled = pc.if_else(lists.flat.is_valid(), lists.flat, null[0].take(arrow_numpy.array_of(lists.parents)))
+            filled = pc.if_else(
+                lists.flat.is_valid(), lists.flat, null[0].take(arrow_numpy.array_of(lists.parents))
+            )
             lists = Lists(filled, lists.lengths)
         else:
             lists = lists.kept(arrow_numpy.truths(lists.flat.is_valid()))
         missing = nulls_of_any(column, separator, *null)
         check_sizes("array_join", lists.lengths * octets(separator), "bytes")
         text = pc.binary_join(Lists(lists.flat, lists.lengths).column(), separator)
-        return text if missing is None else pc.if_else(arrow_numpy.array_of(missing), pa.scalar(None, pa.string()), text)
+        return (
+            text
+            if missing is None
+            else pc.if_else(arrow_numpy.array_of(missing), pa.scalar(None, pa.string()), text)
+        )
 
     return kernel
 

@@ -34,7 +34,9 @@ _SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", s
 
 
 def _soundex(text: str) -> str:
-    """The first letter and three digits of sounds; a text that does not begin with a letter of ASCII is itself."""
+    """The first letter and three digits of sounds; a text that does not begin with a letter of ASCII is
+    itself.
+    """
     if not text or not ("A" <= text[0].upper() <= "Z" and text[0].isascii()):
         return text
     code, last = text[0].upper(), _SOUNDS[text[0].upper()]
@@ -64,7 +66,9 @@ def _piece(text: str, start: int, length: int) -> str:
 def _substring_index(text: str, delimiter: str, count: int) -> str:
     if not delimiter or not count:
         return ""
-    return delimiter.join(text.split(delimiter)[:count]) if count > 0 else _last_pieces(text, delimiter, -count)
+    return (
+        delimiter.join(text.split(delimiter)[:count]) if count > 0 else _last_pieces(text, delimiter, -count)
+    )
 
 
 def _last_pieces(text: str, delimiter: str, count: int) -> str:
@@ -92,7 +96,11 @@ def _format_number(number: int | float | Decimal, digits: int) -> str | None:
     if isinstance(number, float) and number in (float("inf"), float("-inf")):
         return "∞" if number > 0 else "-∞"
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
-    return f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN):,f}" if exact.adjusted() + digits < 27 else f"{exact:,.{digits}f}"
+    return (
+        f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN):,f}"
+        if exact.adjusted() + digits < 27
+        else f"{exact:,.{digits}f}"
+    )
 
 
 def _find_in_set(text: str, listed: str) -> int:
@@ -127,7 +135,9 @@ def _format_string(site: Site) -> Kernel:
 
 
 def _blank(kind: pa.DataType) -> pa.Scalar:
-    return pa.scalar("" if kind == _TEXT else False) if kind in (_TEXT, pa.bool_()) else pa.scalar(0).cast(kind)
+    return (
+        pa.scalar("" if kind == _TEXT else False) if kind in (_TEXT, pa.bool_()) else pa.scalar(0).cast(kind)
+    )
 
 
 def _formatted(template: str, values: tuple[object, ...], masks: tuple[int, ...]) -> str:
@@ -159,10 +169,16 @@ def _aligned(text: str, flags: str, width: str | None) -> str:
 
 def _cut(text: str, precision: str | None) -> str:
     """The first so many units of UTF-16, in which Java counts."""
-    return text if precision is None else text.encode("utf-16-le")[: 2 * int(precision)].decode("utf-16-le", "ignore")
+    return (
+        text
+        if precision is None
+        else text.encode("utf-16-le")[: 2 * int(precision)].decode("utf-16-le", "ignore")
+    )
 
 
-def _written(value: object, flags: str, precision: str | None, width: str | None, letter: str, slot: str) -> str:
+def _written(
+    value: object, flags: str, precision: str | None, width: str | None, letter: str, slot: str
+) -> str:
     low = letter.lower()
     if low == "b":
         text = "false" if value is None else str(value).lower() if isinstance(value, bool) else "true"

@@ -50,7 +50,9 @@ def _substr(site: Site) -> Kernel:
             return duckdb_kernel(f"substring({{0}}, greatest({begin}, 1))", _TEXT)
         end = f"least(({begin})::BIGINT + {{2}}::BIGINT, {_LONGEST})"
         return duckdb_kernel(
-            f"CASE WHEN {{2}} <= 0 THEN '' ELSE substring({{0}}, greatest({begin}, 1), greatest({end} - greatest({begin}, 1), 0)) END", _TEXT
+            f"CASE WHEN {{2}} <= 0 THEN '' ELSE substring({{0}}, greatest({begin}, 1), "
+            f"greatest({end} - greatest({begin}, 1), 0)) END",
+            _TEXT,
         )
     given, length = site.constant(1), site.constant(2)
     assert isinstance(given, int)
@@ -116,7 +118,10 @@ def _padded(side: str) -> Factory:
         width, fill = site.constant(1), " " if len(site.kinds) == 2 else site.constant(2)
         if not isinstance(width, int) or not isinstance(fill, str) or len(fill) > 1:
             last = "' '" if len(site.kinds) == 2 else "{2}"
-            text = f"CASE WHEN {last} = '' THEN left({{0}}, greatest({{1}}, 0)) ELSE {side}({{0}}, greatest({{1}}, 0), {last}) END"
+            text = (
+                f"CASE WHEN {last} = '' THEN left({{0}}, greatest({{1}}, 0)) ELSE {side}({{0}}, "
+                f"greatest({{1}}, 0), {last}) END"
+            )
             return duckdb_kernel(text, _TEXT)
         width = max(width, 0)
         if not fill:
@@ -134,14 +139,18 @@ def joined_texts(*data: Datum) -> Datum:
 
 
 def _concat_ws(*data: pa.Array) -> pa.Array:
-    """NULLs are skipped, a NULL separator makes NULL. Arrow loses a row whose values are all NULL, so there the first is made empty."""
+    """NULLs are skipped, a NULL separator makes NULL. Arrow loses a row whose values are all NULL, so
+    there the first is made empty.
+    """
     separator, *columns = data
     if not columns:
         return pc.if_else(pc.is_valid(separator), "", separator)
     nothing = functools.reduce(pc.and_, map(pc.is_null, columns))
     columns[0] = pc.if_else(nothing, "", columns[0])
     joined = pc.binary_join_element_wise(*columns, pc.fill_null(separator, ""), null_handling="skip")
-    return pc.if_else(pc.is_valid(separator), joined, pa.scalar(None, _TEXT)) if separator.null_count else joined
+    return (
+        pc.if_else(pc.is_valid(separator), joined, pa.scalar(None, _TEXT)) if separator.null_count else joined
+    )
 
 
 def _replace(site: Site) -> Kernel:
@@ -159,12 +168,19 @@ def _replace(site: Site) -> Kernel:
         return kernel
     last = "''" if len(site.kinds) == 2 else "{2}"
     found = f"(strlen({{0}}) - strlen(replace({{0}}, {{1}}, ''))) // strlen({{1}}) * strlen({last})"
-    too_large = f"{found} > {MOST['bytes']} THEN error('replace would give ' || {found} || ' bytes, over the limit of {MOST['bytes']}')"
-    return duckdb_kernel(f"CASE WHEN {{1}} = '' THEN {{0}} WHEN {too_large} ELSE replace({{0}}, {{1}}, {last}) END", _TEXT)
+    too_large = (
+        f"{found} > {MOST['bytes']} THEN error('replace would give ' || {found} || ' bytes, over the "
+        f"limit of {MOST['bytes']}')"
+    )
+    return duckdb_kernel(
+        f"CASE WHEN {{1}} = '' THEN {{0}} WHEN {too_large} ELSE replace({{0}}, {{1}}, {last}) END", _TEXT
+    )
 
 
 def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array], by: str) -> None:
-    """Refuse to put a long text in the place of many matches; they are counted only where that could be too much."""
+    """Refuse to put a long text in the place of many matches; they are counted only where that could be
+    too much.
+    """
     own, added = octets(texts), len(by.encode())
     if int(((own + 1) * float(added)).sum()) > MOST["bytes"]:
         check_sizes(function, own + words(pc.fill_null(count(), 0).cast(pa.int64())) * added, "bytes")
@@ -194,17 +210,30 @@ def _position(site: Site) -> Kernel:
         kernel = _instr(swapped)
         return lambda part, s: kernel(s, part)
     found = "coalesce(nullif(instr(substring({1}, {2}), {0}), 0) + {2} - 1, 0)"
-    inside = f"CASE WHEN {{2}} < 1 THEN 0 WHEN {{0}} = '' THEN 1 WHEN {{2}} > length({{1}}) THEN 0 ELSE {found} END"
-    return duckdb_kernel(f"CASE WHEN {{2}} IS NULL THEN 0 WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {inside} END", _INT, strict=False)
+    inside = (
+        f"CASE WHEN {{2}} < 1 THEN 0 WHEN {{0}} = '' THEN 1 WHEN {{2}} > length({{1}}) THEN 0 ELSE "
+        f"{found} END"
+    )
+    return duckdb_kernel(
+        f"CASE WHEN {{2}} IS NULL THEN 0 WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {inside} END",
+        _INT,
+        strict=False,
+    )
 
 
 def _split_part(site: Site) -> Kernel:
     delimiter = site.constant(1)
     if delimiter == "":
-        return columnwise(lambda s, _, n: _piece(pc.if_else(pc.is_valid(s), _whole(s), pa.scalar(None, pa.list_(_TEXT))), n))
+        return columnwise(
+            lambda s, _, n: _piece(pc.if_else(pc.is_valid(s), _whole(s), pa.scalar(None, pa.list_(_TEXT))), n)
+        )
     if isinstance(delimiter, str):
         return columnwise(lambda s, _, n: _piece(pc.split_pattern(s, delimiter), n))
-    general = duckdb_kernel("CASE WHEN {1} = '' THEN (CASE WHEN abs({2}) = 1 THEN {0} ELSE '' END) ELSE split_part({0}, {1}, {2}) END", _TEXT)
+    general = duckdb_kernel(
+        "CASE WHEN {1} = '' THEN (CASE WHEN abs({2}) = 1 THEN {0} ELSE '' END) ELSE split_part({0}, "
+        "{1}, {2}) END",
+        _TEXT,
+    )
 
     def kernel(s: pa.Array, by: pa.Array, n: pa.Array) -> pa.Array:
         _refuse_zero(n)
@@ -219,13 +248,19 @@ def _whole(s: pa.Array) -> pa.Array:
 
 def _refuse_zero(n: pa.Array) -> None:
     if pc.any(pc.equal(n, pa.scalar(0, n.type)), min_count=0).as_py():
-        raise bad_argument("split_part: the index 0 does not exist", "pieces count from 1, from the end below zero")
+        raise bad_argument(
+            "split_part: the index 0 does not exist", "pieces count from 1, from the end below zero"
+        )
 
 
 def _piece(lists: pa.Array, n: pa.Array) -> pa.Array:
-    """Return the n-th value of each list, counted from the end below zero; an empty text when there is none."""
+    """Return the n-th value of each list, counted from the end below zero; an empty text when there is
+    none.
+    """
     _refuse_zero(n)
-    offsets = np.frombuffer(lists.buffers()[1], np.int32)[lists.offset : lists.offset + len(lists) + 1].astype(np.int64)
+    offsets = np.frombuffer(lists.buffers()[1], np.int32)[
+        lists.offset : lists.offset + len(lists) + 1
+    ].astype(np.int64)
     index = defined_values(n).astype(np.int64)
     place = np.where(index > 0, offsets[:-1] + index - 1, offsets[1:] + index)
     inside = (place >= offsets[:-1]) & (place < offsets[1:])

@@ -1,4 +1,6 @@
-"""Adding rows to per-slot numbers. Tables have one row per slot; ``weights`` of length 0 mean +1 each; arguments are never NULL here."""
+"""Adding rows to per-slot numbers. Tables have one row per slot; ``weights`` of length 0 mean +1 each;
+arguments are never NULL here.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def _add_word(table, slot, value, carries):
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_words(slots, values, weights, table):
-    """Table: word, carries, and count unless it has but two columns; the exact sum is word + carries * 2**64."""
+    """Table: word, carries, and count unless it has but two columns; the exact sum is word + carries *
+    2**64.
+    """
     counted = table.shape[1] > 2
     if weights.size == 0:
         for i in range(slots.size):
@@ -111,7 +115,9 @@ def merge_pairs(into, slots, other, table):
 
 @kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64, SLOTS_I64))
 def sum_floats(slots, values, weights, table, odd):
-    """Table: sum, what rounding lost of it (Neumaier), count. ``odd``, its next columns: counts of +inf, -inf and NaN, which are not summed."""
+    """Table: sum, what rounding lost of it (Neumaier), count. ``odd``, its next columns: counts of +inf,
+    -inf and NaN, which are not summed.
+    """
     for i in range(slots.size):
         slot = slots[i]
         weight = np.float64(weights[i]) if weights.size else 1.0
@@ -138,7 +144,9 @@ def merge_floats(into, slots, other, table, other_odd, odd):
         value = other[slots[i], 0]
         old = table[slot, 0]
         new = old + value
-        table[slot, 1] += other[slots[i], 1] + ((old - new) + value if abs(old) >= abs(value) else (value - new) + old)
+        table[slot, 1] += other[slots[i], 1] + (
+            (old - new) + value if abs(old) >= abs(value) else (value - new) + old
+        )
         table[slot, 0] = new
         table[slot, 2] += other[slots[i], 2]
         for kind in range(3):

@@ -10,7 +10,9 @@ SOME, SOME_LACK, ODD, COUNT = 0, 1, 2, 3
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def unite(slots, words, weights, table):
-    """Add words, of weights that are not negative, to rows: bits some word has, bits some lacks, bits an odd number has, the count."""
+    """Add words, of weights that are not negative, to rows: bits some word has, bits some lacks, bits an
+    odd number has, the count.
+    """
     for i in range(slots.size):
         slot, word = slots[i], words[i]
         weight = weights[i] if weights.size else 1

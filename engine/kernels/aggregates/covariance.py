@@ -1,7 +1,8 @@
 """Sums of pairs of numbers, of their squares and products, to 32 digits.
 
-Tables have one row per slot: count, count of pairs with infinities and NaN, then y, x, y*y, x*x and x*y, each with its low part, last the greatest
-y*y and x*x there ever was: what is small beside these is what rounding left of pairs that were taken back.
+Tables have one row per slot: count, count of pairs with infinities and NaN, then y, x, y*y, x*x and x*y, each
+with its low part, last the greatest y*y and x*x there ever was: what is small beside these is what rounding
+left of pairs that were taken back.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def merge(into, slots, other, table):
 
 @kernel(VOID(SLOTS_F64, OUT_F64, OUT_F64, OUT_F64))
 def centred(columns, syy, sxx, sxy):
-    """Write the sums of squared distances from the means, and of their products, of the table's columns; 0 where a side does not vary."""
+    """Write the sums of squared distances from the means, and of their products, of the table's columns; 0
+    where a side does not vary.
+    """
     for i in range(syy.size):
         count = columns[COUNT, i]
         syy[i] = sxx[i] = sxy[i] = 0.0

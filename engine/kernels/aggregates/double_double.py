@@ -58,7 +58,9 @@ def accumulate(table, slot, column, high, low):
 
 @njit(nogil=True)
 def central(a, a_low, b, b_low, product, product_low, count):
-    """Return the sum of products of distances from the means: the sum of products less the product of sums by count."""
+    """Return the sum of products of distances from the means: the sum of products less the product of sums
+    by count.
+    """
     square, low = two_product(a, b)
     low += a * b_low + a_low * b
     quotient, rest = over(square, low, count)

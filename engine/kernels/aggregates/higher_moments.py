@@ -1,6 +1,7 @@
 """Sums of the first four powers of numbers, to 32 digits.
 
-Tables have one row per slot: count, count of infinities and NaN, then the sums of the powers, each with its low part.
+Tables have one row per slot: count, count of infinities and NaN, then the sums of the powers, each with its
+low part.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def merge(into, slots, other, table):
 
 @kernel(VOID(SLOTS_F64, OUT_F64, OUT_F64, OUT_F64))
 def centred(columns, second, third, fourth):
-    """Write the sums of the second, third and fourth power of the distances from the mean; 0 where values do not vary."""
+    """Write the sums of the second, third and fourth power of the distances from the mean; 0 where values
+    do not vary.
+    """
     for i in range(second.size):
         count = columns[COUNT, i]
         second[i] = third[i] = fourth[i] = 0.0

@@ -44,7 +44,9 @@ def _next_digit(low, high, digit):
 
 @kernel(VOID(OUT_I64, OUT_I64, IN_I64, I64, OUT_I64))
 def average(low, high, counts, digits, fits):
-    """Divide each 128-bit sum by its count in place, with ``digits`` more decimals, half away from zero; ``fits`` 0 where 128 bits overflow."""
+    """Divide each 128-bit sum by its count in place, with ``digits`` more decimals, half away from zero;
+    ``fits`` 0 where 128 bits overflow.
+    """
     for i in range(counts.size):
         fits[i] = 1
         if counts[i] <= 0:

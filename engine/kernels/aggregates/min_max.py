@@ -24,7 +24,9 @@ _NAN_BITS = 0x7FF8000000000000
 
 @kernel(VOID(IN_I64, IN_I64, I64, SLOTS_I64))
 def best_words(slots, words, flip, table):
-    """Table: the least word so far (of words complemented when ``flip`` is -1: the greatest), then whether there is one."""
+    """Table: the least word so far (of words complemented when ``flip`` is -1: the greatest), then whether
+    there is one.
+    """
     for i in range(slots.size):
         slot = slots[i]
         word = words[i] ^ flip
@@ -35,7 +37,9 @@ def best_words(slots, words, flip, table):
 
 @kernel(VOID(IN_I64, IN_F64, IN_I64, I64, SLOTS_I64))
 def best_floats(slots, values, bits, flip, table):
-    """Like ``best_words``, of order words of floats (NaN largest, -0.0 as 0.0); ``bits`` are the same floats seen as integers."""
+    """Like ``best_words``, of order words of floats (NaN largest, -0.0 as 0.0); ``bits`` are the same
+    floats seen as integers.
+    """
     for i in range(slots.size):
         slot = slots[i]
         word = bits[i]
@@ -84,7 +88,9 @@ def _better(order, greatest):
 
 @kernel(I64(IN_I64, IN_I32, IN_U8, I64, I64, SLOTS_I64, OUT_U8, OUT_I64))
 def best_strings(slots, offsets, data, greatest, start, table, arena, used):
-    """Table: where the best string starts in the arena, its length plus 1 (0: none). Return how many rows are done (fewer when it is full)."""
+    """Table: where the best string starts in the arena, its length plus 1 (0: none). Return how many rows
+    are done (fewer when it is full).
+    """
     for i in range(start, slots.size):
         slot = slots[i]
         first = I64(offsets[i])

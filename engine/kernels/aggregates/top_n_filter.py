@@ -1,4 +1,6 @@
-"""The best few keys of each slot: rows that so many others of their slot are ahead of are told without sorting."""
+"""The best few keys of each slot: rows that so many others of their slot are ahead of are told without
+sorting.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from penstock.engine.kernels.signatures import IN_I64, OUT_U8, TABLE_I64, VOID
 
 @kernel(VOID(IN_I64, IN_I64, TABLE_I64, OUT_U8))
 def pass_best(slots, keys, best, passed):
-    """Merge the keys into the rows of ``best`` (one a slot, greatest first); ``passed`` says which are no less than the last one there."""
+    """Merge the keys into the rows of ``best`` (one a slot, greatest first); ``passed`` says which are no
+    less than the last one there.
+    """
     last = best.shape[1] - 1
     for row in range(slots.size):
         slot, key = slots[row], keys[row]

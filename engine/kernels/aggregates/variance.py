@@ -1,6 +1,8 @@
-"""Sums of values and of squares in double-double arithmetic (32 digits): order hardly matters, and a retraction undoes an insertion.
+"""Sums of values and of squares in double-double arithmetic (32 digits): order hardly matters, and a
+retraction undoes an insertion.
 
-Tables have one row per slot: count, sum, its low part, sum of squares, its low part, count of infinities and NaN.
+Tables have one row per slot: count, sum, its low part, sum of squares, its low part, count of infinities and
+NaN.
 """
 
 from __future__ import annotations
@@ -47,11 +49,15 @@ def merge(into, slots, other, table):
 
 @kernel(VOID(SLOTS_F64, OUT_F64))
 def distances(columns, out):
-    """Write the sum of squared distances from the mean, of the table's columns: sum of squares less square of sum by count."""
+    """Write the sum of squared distances from the mean, of the table's columns: sum of squares less square
+    of sum by count.
+    """
     for i in range(out.size):
         count = columns[COUNT, i]
         out[i] = 0.0
         if count <= 1.0:
             continue
         total, low = columns[SUM, i], columns[SUM + 1, i]
-        out[i] = max(0.0, central(total, low, total, low, columns[SQUARES, i], columns[SQUARES + 1, i], count))
+        out[i] = max(
+            0.0, central(total, low, total, low, columns[SQUARES, i], columns[SQUARES + 1, i], count)
+        )

@@ -1,4 +1,6 @@
-"""Doubly linked lists of row ids, one list per slot, in arrays: ``heads`` by slot; ``nexts``, ``priors`` and ``owners`` by row id; -1 ends a list."""
+"""Doubly linked lists of row ids, one list per slot, in arrays: ``heads`` by slot; ``nexts``, ``priors``
+and ``owners`` by row id; -1 ends a list.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
 
 @kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
-    """Put each row id that is in no list yet at the head of its slot's list; write those ids and return how many."""
+    """Put each row id that is in no list yet at the head of its slot's list; write those ids and return
+    how many.
+    """
     linked = 0
     for i in range(ids.size):
         slot, row = slots[i], ids[i]
@@ -29,7 +33,9 @@ def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
 
 @kernel(I64(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def unlink(ids, heads, counts, nexts, priors, owners, emptied):
-    """Take each row id out of the list it is in; write the slots whose lists became empty and return how many."""
+    """Take each row id out of the list it is in; write the slots whose lists became empty and return how
+    many.
+    """
     empty = 0
     for i in range(ids.size):
         row = ids[i]
@@ -60,7 +66,9 @@ def total(slots, counts):
 
 @kernel(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def expand(slots, heads, counts, nexts, positions, ids):
-    """Write, per slot in order, one (position in ``slots``, row id) pair for each row of its list, oldest first."""
+    """Write, per slot in order, one (position in ``slots``, row id) pair for each row of its list, oldest
+    first.
+    """
     written = 0
     for i in range(slots.size):
         if slots[i] < 0:

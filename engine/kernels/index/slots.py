@@ -10,7 +10,9 @@ _BLOCK = 64
 
 @kernel(I64(IN_I64, I64, OUT_I64, OUT_I64))
 def distinct(slots, epoch, marks, out):
-    """Write each slot once, in the order they first come; return how many. ``marks`` by slot hold no ``epoch`` yet."""
+    """Write each slot once, in the order they first come; return how many. ``marks`` by slot hold no
+    ``epoch`` yet.
+    """
     found = 0
     for i in range(slots.size):
         if marks[slots[i]] != epoch:
@@ -29,7 +31,9 @@ def retain(slots, uses):
 
 @kernel(I64(IN_I64, OUT_I64, OUT_I64))
 def release(slots, uses, out):
-    """Count one use less of each slot, as often as it is named; write the slots no use is left of and return how many."""
+    """Count one use less of each slot, as often as it is named; write the slots no use is left of and
+    return how many.
+    """
     unused = 0
     for i in range(slots.size):
         uses[slots[i]] -= 1
@@ -41,7 +45,8 @@ def release(slots, uses, out):
 
 @kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def number_runs(runs, slots, marks, numbers, into, firsts):
-    """Number the distinct (run, slot) pairs, given with runs ascending; write each pair's number and where each number first is.
+    """Number the distinct (run, slot) pairs, given with runs ascending; write each pair's number and where
+    each number first is.
 
     ``marks`` by slot hold what is no run, ``numbers`` by slot anything.
     """
@@ -61,7 +66,8 @@ def number_runs(runs, slots, marks, numbers, into, firsts):
 def gather(slots, table, out, first, step):
     """Write rows of a table as columns: ``out[k, first + i * step] = table[slots[i], k]``.
 
-    Block by block: the rows are touched in a loop of its own so that cache misses overlap, then one column after another is written.
+    Block by block: the rows are touched in a loop of its own so that cache misses overlap, then one column
+    after another is written.
     """
     seen = 0
     for start in range(0, slots.size, _BLOCK):

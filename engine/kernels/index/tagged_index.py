@@ -1,8 +1,9 @@
 """Open addressing over keys that stand elsewhere: rows of int64 words, or strings in an arena.
 
-``table`` int64[2**bits] holds ``tag << 32 | slot + 1`` (0: empty), the tag being the top 32 bits of the key's hash; a home is the tag's top ``bits``
-bits, so growing and removing never touch keys. ``tags`` int64 holds each slot's tag. ``state`` int64[6]: live keys, slots ever given, free slots
-in ``free``, slot + 1 of the NULL key, arena bytes used, arena bytes of removed keys.
+``table`` int64[2**bits] holds ``tag << 32 | slot + 1`` (0: empty), the tag being the top 32 bits of the key's
+hash; a home is the tag's top ``bits`` bits, so growing and removing never touch keys. ``tags`` int64 holds
+each slot's tag. ``state`` int64[6]: live keys, slots ever given, free slots in ``free``, slot + 1 of the NULL
+key, arena bytes used, arena bytes of removed keys.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ def _row_tag(rows, i):
 
 @njit(nogil=True)
 def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
-    """Write the tags of rows, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
+    """Write the tags of rows, and touch what comparing them will read, each kind in a loop of its own so
+    that cache misses overlap.
+    """
     for i in range(start, end):
         tags[i - start] = _row_tag(rows, i)
     for i in range(end - start):
@@ -73,7 +76,8 @@ def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
 
 @kernel(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
 def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
-    """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if ``give`` is set, else -1.
+    """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if
+    ``give`` is set, else -1.
 
     A row that brought a new key has its slot written as ``-2 - slot``.
     """
@@ -113,7 +117,9 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
 
 @njit(nogil=True)
 def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, seen):
-    """Write the tags of strings, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
+    """Write the tags of strings, and touch what comparing them will read, each kind in a loop of its own
+    so that cache misses overlap.
+    """
     for i in range(start, end):
         first = I64(offsets[i])
         tags[i - start] = np.int64(mix(hash_bytes(data, first, I64(offsets[i + 1]))) >> np.uint64(32))
@@ -126,9 +132,12 @@ def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, see
         seen[i] = arena[likely[i]]
 
 
-@kernel(I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
+@kernel(
+    I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64)
+)
 def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags, free, state, give, out):
-    """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the arena ran out).
+    """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the
+    arena ran out).
 
     ``places`` holds where each slot's string starts in the arena, and its length.
     """
@@ -177,7 +186,9 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags
 
 @kernel(VOID(OUT_I64, OUT_I64, I64, IN_U8))
 def rebuild(old, table, bits, dead):
-    """Fill an empty table with the entries of an old one, without those whose slot is marked dead (no marks: all)."""
+    """Fill an empty table with the entries of an old one, without those whose slot is marked dead (no
+    marks: all).
+    """
     mask = (1 << bits) - 1
     for p in range(old.size):
         entry = old[p]

@@ -1,8 +1,9 @@
-"""Open addressing over one int64 word per key. The table holds (word, slot + 1) pairs side by side: one cache miss finds a key.
+"""Open addressing over one int64 word per key. The table holds (word, slot + 1) pairs side by side: one cache
+miss finds a key.
 
-``table`` int64[2 * 2**bits]; a pair's home is the top ``bits`` bits of the word's hash; probing is linear, removal shifts back (no tombstones).
-``state`` int64[5]: live keys, slots ever given, free slots in ``free``, slot + 1 of the NULL key, slots in
-``fresh``. A slot is reused once it is free.
+``table`` int64[2 * 2**bits]; a pair's home is the top ``bits`` bits of the word's hash; probing is linear,
+removal shifts back (no tombstones). ``state`` int64[5]: live keys, slots ever given, free slots in ``free``,
+slot + 1 of the NULL key, slots in ``fresh``. A slot is reused once it is free.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def take_slot(free, state):
 
 @njit(nogil=True)
 def _look_ahead(words, start, end, table, bits, homes, seen):
-    """Write the homes of words, and touch the table there, in a loop of its own so that cache misses overlap."""
+    """Write the homes of words, and touch the table there, in a loop of its own so that cache misses
+    overlap.
+    """
     for i in range(start, end):
         homes[i - start] = _home(words[i], bits)
     for i in range(end - start):
@@ -47,7 +50,8 @@ def _look_ahead(words, start, end, table, bits, homes, seen):
 
 @kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
-    """Write the slot of every row from ``start`` on, giving new keys a slot, written to ``fresh`` too; return how many rows are done.
+    """Write the slot of every row from ``start`` on, giving new keys a slot, written to ``fresh`` too; return
+    how many rows are done.
 
     Fewer than all are done when slots ran out.
     """
@@ -105,7 +109,9 @@ def find(words, valid, table, bits, state, out):
 
 @kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
 def rebuild(old, old_bits, table, bits, dead):
-    """Fill an empty table with the pairs of an old one, without those whose slot is marked dead (no marks: all)."""
+    """Fill an empty table with the pairs of an old one, without those whose slot is marked dead (no marks:
+    all).
+    """
     mask = (1 << bits) - 1
     for p in range(1 << old_bits):
         entry = old[2 * p + 1]

@@ -28,10 +28,12 @@ _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
 class GroupAggregateOperator(Operator):
-    """Emits per changed key the old row with weight -1, if there was one, and the new row with weight +1, if any rows are left.
+    """Emits per changed key the old row with weight -1, if there was one, and the new row with weight +1, if
+    any rows are left.
 
-    Batches that are ready are taken together, up to a few full ones, so that a key changes once and not once per batch. Nothing is emitted for a
-    key whose row stays as it was. Without keys there is always one row, given over no rows at the first barrier or the end if need be.
+    Batches that are ready are taken together, up to a few full ones, so that a key changes once and not once
+    per batch. Nothing is emitted for a key whose row stays as it was. Without keys there is always one row,
+    given over no rows at the first barrier or the end if need be.
     """
 
     gathers = True
@@ -51,7 +53,9 @@ class GroupAggregateOperator(Operator):
         self._held = HeldBatches(self._options, context.clock)
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
-        self._state = GroupState(self._key_types, self._accumulators, context.key_groups.max_parallelism, writes)
+        self._state = GroupState(
+            self._key_types, self._accumulators, context.key_groups.max_parallelism, writes
+        )
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"groups": self._state}
@@ -80,8 +84,12 @@ class GroupAggregateOperator(Operator):
         if state.writes is not None and self._takes_back:
             batches = [self._without_absent(_together(batches))]
         known = len(state.keys)
-        slots = [state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches]
-        touched = self._distinct.of(slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity)
+        slots = [
+            state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches
+        ]
+        touched = self._distinct.of(
+            slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity
+        )
         state.changes.mark(touched, state.keys.capacity)
         before = accumulators.before(touched)
         for its, batch in zip(slots, batches, strict=True):
@@ -92,12 +100,18 @@ class GroupAggregateOperator(Operator):
         self._metrics.state_entries = len(state.keys)
 
     def _without_absent(self, batch: Batch) -> Batch:
-        """Return rows without those that take back what went into a group that has expired: a group begins with a row that is there."""
+        """Return rows without those that take back what went into a group that has expired: a group begins
+        with a row that is there.
+        """
         weights = weights_of(batch)
         if not (weights < 0).any():
             return batch
-        absent = np.flatnonzero(self._state.keys.lookup([batch.rows.column(key) for key in self._keys], batch.num_rows) < 0)
-        same = KeyIndex(batch.rows.schema.types).lookup_or_insert(batch.rows.take(array_of(absent)).columns, absent.size)
+        absent = np.flatnonzero(
+            self._state.keys.lookup([batch.rows.column(key) for key in self._keys], batch.num_rows) < 0
+        )
+        same = KeyIndex(batch.rows.schema.types).lookup_or_insert(
+            batch.rows.take(array_of(absent)).columns, absent.size
+        )
         net = np.bincount(same, weights[absent], minlength=absent.size)[same]
         gone = absent[net < 0]
         self._metrics.count(ABSENT, int(gone.size))
@@ -121,7 +135,9 @@ class GroupAggregateOperator(Operator):
             self._metrics.state_entries = len(self._state.keys)
 
     def _emit(self, touched: np.ndarray, pairs: list[pa.Array], known: bool, out: Output) -> None:
-        """Emit rows out of pairs of old and new ones, which stay next to each other; forget the keys no row is left of."""
+        """Emit rows out of pairs of old and new ones, which stay next to each other; forget the keys no
+        row is left of.
+        """
         *results, count = pairs
         counts = col.words(count).reshape(-1, 2)
         has_row = counts > 0 if self._keys else np.tile([known, True], (touched.size, 1))
@@ -134,7 +150,9 @@ class GroupAggregateOperator(Operator):
             self._state.remove(touched[over])
 
     def _batch(self, touched: np.ndarray, results: list[pa.Array], emitted: np.ndarray) -> Batch:
-        rows = pa.RecordBatch.from_arrays(self._state.keys.keys(np.repeat(touched, 2)) + results, schema=self._schema)
+        rows = pa.RecordBatch.from_arrays(
+            self._state.keys.keys(np.repeat(touched, 2)) + results, schema=self._schema
+        )
         weights = np.tile([-1, 1], touched.size)
         if not emitted.all():
             positions = np.flatnonzero(emitted)
@@ -149,11 +167,16 @@ class GroupAggregateOperator(Operator):
         if self._owns_the_one_row and not len(self._state.keys):
             slots = self._state.slots([], 1)
             self._state.changes.mark(slots, 1)
-            out.collect(Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema)))
+            out.collect(
+                Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema))
+            )
 
 
 def _together(batches: Sequence[Batch]) -> Batch:
     """Return batches as one."""
     if len(batches) == 1:
         return batches[0]
-    return Batch(pa.concat_batches([batch.rows for batch in batches]), np.concatenate([weights_of(batch) for batch in batches]))
+    return Batch(
+        pa.concat_batches([batch.rows for batch in batches]),
+        np.concatenate([weights_of(batch) for batch in batches]),
+    )

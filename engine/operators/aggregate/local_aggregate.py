@@ -1,4 +1,6 @@
-"""The LOCAL phase of a split unbounded aggregate: partial rows per key before the exchange. Keeps nothing past a barrier."""
+"""The LOCAL phase of a split unbounded aggregate: partial rows per key before the exchange. Keeps nothing
+past a barrier.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ from penstock.planner.physical.operator_specs import GroupAggregateSpec
 
 
 class LocalAggregateOperator(Operator):
-    """Aggregates what has come within half the buffer timeout, even when it is little: it would wait for the exchange else.
+    """Aggregates what has come within half the buffer timeout, even when it is little: it would wait for the
+    exchange else.
 
-    Lets each row through as the partial it is where aggregating does not make rows fewer, and where nothing waits, as the timeout is 0, those of
-    small batches: to aggregate them here costs more than they do behind the exchange.
+    Lets each row through as the partial it is where aggregating does not make rows fewer, and where nothing
+    waits, as the timeout is 0, those of small batches: to aggregate them here costs more than they do behind
+    the exchange.
     """
 
     def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
@@ -59,7 +63,9 @@ class LocalAggregateOperator(Operator):
             accumulators.reserve(index.capacity)
             accumulators.add(slots, batch.rows, batch.weights)
         groups = np.arange(len(index))
-        rows = pa.RecordBatch.from_arrays(index.keys(groups) + accumulators.results(groups), schema=self._schema)
+        rows = pa.RecordBatch.from_arrays(
+            index.keys(groups) + accumulators.results(groups), schema=self._schema
+        )
         accumulators.clear(groups)
         index.remove(groups)
         self._reduction.saw(sum(batch.num_rows for batch in batches), groups.size)

@@ -1,4 +1,6 @@
-"""Reduction: whether aggregating before an exchange makes rows fewer. It only ever decides how fast a result comes, never what it is."""
+"""Reduction: whether aggregating before an exchange makes rows fewer. It only ever decides how fast a
+result comes, never what it is.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ _REST_BATCHES = 128
 
 
 class Reduction:
-    """Pays while at most half as many rows come out as go in; after two trials that did not it rests for a while, and is tried again."""
+    """Pays while at most half as many rows come out as go in; after two trials that did not it rests for a
+    while, and is tried again.
+    """
 
     def __init__(self) -> None:
         self._failed = 0

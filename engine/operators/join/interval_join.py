@@ -1,4 +1,6 @@
-"""The join settled by time: rows are freed when the watermark has passed the last time of the other side they can meet."""
+"""The join settled by time: rows are freed when the watermark has passed the last time of the other side
+they can meet.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,14 @@ from penstock.planner.physical.operator_specs import JoinSpec
 
 
 class TimedJoinOperator(JoinOperator):
-    """Interval joins and window joins. Pairs are given as they are found; rows that stay without a match when their deadline passes, so rows given
-    are never taken back unless the inputs take rows back.
+    """Interval joins and window joins. Pairs are given as they are found; rows that stay without a match when
+    their deadline passes, so rows given are never taken back unless the inputs take rows back.
 
-    Two rows meet unless one of them came when the watermark of its split had passed the last time the other can meet. That is a matter of the two
-    rows alone, so neither what was freed by then nor who came first shows. A row that no partner can be there for, nor come, is late: dropped and
-    counted. Of a side that takes rows back every row behind its split's watermark is. Rows without a time match nothing.
-    The watermark is held back so that rows given are on time above, unless they were behind it when they came.
+    Two rows meet unless one of them came when the watermark of its split had passed the last time the other
+    can meet. That is a matter of the two rows alone, so neither what was freed by then nor who came first
+    shows. A row that no partner can be there for, nor come, is late: dropped and counted. Of a side that
+    takes rows back every row behind its split's watermark is. Rows without a time match nothing. The
+    watermark is held back so that rows given are on time above, unless they were behind it when they came.
     """
 
     def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
@@ -33,13 +36,19 @@ class TimedJoinOperator(JoinOperator):
         self._time = spec.time
         self._hold_us = spec.time.hold_us(spec.kind)
         self._needed = (self._told(0), self._told(1))
-        self._deadlines = [[(deadline.column, deadline.offset_us) for deadline in side.deadlines] for side in spec.time.sides]
+        self._deadlines = [
+            [(deadline.column, deadline.offset_us) for deadline in side.deadlines] for side in spec.time.sides
+        ]
         self._watermark_us = MIN_WATERMARK_US
 
     def _told(self, port: int) -> tuple[int, ...]:
-        """The columns of a side that must not be NULL for a match: its keys and what the times of matches are told by."""
+        """The columns of a side that must not be NULL for a match: its keys and what the times of matches
+        are told by.
+        """
         side, other = self._time.sides[port], self._time.sides[1 - port]
-        times = {deadline.column for deadline in side.deadlines} | ({side.time_column} if other.deadlines else set())
+        times = {deadline.column for deadline in side.deadlines} | (
+            {side.time_column} if other.deadlines else set()
+        )
         return tuple(dict.fromkeys((*self._keys[port], *sorted(times))))
 
     def open(self, context: Context) -> None:
@@ -52,7 +61,15 @@ class TimedJoinOperator(JoinOperator):
             return super()._side(port, max_parallelism)
         lasting = None if self._spec.insert_only[port] else (side.time_column, side.slack_us - other.slack_us)
         groups = max_parallelism
-        return ExpiringJoinSide(self._schemas[port], self._keys[port], self._index, groups, self._deadlines[port], lasting, **self._kept(port))
+        return ExpiringJoinSide(
+            self._schemas[port],
+            self._keys[port],
+            self._index,
+            groups,
+            self._deadlines[port],
+            lasting,
+            **self._kept(port),
+        )
 
     def _kept(self, port: int) -> dict[str, bool]:
         return super()._kept(port) | {"lates": self._spec.insert_only[port]}
@@ -70,22 +87,32 @@ class TimedJoinOperator(JoinOperator):
                 yield from self._settle_due(port, out)
 
     def _in_time(self, batch: Batch, port: int) -> Batch:
-        """Drop and count the late rows; those that stay tell the watermark they are behind, the least one when they are on time."""
+        """Drop and count the late rows; those that stay tell the watermark they are behind, the least one
+        when they are on time.
+        """
         side = self._time.sides[port]
         column = batch.rows.column(side.time_column)
-        reached = np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        reached = (
+            np.full(batch.num_rows, self._watermark_us)
+            if batch.behind is None
+            else np.maximum(batch.behind, self._watermark_us)
+        )
         bounds = _less(reached, side.slack_us)
         behind = col.words(column) < bounds
         if column.null_count:
             behind &= truths(column.is_valid())
         if not behind.any():
             return Batch(batch.rows, batch.weights)
-        late = behind & self._meets_nothing(batch.rows, bounds, port) if self._spec.insert_only[port] else behind
+        late = (
+            behind & self._meets_nothing(batch.rows, bounds, port) if self._spec.insert_only[port] else behind
+        )
         marked = Batch(batch.rows, batch.weights, np.where(behind, reached, MIN_WATERMARK_US))
         return without_late(marked, late, reached, self._metrics)
 
     def _meets_nothing(self, rows: pa.RecordBatch, bounds: np.ndarray, port: int) -> np.ndarray:
-        """Return the rows for which no partner can come any more, nor be there still: the last that may be kept have gone."""
+        """Return the rows for which no partner can come any more, nor be there still: the last that may be
+        kept have gone.
+        """
         none = np.zeros(rows.num_rows, np.bool_)
         for column in self._needed[port]:
             if rows.column(column).null_count:
@@ -97,9 +124,13 @@ class TimedJoinOperator(JoinOperator):
         last = least_deadlines(rows, self._deadlines[port])
         return none | (np.maximum(last, last + min(kept_us)) < bounds)
 
-    def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
+    def _give_pairs(
+        self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output
+    ) -> tuple[np.ndarray, np.ndarray]:
         meet = self._meet(batch, at, ids, port)
-        return super()._give_pairs(batch, at if meet is None else at[meet], ids if meet is None else ids[meet], port, out)
+        return super()._give_pairs(
+            batch, at if meet is None else at[meet], ids if meet is None else ids[meet], port, out
+        )
 
     def _meet(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
         """Return which pairs had neither row come too late for the other; None for all."""
@@ -145,7 +176,11 @@ class TimedJoinOperator(JoinOperator):
     def _settle_due(self, port: int, out: Output) -> Rest:
         side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
         if isinstance(side, ExpiringJoinSide):
-            yield from self._settle(side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us), port, out)
+            yield from self._settle(
+                side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us),
+                port,
+                out,
+            )
 
     def passes_on(self, time_us: int) -> int:
         if time_us == MAX_WATERMARK_US:
@@ -173,4 +208,6 @@ class TimedJoinOperator(JoinOperator):
 
 def _less(times_us: np.ndarray, by_us: int) -> np.ndarray:
     """Return times less some microseconds; the least one stays."""
-    return np.where(times_us == MIN_WATERMARK_US, times_us, np.maximum(times_us, MIN_WATERMARK_US + max(by_us, 0)) - by_us)
+    return np.where(
+        times_us == MIN_WATERMARK_US, times_us, np.maximum(times_us, MIN_WATERMARK_US + max(by_us, 0)) - by_us
+    )

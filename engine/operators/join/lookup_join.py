@@ -1,4 +1,6 @@
-"""The lookup join: a batch's keys are asked for at once, and rows go on when the answer is there, in the order they came or as answers come."""
+"""The lookup join: a batch's keys are asked for at once, and rows go on when the answer is there, in the
+order they came or as answers come.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,11 @@ _LOOK_AGAIN_MS = 1.0
 
 
 class LookupJoinOperator(Operator):
-    """Rows under way are state: a barrier does not wait for answers, and a restored job asks again for the rows it held.
+    """Rows under way are state: a barrier does not wait for answers, and a restored job asks again for the
+    rows it held.
 
-    Time passes the rows it stands behind only when they have gone on. At most ``lookup.capacity`` batches are under way; then inputs wait.
+    Time passes the rows it stands behind only when they have gone on. At most ``lookup.capacity`` batches are
+    under way; then inputs wait.
     """
 
     def __init__(self, spec: LookupJoinSpec, options: JobOptions) -> None:
@@ -61,8 +65,18 @@ class LookupJoinOperator(Operator):
         spec = self._spec
         self._restored = RowsUnderWay(spec.left_schema.to_arrow(), context.key_groups.start)
         arrow = spec.left_schema.to_arrow()
-        what = LookupTable(spec.table, spec.columns, spec.predicate, spec.right_keys, tuple(arrow.field(key).type for key in spec.left_keys))
-        threads = int(lookup_option(spec.table, "lookup.connections") or 1) if lookup_option(spec.table, "lookup.async") else 0
+        what = LookupTable(
+            spec.table,
+            spec.columns,
+            spec.predicate,
+            spec.right_keys,
+            tuple(arrow.field(key).type for key in spec.left_keys),
+        )
+        threads = (
+            int(lookup_option(spec.table, "lookup.connections") or 1)
+            if lookup_option(spec.table, "lookup.async")
+            else 0
+        )
         self._client = LookupClient(what, self._keep, context.clock, threads, context.services)
         self._versions = self._kept_versions(context)
         self._asking = lookup_asking(self._client, what, spec.left_keys, context.clock, self._versions)
@@ -70,11 +84,16 @@ class LookupJoinOperator(Operator):
     def _kept_versions(self, context: Context) -> TableVersions | None:
         """Where a job keeps checkpoints, they name the version of a table that is read again."""
         options = self._options
-        if reload_ms(self._spec.table) is None or not (options.state_dir is not None or options.checkpoint_interval_ms > 0):
+        if reload_ms(self._spec.table) is None or not (
+            options.state_dir is not None or options.checkpoint_interval_ms > 0
+        ):
             return None
-        from penstock.engine.bounded.backend import BoundedBackends  # what runs bounded plans knows where their rows are staged
+        # what runs bounded plans knows where their rows are staged
+        from penstock.engine.bounded.backend import BoundedBackends
 
-        root = context.services.get(BoundedBackends).staging_root(options.state_dir, context.job_id, context.operator_id)
+        root = context.services.get(BoundedBackends).staging_root(
+            options.state_dir, context.job_id, context.operator_id
+        )
         return TableVersions(root, context.subtask, options.retained_checkpoints, context.clock)
 
     def list_states(self) -> dict[str, ListState]:
@@ -170,16 +189,23 @@ class LookupJoinOperator(Operator):
                 if self._in_order:
                     break
         self._under_way.extendleft(reversed(waiting))
-        self._metrics.state_entries = sum(rows.batch.num_rows for rows in self._under_way if isinstance(rows, Asked))
+        self._metrics.state_entries = sum(
+            rows.batch.num_rows for rows in self._under_way if isinstance(rows, Asked)
+        )
 
     def _check_timeout(self, rows: Asked) -> None:
         if rows.answer is not None and self._clock.monotonic_ms() - rows.answer.asked_ms > self._timeout_ms:
             raise self._too_late()
 
     def _too_late(self) -> PenstockError:
-        message = f"table {self._spec.table.name} was asked for rows and has not answered in {self._timeout_ms / 1000:g} s"
+        message = (
+            f"table {self._spec.table.name} was asked for rows and has not answered in "
+            f"{self._timeout_ms / 1000:g} s"
+        )
         hint = "raise 'lookup.timeout', or look at the database"
-        return PenstockError("RUN-2016", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")
+        return PenstockError(
+            "RUN-2016", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014"
+        )
 
     def _give(self, rows: Asked, out: Output) -> Rest:
         self._batches -= 1
@@ -192,9 +218,15 @@ class LookupJoinOperator(Operator):
             self._count("lookup_rows", 0 if answer.rows is None else answer.rows.num_rows)
             self._count("lookup_ms", round(answer.took_ms))
         self._asking.learn(rows, self._clock.monotonic_ms())
-        self._metrics.counters["lookup_hits"], self._metrics.counters["lookup_misses"] = self._asking.hits, self._asking.misses
+        self._metrics.counters["lookup_hits"], self._metrics.counters["lookup_misses"] = (
+            self._asking.hits,
+            self._asking.misses,
+        )
         if self._asking.loads:
-            self._metrics.counters["table_loads"], self._metrics.counters["failed_table_loads"] = self._asking.loads, self._asking.failed_loads
+            self._metrics.counters["table_loads"], self._metrics.counters["failed_table_loads"] = (
+                self._asking.loads,
+                self._asking.failed_loads,
+            )
             self._tell_failure()
         yield from self._join(rows, out)
 
@@ -208,7 +240,12 @@ class LookupJoinOperator(Operator):
         elif reason is not None and reason not in self._warned:
             self._warned.add(reason)
             code, message = reason
-            self._context.tell(Warned(code, f"table {self._spec.table.name} could not be read again and stays as it was: {message}"))
+            self._context.tell(
+                Warned(
+                    code,
+                    f"table {self._spec.table.name} could not be read again and stays as it was: {message}",
+                )
+            )
 
     def _count(self, name: str, by: int) -> None:
         self._metrics.count(name, by)
@@ -221,7 +258,9 @@ class LookupJoinOperator(Operator):
             self._give_pairs(rows.batch, piece, matched, out)
 
     def _give_pairs(self, batch: Batch, piece: Met, matched: np.ndarray, out: Output) -> None:
-        """Give a piece of the pairs, and where the join does, rows that by now are known to have met nothing."""
+        """Give a piece of the pairs, and where the join does, rows that by now are known to have met
+        nothing.
+        """
         left, at = batch.rows, piece.at
         columns = [*left.take(array_of(at)).columns, *piece.found.take(array_of(piece.met)).columns]
         if self._residual is not None and at.size:
@@ -233,10 +272,14 @@ class LookupJoinOperator(Operator):
             single = piece.first + np.flatnonzero(~matched[piece.first : piece.last])
             at, columns = self._padded(left, at, columns, single)
         if at.size:
-            weights, behind = (None if values is None else values[at] for values in (batch.weights, batch.behind))
+            weights, behind = (
+                None if values is None else values[at] for values in (batch.weights, batch.behind)
+            )
             out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), weights, behind))
 
-    def _padded(self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array], single: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
+    def _padded(
+        self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array], single: np.ndarray
+    ) -> tuple[np.ndarray, list[pa.Array]]:
         """Add rows that met nothing, NULLs beside them, where they stand."""
         if not single.size:
             return at, columns
@@ -244,4 +287,6 @@ class LookupJoinOperator(Operator):
         added = [*left.take(array_of(single)).columns, *nulls]
         places = np.concatenate([at, single])
         order = array_of(np.argsort(places, kind="stable"))
-        return np.sort(places), [pa.concat_arrays([column, more]).take(order) for column, more in zip(columns, added, strict=True)]
+        return np.sort(places), [
+            pa.concat_arrays([column, more]).take(order) for column, more in zip(columns, added, strict=True)
+        ]

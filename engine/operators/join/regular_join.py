@@ -60,9 +60,10 @@ _ALONE = {
 class JoinOperator(Operator, ListState):
     """Joins port 0 with port 1.
 
-    A change of weight w on one side gives each matching row of the other side (weight v) with weight w·v. A row given by itself (padded with NULLs
-    in outer joins) appears and vanishes as its matches vanish and appear. NULL keys match nothing. Rows of a side are kept only while the
-    other side may still bring rows. With a bounded port, rows of the other wait in ``held`` until it has ended, so nothing is ever corrected.
+    A change of weight w on one side gives each matching row of the other side (weight v) with weight w·v. A
+    row given by itself (padded with NULLs in outer joins) appears and vanishes as its matches vanish and
+    appear. NULL keys match nothing. Rows of a side are kept only while the other side may still bring rows.
+    With a bounded port, rows of the other wait in ``held`` until it has ended, so nothing is ever corrected.
     Pairs are made and emitted in pieces, however many rows one row matches.
     """
 
@@ -75,7 +76,9 @@ class JoinOperator(Operator, ListState):
         self._gives_pairs = spec.kind not in (JoinKind.SEMI, JoinKind.ANTI)
         self._output = spec.schema.to_arrow()
         condition = spec.residual
-        self._condition = None if condition is None else PairCondition(condition, len(spec.left_schema), options.time_zone)
+        self._condition = (
+            None if condition is None else PairCondition(condition, len(spec.left_schema), options.time_zone)
+        )
         self._load_first = max(spec.bounded_ports, default=None)
         self._ended = [False, False]
         self._ended_held = False
@@ -96,11 +99,21 @@ class JoinOperator(Operator, ListState):
     def _side(self, port: int, max_parallelism: int) -> JoinSide:
         ttl_ms = self._spec.ttl_ms[port]
         writes = LastWrites(ttl_ms, self._context.clock) if ttl_ms else None
-        return JoinSide(self._schemas[port], self._keys[port], self._index, max_parallelism, writes=writes, **self._kept(port))
+        return JoinSide(
+            self._schemas[port],
+            self._keys[port],
+            self._index,
+            max_parallelism,
+            writes=writes,
+            **self._kept(port),
+        )
 
     def _kept(self, port: int) -> dict[str, bool]:
         """What must be kept beside the rows of a side."""
-        return {"retracting": not self._spec.insert_only[port], "counts": self._alone[port] is not Alone.NEVER}
+        return {
+            "retracting": not self._spec.insert_only[port],
+            "counts": self._alone[port] is not Alone.NEVER,
+        }
 
     def _prompt(self, port: int) -> Alone:
         """When a row of a side is given by itself right away."""
@@ -165,7 +178,9 @@ class JoinOperator(Operator, ListState):
         return None
 
     def _count_entries(self) -> None:
-        self._context.metrics.state_entries = len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
+        self._context.metrics.state_entries = (
+            len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
+        )
 
     def on_port_end(self, port: int, out: Output) -> Rest | None:
         if self._loading and port != self._load_first:
@@ -207,7 +222,8 @@ class JoinOperator(Operator, ListState):
 
     def _join(self, batch: Batch, port: int, out: Output) -> Rest:
         own, other = self._sides[port], self._sides[1 - port]
-        keep = not self._ended[1 - port] or port == self._spec.copied  # a copy is also what other subtasks are restored from
+        # a copy is also what other subtasks are restored from
+        keep = not self._ended[1 - port] or port == self._spec.copied
         batch = own.consolidated(batch, keep=keep)
         batch = self._without_null_keys(batch, port, out)
         if own.writes is not None and keep:
@@ -217,19 +233,29 @@ class JoinOperator(Operator, ListState):
         if not batch.num_rows:
             return
         columns = [batch.rows.column(key) for key in self._keys[port]]
-        slots = self._index.lookup_or_insert(columns, batch.num_rows) if keep else self._index.lookup(columns, batch.num_rows)
+        slots = (
+            self._index.lookup_or_insert(columns, batch.num_rows)
+            if keep
+            else self._index.lookup(columns, batch.num_rows)
+        )
         matched = np.zeros(batch.num_rows, np.int64)
         if not self._loading:
             yield from self._match(batch, slots, matched, port, out)
             prompt = self._prompt(port)
             if prompt is not Alone.NEVER:
-                self._give_alone_of(batch.take(np.flatnonzero(prompt.shows(self._known_matches(batch, matched, port)))), port, out)
+                self._give_alone_of(
+                    batch.take(np.flatnonzero(prompt.shows(self._known_matches(batch, matched, port)))),
+                    port,
+                    out,
+                )
         if keep:
             emptied = own.change(batch, slots, matched)
             self._index.remove(emptied[other.links.counts(emptied) == 0])
 
     def _known_matches(self, batch: Batch, matched: np.ndarray, port: int) -> np.ndarray:
-        """Return match counts that say what was given for rows: for one that is kept, those it has had, also by rows that have expired since."""
+        """Return match counts that say what was given for rows: for one that is kept, those it has had,
+        also by rows that have expired since.
+        """
         own = self._sides[port]
         if self._sides[1 - port].writes is None:
             return matched
@@ -237,7 +263,9 @@ class JoinOperator(Operator, ListState):
         return np.where(ids >= 0, own.matches[np.maximum(ids, 0)], matched)
 
     def _without_null_keys(self, batch: Batch, port: int, out: Output) -> Batch:
-        """Rows with a NULL where a match needs a value match nothing: give them by themselves where the join does, and keep the others."""
+        """Rows with a NULL where a match needs a value match nothing: give them by themselves where the
+        join does, and keep the others.
+        """
         columns = [batch.rows.column(key) for key in self._needed[port]]
         missing = np.zeros(batch.num_rows, np.bool_)
         for column in columns:
@@ -250,7 +278,9 @@ class JoinOperator(Operator, ListState):
         return batch.take(np.flatnonzero(~missing))
 
     def _match(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, port: int, out: Output) -> Rest:
-        """Give all pairs of a batch with the other side; add up each row's match count (the weight of the other side's matching rows)."""
+        """Give all pairs of a batch with the other side; add up each row's match count (the weight of the
+        other side's matching rows).
+        """
         own_counts = self._alone[port] is not Alone.NEVER
         other_counts = self._alone[1 - port] is not Alone.NEVER
         other = self._sides[1 - port]
@@ -263,14 +293,18 @@ class JoinOperator(Operator, ListState):
             if own_counts:
                 np.add.at(matched, at, other.store.weights(row_ids))
             if other_counts:
-                gained.add(row_ids, np.ones(at.size, np.int64) if batch.weights is None else batch.weights[at])
+                gained.add(
+                    row_ids, np.ones(at.size, np.int64) if batch.weights is None else batch.weights[at]
+                )
         rows, change = gained.sums()
         if rows.size:
             yield from self._count_matches(rows, change, 1 - port, out)
 
     @staticmethod
     def _pairs(batch: Batch, slots: np.ndarray, other: JoinSide) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the pairs (position in the batch, row id of the other side) in pieces that may be emitted at once."""
+        """Yield the pairs (position in the batch, row id of the other side) in pieces that may be emitted
+        at once.
+        """
         widest = None
         for positions, ids in other.links.pairs(slots, LIMITS.piece_rows):
             widest = widest_row(batch.rows) + other.store.widest if widest is None else widest
@@ -278,8 +312,12 @@ class JoinOperator(Operator, ListState):
             for first, last in cut_pairs(positions.size, widest, sizes):
                 yield positions[first:last], ids[first:last]
 
-    def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
-        """Give one piece of the pairs (position in the batch, row id of the other side); return those that satisfy the residual condition."""
+    def _give_pairs(
+        self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give one piece of the pairs (position in the batch, row id of the other side); return those that
+        satisfy the residual condition.
+        """
         other = self._sides[1 - port]
         if self._condition is not None:
 
@@ -296,7 +334,9 @@ class JoinOperator(Operator, ListState):
             own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
             found = other.store.take(ids).columns
             columns = own + found if port == 0 else found + own
-            self._emit(columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, ids, port), out)
+            self._emit(
+                columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, ids, port), out
+            )
         return at, ids
 
     @staticmethod
@@ -307,7 +347,9 @@ class JoinOperator(Operator, ListState):
         return weights if batch.weights is None else weights * batch.weights[at]
 
     def _count_matches(self, rows: np.ndarray, change: np.ndarray, port: int, out: Output) -> Rest:
-        """Add to the match counts of distinct stored rows; give or take back those that begin or cease to stand alone."""
+        """Add to the match counts of distinct stored rows; give or take back those that begin or cease to
+        stand alone.
+        """
         side = self._sides[port]
         before, after = side.match(rows, change)
         prompt = self._prompt(port)
@@ -331,8 +373,17 @@ class JoinOperator(Operator, ListState):
         behind = batch.behind if self._ended[1 - port] else None
         self._give_alone(batch.rows, batch.weights, behind, port, out)
 
-    def _give_alone(self, rows: pa.RecordBatch, weights: np.ndarray | None, behind: np.ndarray | None, port: int, out: Output) -> None:
-        """Give rows of one side without a partner: padded with NULLs, or as they are in semi and anti joins."""
+    def _give_alone(
+        self,
+        rows: pa.RecordBatch,
+        weights: np.ndarray | None,
+        behind: np.ndarray | None,
+        port: int,
+        out: Output,
+    ) -> None:
+        """Give rows of one side without a partner: padded with NULLs, or as they are in semi and anti
+        joins.
+        """
         if not rows.num_rows:
             return
         columns = list(rows.columns)
@@ -342,14 +393,18 @@ class JoinOperator(Operator, ListState):
         self._emit(columns, weights, behind, out)
 
     def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
-        """Joined with a complete side, a row is as late as it was; otherwise a join's rows have no time of their own."""
+        """Joined with a complete side, a row is as late as it was; otherwise a join's rows have no time of
+        their own.
+        """
         return batch.behind[at] if batch.behind is not None and self._ended[1 - port] else None
 
     def _stored_lateness(self, ids: np.ndarray, port: int) -> np.ndarray | None:
         """Kept rows of a side have no time of their own."""
         return None
 
-    def _emit(self, columns: list[pa.Array], weights: np.ndarray | None, behind: np.ndarray | None, out: Output) -> None:
+    def _emit(
+        self, columns: list[pa.Array], weights: np.ndarray | None, behind: np.ndarray | None, out: Output
+    ) -> None:
         if weights is not None and (weights == 1).all():
             weights = None
         out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), weights, behind))
@@ -360,5 +415,7 @@ def _pair_sizes(rows: pa.RecordBatch, positions: np.ndarray, other: JoinSide, id
 
 
 def _is_whole(at: np.ndarray, num_rows: int) -> bool:
-    """Return whether the positions name every row once, in order, as when each row finds exactly one partner."""
+    """Return whether the positions name every row once, in order, as when each row finds exactly one
+    partner.
+    """
     return at.size == num_rows and num_rows > 0 and at[0] == 0 and bool((np.diff(at) == 1).all())

@@ -1,4 +1,6 @@
-"""The condition of a join beyond its keys, evaluated over the columns it reads: pairs that fail it are never put together."""
+"""The condition of a join beyond its keys, evaluated over the columns it reads: pairs that fail it are
+never put together.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class PairCondition:
         places = {index: place for place, index in enumerate(read)}
         self._left = [index for index in read if index < left_width]
         self._right = [index - left_width for index in read if index >= left_width]
-        narrow = condition.transform(lambda node: replace(node, index=places[node.index]) if isinstance(node, Column) else node)
+        narrow = condition.transform(
+            lambda node: replace(node, index=places[node.index]) if isinstance(node, Column) else node
+        )
         self._holds = compile_predicate(narrow, EvaluationContext(time_zone))
 
     def holds(self, left: Gather, right: Gather, pairs: int) -> np.ndarray:
@@ -33,4 +37,8 @@ class PairCondition:
         columns = (left(self._left) if self._left else []) + (right(self._right) if self._right else [])
         if not columns:
             columns = [pa.nulls(pairs)]
-        return is_true(self._holds(pa.RecordBatch.from_arrays(columns, names=[f"c{place}" for place in range(len(columns))])))
+        return is_true(
+            self._holds(
+                pa.RecordBatch.from_arrays(columns, names=[f"c{place}" for place in range(len(columns))])
+            )
+        )

@@ -1,4 +1,6 @@
-"""Keys of the loaded side of a join: what its subtasks tell of them, and rows of the other side held against them."""
+"""Keys of the loaded side of a join: what its subtasks tell of them, and rows of the other side held
+against them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Mask = Callable[[Sequence[pa.Array]], np.ndarray]
 
 
 def keys_told(index: KeyIndex) -> JoinKeys:
-    """Return what a subtask tells of its keys: all of them while they are few, else the least and the greatest, of very many nothing."""
+    """Return what a subtask tells of its keys: all of them while they are few, else the least and the
+    greatest, of very many nothing.
+    """
     if len(index) > RANGE_KEYS_MOST:
         return JoinKeys(None)
     columns = index.keys(index.live_slots())
@@ -30,7 +34,9 @@ def keys_told(index: KeyIndex) -> JoinKeys:
 
 
 def ranged(keys: pa.RecordBatch) -> JoinKeys:
-    """Return the least and the greatest value of each column as two rows, NULLs where a type has no order a filter can go by."""
+    """Return the least and the greatest value of each column as two rows, NULLs where a type has no order
+    a filter can go by.
+    """
     columns = [_range_of(column) for column in keys.columns]
     if all(column.null_count for column in columns):
         return JoinKeys(None)
@@ -60,7 +66,9 @@ def _index_of(keys: pa.RecordBatch) -> KeyIndex:
 
 
 def mask_of(told: JoinKeys) -> Mask | None:
-    """Return what tests rows, as the join would find them: NaN equals NaN, and a NULL has no match. ``None`` where nothing is known."""
+    """Return what tests rows, as the join would find them: NaN equals NaN, and a NULL has no match.
+    ``None`` where nothing is known.
+    """
     if told.keys is None:
         return None
     if not told.exact:
@@ -70,7 +78,9 @@ def mask_of(told: JoinKeys) -> Mask | None:
 
 
 def _within(ends: pa.RecordBatch) -> Mask:
-    bounds = [(place, column[0], column[1]) for place, column in enumerate(ends.columns) if not column.null_count]
+    bounds = [
+        (place, column[0], column[1]) for place, column in enumerate(ends.columns) if not column.null_count
+    ]
 
     def mask(columns: Sequence[pa.Array]) -> np.ndarray:
         kept = np.ones(len(columns[0]), np.bool_)

@@ -1,4 +1,6 @@
-"""The snapshot join: rows wait until a table is loaded to a point in its time, then each meets the table as it is when the row passes."""
+"""The snapshot join: rows wait until a table is loaded to a point in its time, then each meets the table
+as it is when the row passes.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ from penstock.planner.physical.operator_specs import SnapshotJoinSpec
 
 
 class SnapshotJoinOperator(JoinOperator):
-    """Port 0 gives the rows, port 1 the changes of the table, which count when port 1's own time has reached them; one that comes later counts at
-    once, as does one without a time. What is given is never taken back.
+    """Port 0 gives the rows, port 1 the changes of the table, which count when port 1's own time has reached
+    them; one that comes later counts at once, as does one without a time. What is given is never taken back.
 
-    Until the table is loaded its rows stand still and so does time, which is that of port 0. A restored job whose subtasks were not all done
-    loading goes on loading in all of them.
+    Until the table is loaded its rows stand still and so does time, which is that of port 0. A restored job
+    whose subtasks were not all done loading goes on loading in all of them.
     """
 
     passes_time = False
@@ -47,13 +49,17 @@ class SnapshotJoinOperator(JoinOperator):
         self._rows_waiting = HeldRows(self._schemas[0], self._keys[0], groups)
         self._pending_schema = self._schemas[1].append(pa.field("counts from", pa.int64(), False))
         self._pending = WaitingRows(self._pending_schema, self._keys[1], len(self._schemas[1]), groups)
-        self._until_us = self._now_us(context.clock.wall_ms()) if self._told.loaded_us is None else self._told.loaded_us
+        self._until_us = (
+            self._now_us(context.clock.wall_ms()) if self._told.loaded_us is None else self._told.loaded_us
+        )
 
     def _now_us(self, wall_ms: int) -> int:
         """The moment as the table's time tells it: of the session's zone where its type has none."""
         offset = datetime.fromtimestamp(wall_ms / 1000, ZoneInfo(self._zone)).utcoffset()
         has_zone = self._schemas[1].field(self._told.build_time).type.tz is not None
-        return wall_ms * 1000 + (0 if has_zone or offset is None else round(offset.total_seconds() * 1_000_000))
+        return wall_ms * 1000 + (
+            0 if has_zone or offset is None else round(offset.total_seconds() * 1_000_000)
+        )
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"right": self._sides[1], "held": self._rows_waiting, "pending": self._pending}
@@ -94,25 +100,35 @@ class SnapshotJoinOperator(JoinOperator):
         batch = self._without_null_keys(batch, 1, out)
         if batch.num_rows:
             since_us = self._counts_from(batch)
-            rows = pa.RecordBatch.from_arrays([*batch.rows.columns, array_of(since_us)], schema=self._pending_schema)
+            rows = pa.RecordBatch.from_arrays(
+                [*batch.rows.columns, array_of(since_us)], schema=self._pending_schema
+            )
             self._pending.add(Batch(rows, batch.weights))
             if since_us.min() <= self._build_us:
                 yield from self._apply(out)
 
     def _counts_from(self, batch: Batch) -> np.ndarray:
-        """Their time, but what is taken back stays until that counts which comes with it for its key: an update is seen whole or not at all."""
+        """Their time, but what is taken back stays until that counts which comes with it for its key: an
+        update is seen whole or not at all.
+        """
         times = np.asarray(col.words(batch.rows.column(self._told.build_time)), np.int64)
         if batch.weights is None or (batch.weights > 0).all():
             return times
         keys = [batch.rows.column(key) for key in self._keys[1]]
-        slots = KeyIndex([key.type for key in keys]).lookup_or_insert(keys, batch.num_rows) if keys else np.zeros(batch.num_rows, np.int64)
+        slots = (
+            KeyIndex([key.type for key in keys]).lookup_or_insert(keys, batch.num_rows)
+            if keys
+            else np.zeros(batch.num_rows, np.int64)
+        )
         added = batch.weights > 0
         latest = np.full(int(slots.max()) + 1, MIN_WATERMARK_US, np.int64)
         np.maximum.at(latest, slots[added], times[added])
         return np.where(added, times, np.maximum(times, latest[slots]))
 
     def _apply(self, out: Output) -> Rest:
-        """Let the changes count that the table's time has reached: a row whose time is that of the loading belongs to what is loaded."""
+        """Let the changes count that the table's time has reached: a row whose time is that of the loading
+        belongs to what is loaded.
+        """
         due = self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1)
         if due is not None and due.num_rows:
             yield from self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
@@ -174,7 +190,9 @@ class SnapshotJoinOperator(JoinOperator):
         return super().wants_ticks or self._told.idle_ms is not None
 
     def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
-        """Forget rows of the table that have lived long enough; take a table whose time stands still for long as loaded."""
+        """Forget rows of the table that have lived long enough; take a table whose time stands still for
+        long as loaded.
+        """
         super().on_processing_time(now_ms, out)
         if self._loading and self._told.idle_ms is not None:
             self._moved_ms = now_ms if self._moved_ms is None else self._moved_ms
@@ -183,4 +201,6 @@ class SnapshotJoinOperator(JoinOperator):
         return None
 
     def _count_entries(self) -> None:
-        self._context.metrics.state_entries = len(self._sides[1]) + len(self._rows_waiting) + len(self._pending)
+        self._context.metrics.state_entries = (
+            len(self._sides[1]) + len(self._rows_waiting) + len(self._pending)
+        )

@@ -1,4 +1,6 @@
-"""The temporal join: rows wait until time has passed them, then each meets the version that was in force at its time."""
+"""The temporal join: rows wait until time has passed them, then each meets the version that was in force
+at its time.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,11 @@ _ROWS_AT_ONCE = 65_536
 
 
 class TemporalJoinOperator(Operator):
-    """Port 0 gives the rows, port 1 the versions. Late rows of both are dropped and counted, so each row meets the same version however rows come.
+    """Port 0 gives the rows, port 1 the versions. Late rows of both are dropped and counted, so each row
+    meets the same version however rows come.
 
-    A version taken back while it is on time has never been; a row taken back that was never given ends the version in force at its time. Of each
-    key the version in force at the watermark stays, and those after it.
+    A version taken back while it is on time has never been; a row taken back that was never given ends the
+    version in force at its time. Of each key the version in force at the watermark stays, and those after it.
     """
 
     def __init__(self, spec: TemporalJoinSpec, options: JobOptions) -> None:
@@ -41,7 +44,11 @@ class TemporalJoinOperator(Operator):
         self._keys = (spec.left_keys, spec.right_keys)
         self._output = spec.schema.to_arrow()
         self._pairs = Schema(spec.left_schema.fields + spec.right_schema.fields).to_arrow()
-        self._residual = None if spec.residual is None else compile_predicate(spec.residual, EvaluationContext(options.time_zone))
+        self._residual = (
+            None
+            if spec.residual is None
+            else compile_predicate(spec.residual, EvaluationContext(options.time_zone))
+        )
         self._pads = spec.kind is JoinKind.LEFT
         self._hold_us = max(0, spec.slacks_us[1] - spec.slacks_us[0])
         self._watermark_us = MIN_WATERMARK_US
@@ -51,10 +58,16 @@ class TemporalJoinOperator(Operator):
         groups, spec = context.key_groups.max_parallelism, self._spec
         self._index = KeyIndex([self._right.field(key).type for key in spec.right_keys])
         kept = {"retracting": not spec.insert_only[1], "counts": False}
-        ties = [SortKey(Column(f.type, f.nullable, index=i)) for i in spec.ties if is_orderable((f := spec.right_schema[i]).type)]
+        ties = [
+            SortKey(Column(f.type, f.nullable, index=i))
+            for i in spec.ties
+            if is_orderable((f := spec.right_schema[i]).type)
+        ]
         order = RowOrder(ties, self._right, self._zone)
         writes = LastWrites(spec.ttl_ms, context.clock) if spec.ttl_ms else None
-        self._versions = VersionSide(self._right, spec.right_keys, spec.times[1], order, self._index, groups, writes=writes, **kept)
+        self._versions = VersionSide(
+            self._right, spec.right_keys, spec.times[1], order, self._index, groups, writes=writes, **kept
+        )
         self._waiting = WaitingRows(self._left, spec.left_keys, spec.times[0], groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -64,7 +77,9 @@ class TemporalJoinOperator(Operator):
         return {"versions": 1}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = on_time(batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics)
+        batch = on_time(
+            batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics
+        )
         whole = self._told(batch, port)
         if port == 1:
             self._add_versions(_only(batch, whole))
@@ -86,7 +101,9 @@ class TemporalJoinOperator(Operator):
     def _add_versions(self, batch: Batch) -> None:
         batch = self._versions.consolidated(batch, keep=True)
         if batch.num_rows:
-            slots = self._index.lookup_or_insert([batch.rows.column(key) for key in self._keys[1]], batch.num_rows)
+            slots = self._index.lookup_or_insert(
+                [batch.rows.column(key) for key in self._keys[1]], batch.num_rows
+            )
             self._index.remove(self._versions.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
 
     def on_watermark(self, time_us: int, out: Output) -> None:
@@ -120,7 +137,11 @@ class TemporalJoinOperator(Operator):
             self._count_entries()
 
     def passes_on(self, time_us: int) -> int:
-        return time_us if time_us == MAX_WATERMARK_US else max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
+        return (
+            time_us
+            if time_us == MAX_WATERMARK_US
+            else max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
+        )
 
     def _answer(self, batch: Batch, out: Output) -> None:
         """Give rows that time has passed with their versions."""
@@ -139,7 +160,11 @@ class TemporalJoinOperator(Operator):
             self._emit(_only(batch, ~found), None, out)
 
     def _emit(self, batch: Batch, versions: pa.RecordBatch | None, out: Output) -> None:
-        others = [pa.nulls(batch.num_rows, kind) for kind in self._right.types] if versions is None else versions.columns
+        others = (
+            [pa.nulls(batch.num_rows, kind) for kind in self._right.types]
+            if versions is None
+            else versions.columns
+        )
         rows = pa.RecordBatch.from_arrays([*batch.rows.columns, *others], schema=self._output)
         out.collect(Batch(rows, batch.weights))
 

@@ -24,7 +24,9 @@ _ALONE, _ALONG = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Columns for programs, one after the other, each with a cell more than rows: that of no row. Whole numbers, floating-point ones, validity."""
+    """Columns for programs, one after the other, each with a cell more than rows: that of no row. Whole
+    numbers, floating-point ones, validity.
+    """
 
     whole: np.ndarray
     real: np.ndarray
@@ -32,7 +34,8 @@ class Cells:
 
 
 class RowTests:
-    """The conditions of the variables of one pattern. Programs as arrays: ``code`` with ``code_at`` by variable, ``totals``, ``places``, ``member``.
+    """The conditions of the variables of one pattern. Programs as arrays: ``code`` with ``code_at`` by
+    variable, ``totals``, ``places``, ``member``.
 
     ``member``: by set of rows and variable, whether the variable's rows are in the set.
     """
@@ -41,19 +44,41 @@ class RowTests:
         self._context = EvaluationContext(time_zone)
         self._variables = variables
         self._programs = programs_of(definitions)
-        self._tests = [(test.variable, self._over(test.condition, test.values)) for test in self._programs.tests]
-        self._columns = [(column, self._over(column.expression, column.values)) for column in self._programs.columns]
+        self._tests = [
+            (test.variable, self._over(test.condition, test.values)) for test in self._programs.tests
+        ]
+        self._columns = [
+            (column, self._over(column.expression, column.values)) for column in self._programs.columns
+        ]
         self._lay(self._programs)
 
     def _lay(self, programs: Programs) -> None:
-        sets = list(dict.fromkeys([*(p.rows for p in programs.places if p.rows is not None), *(total.rows for total in programs.totals)]))
-        self.member = np.array([number in rows for rows in sets for number in range(self._variables)], np.uint8)
-        places = [(-1 if p.rows is None else sets.index(p.rows), int(p.first), p.offset) for p in programs.places]
+        sets = list(
+            dict.fromkeys(
+                [
+                    *(p.rows for p in programs.places if p.rows is not None),
+                    *(total.rows for total in programs.totals),
+                ]
+            )
+        )
+        self.member = np.array(
+            [number in rows for rows in sets for number in range(self._variables)], np.uint8
+        )
+        places = [
+            (-1 if p.rows is None else sets.index(p.rows), int(p.first), p.offset) for p in programs.places
+        ]
         self.places = np.array(places, np.int64).ravel()
         totals = []
         for total in programs.totals:
             real = total.column is not None and programs.columns[total.column].kind is CellKind.FLOAT
-            totals.append((TOTALS.index(total.function), -1 if total.column is None else total.column, sets.index(total.rows), int(real)))
+            totals.append(
+                (
+                    TOTALS.index(total.function),
+                    -1 if total.column is None else total.column,
+                    sets.index(total.rows),
+                    int(real),
+                )
+            )
         self.totals = np.array(totals, np.int64).ravel()
         code: list[tuple[int, int, int]] = []
         code_at = [0]
@@ -71,7 +96,9 @@ class RowTests:
         return _Over(expression, values, self._context)
 
     def of(self, part: Partitions) -> np.ndarray:
-        """Return what is known of sorted rows alone, uint8 by row and variable: 0 the row is not the variable's, 1 it is, 2 its program decides."""
+        """Return what is known of sorted rows alone, uint8 by row and variable: 0 the row is not the
+        variable's, 1 it is, 2 its program decides.
+        """
         start = [_ALONG if variable in self._programs.code else _ALONE for variable in range(self._variables)]
         known = np.tile(np.array(start, np.uint8), (part.rows.num_rows, 1))
         for variable, condition in self._tests:
@@ -84,7 +111,15 @@ class RowTests:
         shape = (len(self._columns), stride)
         whole, real, valid = np.zeros(shape, np.int64), np.zeros(shape, np.float64), np.zeros(shape, np.uint8)
         found = [over.of(part, True) for _, over in self._columns]
-        ranks = iter(_ranks([array for (column, _), array in zip(self._columns, found, strict=True) if column.kind is CellKind.TEXT]))
+        ranks = iter(
+            _ranks(
+                [
+                    array
+                    for (column, _), array in zip(self._columns, found, strict=True)
+                    if column.kind is CellKind.TEXT
+                ]
+            )
+        )
         for number, ((column, _), array) in enumerate(zip(self._columns, found, strict=True)):
             valid[number] = truths(array.is_valid())
             if column.kind is CellKind.FLOAT:
@@ -109,16 +144,22 @@ class _Over:
         self._evaluate = compile_expression(expression.remap(positions), context)
 
     def of(self, part: Partitions, absent: bool) -> pa.Array:
-        """Return the expression at each of the sorted rows, and with ``absent`` one more: at no row, where all values are NULL."""
+        """Return the expression at each of the sorted rows, and with ``absent`` one more: at no row, where
+        all values are NULL.
+        """
         columns = [earlier(evaluate(part.rows), part, before) for evaluate, before in self._values]
         if absent:
             columns = [pa.concat_arrays([column, pa.nulls(1, column.type)]) for column in columns]
         columns.append(pa.nulls(part.rows.num_rows + absent))
-        return self._evaluate(pa.RecordBatch.from_arrays(columns, names=[str(i) for i in range(len(columns))]))
+        return self._evaluate(
+            pa.RecordBatch.from_arrays(columns, names=[str(i) for i in range(len(columns))])
+        )
 
 
 def earlier(values: pa.Array, part: Partitions, before: int) -> pa.Array:
-    """Return for each of the sorted rows the value that many rows before it in its partition, NULL where there is none."""
+    """Return for each of the sorted rows the value that many rows before it in its partition, NULL where
+    there is none.
+    """
     if not before:
         return values
     at = np.arange(part.rows.num_rows) - before
@@ -147,4 +188,6 @@ def _ranks(arrays: list[pa.Array]) -> list[np.ndarray]:
     rank = np.empty(order.size + 1, np.int64)
     rank[order] = np.arange(order.size)
     rank[-1] = 0
-    return np.split(rank[numbers_of(coded.indices.fill_null(-1))], np.cumsum([len(array) for array in arrays])[:-1])
+    return np.split(
+        rank[numbers_of(coded.indices.fill_null(-1))], np.cumsum([len(array) for array in arrays])[:-1]
+    )

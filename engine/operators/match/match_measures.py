@@ -29,10 +29,12 @@ _SO_FAR = Frame(FrameUnit.ROWS, None, 0)
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """What is shown of matches, whose rows stand one after the other: ``part`` the sorted rows, ``matches`` those found in them.
+    """What is shown of matches, whose rows stand one after the other: ``part`` the sorted rows, ``matches``
+    those found in them.
 
-    ``rows``: the positions among the matches' rows of those shown; ``lasts``: of the last rows of their matches. Of each of the matches' rows,
-    ``owners``: which match it is of, ``begins``: where that begins, ``labels``: its variable. ``numbers``: of each match within its partition.
+    ``rows``: the positions among the matches' rows of those shown; ``lasts``: of the last rows of their
+    matches. Of each of the matches' rows, ``owners``: which match it is of, ``begins``: where that begins,
+    ``labels``: its variable. ``numbers``: of each match within its partition.
     """
 
     part: Partitions
@@ -48,7 +50,9 @@ class _Shown:
 class MatchValues:
     """Computes the output of one pattern."""
 
-    def __init__(self, spec: MatchSpec, labels: np.ndarray, excluded: np.ndarray, time_column: int, time_zone: str) -> None:
+    def __init__(
+        self, spec: MatchSpec, labels: np.ndarray, excluded: np.ndarray, time_column: int, time_zone: str
+    ) -> None:
         self._spec = spec
         self._schema = spec.schema.to_arrow()
         self._labels, self._excluded = labels, excluded
@@ -56,7 +60,10 @@ class MatchValues:
         self._zone = time_zone
         context = EvaluationContext(time_zone)
         self._measures = [compile_expression(measure, context) for measure in spec.measures]
-        self._expressions = [compile_expression(value.expression, context) if isinstance(value, RowValue) else None for value in spec.values]
+        self._expressions = [
+            compile_expression(value.expression, context) if isinstance(value, RowValue) else None
+            for value in spec.values
+        ]
         self._names = pa.array(spec.variables, pa.string())
         self._columns = range(len(spec.input_schema)) if spec.all_rows else spec.partition
 
@@ -66,7 +73,16 @@ class MatchValues:
         owners = np.repeat(np.arange(lengths.size), lengths)
         ends = np.repeat(matches.ends, lengths)
         shown = np.flatnonzero(~self._excluded[matches.places]) if self._spec.all_rows else matches.ends - 1
-        what = _Shown(part, matches, shown, ends[shown] - 1, owners, ends - np.repeat(lengths, lengths), self._labels[matches.places], numbers)
+        what = _Shown(
+            part,
+            matches,
+            shown,
+            ends[shown] - 1,
+            owners,
+            ends - np.repeat(lengths, lengths),
+            self._labels[matches.places],
+            numbers,
+        )
         values = [self._value(number, value, what) for number, value in enumerate(self._spec.values)]
         values.append(pa.nulls(shown.size))
         batch = pa.RecordBatch.from_arrays(values, names=[str(number) for number in range(len(values))])
@@ -99,7 +115,11 @@ class MatchValues:
         before = (so_far - member)[what.begins[at]]
         wanted = before + value.offset if value.first else so_far[at] - 1 - value.offset
         known = (wanted < so_far[at]) & (wanted >= before)
-        rows = what.matches.rows[places[np.where(known, wanted, 0)]] if places.size else np.zeros(at.size, np.int64)
+        rows = (
+            what.matches.rows[places[np.where(known, wanted, 0)]]
+            if places.size
+            else np.zeros(at.size, np.int64)
+        )
         values = earlier(evaluate(what.part.rows), what.part, value.before)
         return values.take(array_of(rows, ~known))
 
@@ -111,7 +131,9 @@ class MatchValues:
         rows = what.part.rows.take(array_of(what.matches.rows))
         width = rows.num_columns
         member = array_of(self._member(value.rows)[what.labels])
-        rows = pa.RecordBatch.from_arrays([*rows.columns, member], names=[str(number) for number in range(width + 1)])
+        rows = pa.RecordBatch.from_arrays(
+            [*rows.columns, member], names=[str(number) for number in range(width + 1)]
+        )
         call = replace(value.call, filter=Column(BOOLEAN, False, index=width))
         if value.final or not self._spec.all_rows:
             totals = Accumulators([call], True, self._zone)
@@ -125,7 +147,9 @@ class MatchValues:
 
 
 def numbered(parts: np.ndarray, before: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Return the number of each match, given its part (ascending) and how many matches each part had before."""
+    """Return the number of each match, given its part (ascending) and how many matches each part had
+    before.
+    """
     begins = np.flatnonzero(np.diff(parts, prepend=-1))
     within = np.arange(parts.size) - np.repeat(begins, np.diff(np.append(begins, parts.size)))
     return np.asarray(before)[parts] + within + 1

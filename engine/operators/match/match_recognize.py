@@ -1,4 +1,6 @@
-"""MATCH_RECOGNIZE: rows wait until the watermark has passed them, then the search for matches goes on over them."""
+"""MATCH_RECOGNIZE: rows wait until the watermark has passed them, then the search for matches goes on over
+them.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,13 @@ _FRESH = 2**62
 
 
 class MatchRecognizeOperator(Operator):
-    """A match is given when nothing that may still come can change it: when no preferred way is open any more.
+    """A match is given when nothing that may still come can change it: when no preferred way is open any
+    more.
 
-    Kept of what has passed: the rows of each partition's unfinished match with the way they were taken, the rows before it that PREV looks at,
-    and the number of matches where it is told. Where the time of matches is told, time goes on only behind those that may still be given.
-    Rows without a time, and rows behind the watermark, are dropped and counted.
+    Kept of what has passed: the rows of each partition's unfinished match with the way they were taken, the
+    rows before it that PREV looks at, and the number of matches where it is told. Where the time of matches
+    is told, time goes on only behind those that may still be given. Rows without a time, and rows behind the
+    watermark, are dropped and counted.
     """
 
     def __init__(self, spec: MatchSpec, options: JobOptions) -> None:
@@ -55,7 +59,9 @@ class MatchRecognizeOperator(Operator):
         self._time_column = key.index
         self._slack_us = WINDOW_TIME_US - 1 if spec.input_schema[key.index].role is Role.WINDOW_TIME else 0
         self._search = MatchSearch(spec, options.time_zone)
-        self._values = MatchValues(spec, self._search.labels, self._search.excluded, self._time_column, options.time_zone)
+        self._values = MatchValues(
+            spec, self._search.labels, self._search.excluded, self._time_column, options.time_zone
+        )
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US
         self._held_us = np.zeros(0, np.int64)
@@ -69,8 +75,12 @@ class MatchRecognizeOperator(Operator):
         self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
         writes = self._lives.writes
         columns, steps, numbered = self._spec.partition, self._search.transitions, self._spec.arrival != 0
-        self._rows = MatchRows(self._input, columns, self._time_column, self._keys, groups, steps, writes, numbered=numbered)
-        self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups.max_parallelism, writes)
+        self._rows = MatchRows(
+            self._input, columns, self._time_column, self._keys, groups, steps, writes, numbered=numbered
+        )
+        self._totals = PartitionTotals(
+            types, self._keys, Accumulators([], True), groups.max_parallelism, writes
+        )
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows, "totals": self._totals}
@@ -79,7 +89,13 @@ class MatchRecognizeOperator(Operator):
         return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
+        batch = in_time(
+            batch,
+            self._time_column,
+            max(self._watermark_us, self._rows.passed_us),
+            self._slack_us,
+            self._metrics,
+        )
         for rows in batch.single_rows():
             self._rows.hold(rows.rows)
         self._metrics.state_entries = len(self._rows)
@@ -94,7 +110,9 @@ class MatchRecognizeOperator(Operator):
         slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
         if slots.size:
             self._lives.touch(self._rows.slots(due), self._keys.capacity)
-            found = self._pass(due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US)
+            found = self._pass(
+                due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US
+            )
             if found is not None:
                 yield from given(found, out)
         self._metrics.state_entries = len(self._rows)
@@ -104,7 +122,9 @@ class MatchRecognizeOperator(Operator):
         return self._spec.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget the unfinished matches of partitions that have had no row for long enough, and what else is kept of them."""
+        """Forget the unfinished matches of partitions that have had no row for long enough, and what else
+        is kept of them.
+        """
         expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
         if expired.size:
             self._held_us[expired[expired < self._held_us.size]] = MAX_WATERMARK_US
@@ -117,7 +137,9 @@ class MatchRecognizeOperator(Operator):
         return time_us if held_us == MAX_WATERMARK_US else min(time_us, held_us)
 
     def _timed_out(self, ends: bool) -> np.ndarray:
-        """Return the slots of unfinished matches that no row can join any more; right after a restore those of all, to know what holds time back."""
+        """Return the slots of unfinished matches that no row can join any more; right after a restore
+        those of all, to know what holds time back.
+        """
         if self._spec.within_us is None and not ends and not self._restored:
             return np.zeros(0, np.int64)
         unfinished = self._rows.begun()
@@ -142,7 +164,9 @@ class MatchRecognizeOperator(Operator):
         slots = part.slots[parts.ends - 1]
         found = self._found(part, matches, slots) if matches.parts.size else None
         self._hold_time(parts, tests, times, slots)
-        self._keep(part, parts, ids[part.origins], part.origins < earlier.size, 0 if ends else self._spec.history)
+        self._keep(
+            part, parts, ids[part.origins], part.origins < earlier.size, 0 if ends else self._spec.history
+        )
         return found
 
     def _parts(self, part: Partitions, marks: np.ndarray, ends: bool) -> Parts:
@@ -176,13 +200,18 @@ class MatchRecognizeOperator(Operator):
         self._held_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
 
     def _keep(self, part: Partitions, parts: Parts, ids: np.ndarray, old: np.ndarray, history: int) -> None:
-        """Keep the rows of unfinished matches and those before them that are looked at; forget the others, and partitions nothing is kept of."""
+        """Keep the rows of unfinished matches and those before them that are looked at; forget the others,
+        and partitions nothing is kept of.
+        """
         here = np.arange(ids.size)
         counts = parts.ends - np.append(0, parts.ends[:-1])
         starts = np.repeat(parts.starts, counts)
         kept = here >= starts - history
         self._rows.keep(ids[kept & ~old])
-        self._rows.mark(ids[kept], np.where(here < starts, BEFORE, (here - starts) * self._search.transitions + parts.steps)[kept])
+        self._rows.mark(
+            ids[kept],
+            np.where(here < starts, BEFORE, (here - starts) * self._search.transitions + parts.steps)[kept],
+        )
         self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
         if not self._spec.counts:
             self._free(part.slots[parts.ends - 1])

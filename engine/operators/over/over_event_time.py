@@ -1,4 +1,6 @@
-"""OVER in time: rows wait until the watermark has passed them, then each gets its values, once and for all."""
+"""OVER in time: rows wait until the watermark has passed them, then each gets its values, once and for
+all.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,12 @@ from penstock.planner.physical.operator_specs import OverSpec
 
 
 class OverInTimeOperator(Operator):
-    """Rows of one time pass together, so peers never part. Rows without a time, and rows behind the watermark, are dropped and counted.
+    """Rows of one time pass together, so peers never part. Rows without a time, and rows behind the
+    watermark, are dropped and counted.
 
-    Kept of what has passed: rows within a RANGE distance of the watermark, the last rows of each partition that ROWS and LAG reach, its first row for
-    FIRST_VALUE, and its totals for ranks and frames that begin with the partition. Partitions within windows are forgotten when their window ends.
+    Kept of what has passed: rows within a RANGE distance of the watermark, the last rows of each partition
+    that ROWS and LAG reach, its first row for FIRST_VALUE, and its totals for ranks and frames that begin
+    with the partition. Partitions within windows are forgotten when their window ends.
     """
 
     def __init__(self, spec: OverSpec, options: JobOptions) -> None:
@@ -65,7 +69,9 @@ class OverInTimeOperator(Operator):
         self._running = [call for call in spec.calls if running and call.function not in RANKS | PLACES]
         self._keeps_totals = bool(self._running) or bool(functions & RANKS)
         self._keeps_first = running and "first_value" in functions
-        self._range_us = -spec.frame.start if spec.frame.unit is FrameUnit.RANGE and spec.frame.start is not None else None
+        self._range_us = (
+            -spec.frame.start if spec.frame.unit is FrameUnit.RANGE and spec.frame.start is not None else None
+        )
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US
 
@@ -77,8 +83,18 @@ class OverInTimeOperator(Operator):
         self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
         writes = self._lives.writes
         numbered = self._spec.arrival != 0
-        self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups, writes, numbered=numbered)
-        self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism, writes)
+        self._rows = TimedRows(
+            self._input,
+            self._spec.partition,
+            self._time_column,
+            self._keys,
+            groups,
+            writes,
+            numbered=numbered,
+        )
+        self._totals = PartitionTotals(
+            types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism, writes
+        )
         self._ends: PartitionEnds | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -88,7 +104,13 @@ class OverInTimeOperator(Operator):
         return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
+        batch = in_time(
+            batch,
+            self._time_column,
+            max(self._watermark_us, self._rows.passed_us),
+            self._slack_us,
+            self._metrics,
+        )
         for rows in batch.single_rows():
             self._rows.hold(rows.rows)
         self._metrics.state_entries = len(self._rows)
@@ -97,7 +119,9 @@ class OverInTimeOperator(Operator):
         return begun(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> Rest:
-        """Let pass what the watermark has passed; rows of a window come until the watermark has reached its end, which is later than their time."""
+        """Let pass what the watermark has passed; rows of a window come until the watermark has reached
+        its end, which is later than their time.
+        """
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(passed_us)
         if due.size:
@@ -122,7 +146,9 @@ class OverInTimeOperator(Operator):
             self._metrics.state_entries = len(self._rows)
 
     def _by_partition(self, due: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield due rows in pieces of about as many as may be emitted at once; those of one partition stay together."""
+        """Yield due rows in pieces of about as many as may be emitted at once; those of one partition stay
+        together.
+        """
         if due.size <= LIMITS.piece_rows:
             yield due
             return

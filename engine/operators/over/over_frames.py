@@ -1,4 +1,6 @@
-"""OverValues: what calls with OVER give for sorted rows. Aggregates over frames are merged from blocks of 1, 2, 4, .. rows."""
+"""OverValues: what calls with OVER give for sorted rows. Aggregates over frames are merged from blocks of
+1, 2, 4, .. rows.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ _ROWS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What partitions had before their first row that wants values. By row, int64: ``first`` such row's position, rows and groups of peers before it.
+    """What partitions had before their first row that wants values. By row, int64: ``first`` such row's
+    position, rows and groups of peers before it.
 
     ``accumulators`` hold by slot the aggregates of the rows before, for frames that begin with the partition.
     """
@@ -40,7 +43,9 @@ class Before:
 class OverValues:
     """Computes calls that share partition, order and frame."""
 
-    def __init__(self, calls: Sequence[AggregateCall], order: Sequence[SortKey], frame: Frame, time_zone: str) -> None:
+    def __init__(
+        self, calls: Sequence[AggregateCall], order: Sequence[SortKey], frame: Frame, time_zone: str
+    ) -> None:
         context = EvaluationContext(time_zone)
         self.frame = frame
         self.calls = tuple(calls)
@@ -49,11 +54,17 @@ class OverValues:
         self.accumulators = Accumulators(aggregates, True, time_zone)
         self._aggregates = len(aggregates)
         self._gathers = any(call.keeps_values for call in aggregates)
-        self._arguments = {call: compile_expression(call.args[0], context) for call in calls if call.function in PLACES}
-        self._distance_key = (compile_expression(order[0].expression, context), order[0]) if frame.has_distance else None
+        self._arguments = {
+            call: compile_expression(call.args[0], context) for call in calls if call.function in PLACES
+        }
+        self._distance_key = (
+            (compile_expression(order[0].expression, context), order[0]) if frame.has_distance else None
+        )
 
     def of(self, part: Partitions, groups: PeerGroups, before: Before | None = None) -> list[pa.Array]:
-        """Return one column per call: its value for each row, or with ``before`` for each row from the first that wants one."""
+        """Return one column per call: its value for each row, or with ``before`` for each row from the
+        first that wants one.
+        """
         positions = np.arange(part.rows.num_rows)
         wanted = positions if before is None else np.flatnonzero(positions >= before.first)
         low, high = self._frames(part, groups)
@@ -68,7 +79,9 @@ class OverValues:
                 columns.append(next(aggregates))
         return columns
 
-    def _rank(self, call: AggregateCall, part: Partitions, groups: PeerGroups, before: Before | None) -> np.ndarray:
+    def _rank(
+        self, call: AggregateCall, part: Partitions, groups: PeerGroups, before: Before | None
+    ) -> np.ndarray:
         if before is None:
             return self.peers.ranks(part, call.function)
         if call.function == "row_number":
@@ -103,7 +116,9 @@ class OverValues:
             values = np.where(nulls, np.int64(-(2**63)) if key.nulls_first else np.int64(2**63 - 1), values)
         return np.ascontiguousarray(values)
 
-    def _aggregated(self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None) -> list[pa.Array]:
+    def _aggregated(
+        self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None
+    ) -> list[pa.Array]:
         if self._gathers:
             return self._gathered(part, low, high, wanted, before)
         count = part.rows.num_rows
@@ -128,8 +143,12 @@ class OverValues:
             size *= 2
         return found.results(wanted)
 
-    def _gathered(self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None) -> list[pa.Array]:
-        """Add the rows of each frame: blocks of aggregates that keep values are no smaller than the rows in them. As many frames at once as fit."""
+    def _gathered(
+        self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None
+    ) -> list[pa.Array]:
+        """Add the rows of each frame: blocks of aggregates that keep values are no smaller than the rows
+        in them. As many frames at once as fit.
+        """
         from_before = before if before is not None and self.frame.start is None else None
         low = low if from_before is None else np.maximum(low, from_before.first)
         lengths = np.maximum(high - low, 0)[wanted]
@@ -151,12 +170,18 @@ class OverValues:
             start = end
         return [pa.concat_arrays(parts) for parts in zip(*columns, strict=True)]
 
-    def _place(self, call: AggregateCall, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray) -> pa.Array:
+    def _place(
+        self, call: AggregateCall, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray
+    ) -> pa.Array:
         """The value of one other row."""
         values = self._arguments[call](part.rows)
         if call.function in ("lag", "lead"):
             distance, fallback = call.args[1], call.args[2]
-            assert isinstance(distance, Literal) and isinstance(distance.value, int) and isinstance(fallback, Literal)
+            assert (
+                isinstance(distance, Literal)
+                and isinstance(distance.value, int)
+                and isinstance(fallback, Literal)
+            )
             at = wanted + (distance.value if call.function == "lead" else -distance.value)
             known = (at >= part.starts[wanted]) & (at < part.ends[wanted])
             taken = values.take(array_of(np.where(known, at, 0), ~known))

@@ -1,4 +1,6 @@
-"""OVER under changes: the values of a touched partition's rows are computed anew, and those that differ are replaced."""
+"""OVER under changes: the values of a touched partition's rows are computed anew, and those that differ
+are replaced.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What operators share that answer by whole partitions under any changes: per batch, what a touched partition showed and what it shows now."""
+"""What operators share that answer by whole partitions under any changes: per batch, what a touched
+partition showed and what it shows now.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,11 @@ _NO_LIMIT = np.iinfo(np.int64).max
 
 
 class PartitionChanges(Operator):
-    """Keeps all rows by partition and gives the difference of what ``show`` makes of the touched partitions; a row of weight w counts as w rows.
+    """Keeps all rows by partition and gives the difference of what ``show`` makes of the touched partitions;
+    a row of weight w counts as w rows.
 
-    Partitions within windows are forgotten when their window closes, and rows that come later than that are dropped and counted.
+    Partitions within windows are forgotten when their window closes, and rows that come later than that are
+    dropped and counted.
     """
 
     def __init__(self, spec: OverSpec | PartitionTopSpec, options: JobOptions) -> None:
@@ -48,7 +52,12 @@ class PartitionChanges(Operator):
         self._keys = KeyIndex([self._input.field(key).type for key in self._partition])
         groups = context.key_groups.max_parallelism
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
-        kept = {"retracting": not self._insert_only, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
+        kept = {
+            "retracting": not self._insert_only,
+            "counts": False,
+            "by_key": True,
+            "numbered": self._order.arrival != 0,
+        }
         self._rows = JoinSide(self._input, self._partition, self._keys, groups, writes=writes, **kept)
         self._ends: PartitionEnds | None = None
         self._placing = None if self._window is None else WindowRows(self._window, context.metrics)
@@ -73,14 +82,18 @@ class PartitionChanges(Operator):
                 self._metrics.count(ABSENT, absent)
         if not batch.num_rows:
             return
-        slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._partition], batch.num_rows)
+        slots = self._keys.lookup_or_insert(
+            [batch.rows.column(key) for key in self._partition], batch.num_rows
+        )
         touched = self._distinct.of(slots, self._keys.capacity)
         if self._window is not None:
             self._noted().note(slots, words(batch.rows.column(self._window.end_column)), self._keys.capacity)
         for some in self._rows.at_once(touched):
             mine = np.flatnonzero(np.isin(slots, some))
             whole = mine.size == slots.size
-            yield from self._change(some, batch if whole else batch.take(mine), slots if whole else slots[mine], out)
+            yield from self._change(
+                some, batch if whole else batch.take(mine), slots if whole else slots[mine], out
+            )
         self._metrics.state_entries = len(self._rows)
 
     def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> Rest:
@@ -97,7 +110,9 @@ class PartitionChanges(Operator):
         counts = np.clip(self._rows.store.weights(ids), 0, self._most_copies)
         if (counts != 1).any():
             positions, ids = np.repeat(positions, counts), np.repeat(ids, counts)
-        part = partitioned(self._rows.store.take(ids), slots[positions], self._order, self._rows.store.arrived(ids))
+        part = partitioned(
+            self._rows.store.take(ids), slots[positions], self._order, self._rows.store.arrived(ids)
+        )
         return Batch(pa.RecordBatch.from_arrays(self.show(part), schema=self._schema))
 
     def _noted(self) -> PartitionEnds:
@@ -131,7 +146,9 @@ class PartitionChanges(Operator):
         return self._ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget partitions that have lived long enough, whole: what is shown of them stays, and nothing they show changes by it."""
+        """Forget partitions that have lived long enough, whole: what is shown of them stays, and nothing
+        they show changes by it.
+        """
         expired = self._rows.due(now_ms)
         if expired.size:
             self._forget(expired)

@@ -15,7 +15,8 @@ _DENSE = 8
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Sorted rows. By row, int64: ``slots``, the partition's; ``starts`` and ``ends``, its first position and the one behind its last.
+    """Sorted rows. By row, int64: ``slots``, the partition's; ``starts`` and ``ends``, its first position and
+    the one behind its last.
 
     ``origins`` says where each row stood before it was sorted.
     """
@@ -32,8 +33,11 @@ class Partitions:
         return _bounded(self.rows.take(array_of(chosen)), self.slots[chosen], self.origins[chosen])
 
 
-def partitioned(rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder, arrived: np.ndarray | None = None) -> Partitions:
-    """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in turn.
+def partitioned(
+    rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder, arrived: np.ndarray | None = None
+) -> Partitions:
+    """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in
+    turn.
 
     ``arrived``: as ``RowOrder.sorted`` takes it.
     """
@@ -45,7 +49,9 @@ def partitioned(rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder, arrive
 def _by_slot(slots: np.ndarray) -> np.ndarray:
     """Return the stable order of slots; they are counted where they are not far more than rows."""
     bound = int(slots.max(initial=0)) + 1
-    return counting_sort(slots, bound)[0] if bound <= _DENSE * slots.size else np.argsort(slots, kind="stable")
+    return (
+        counting_sort(slots, bound)[0] if bound <= _DENSE * slots.size else np.argsort(slots, kind="stable")
+    )
 
 
 def _bounded(rows: pa.RecordBatch, slots: np.ndarray, origins: np.ndarray) -> Partitions:

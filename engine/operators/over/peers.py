@@ -18,7 +18,9 @@ from penstock.planner.expressions.nodes import SortKey
 
 
 class PeerGroups:
-    """The groups of peers among sorted rows. By row, int64: ``numbers`` of groups from 0, ``firsts`` and ``ends``, a group's bounds."""
+    """The groups of peers among sorted rows. By row, int64: ``numbers`` of groups from 0, ``firsts`` and
+    ``ends``, a group's bounds.
+    """
 
     def __init__(self, begins: np.ndarray) -> None:
         self.numbers = np.cumsum(begins) - 1
@@ -54,7 +56,9 @@ class Peers:
 
 
 def _differs(values: pa.Array) -> np.ndarray:
-    """Return of each value but the first whether it differs from the one before; NULL is like NULL, NaN like NaN."""
+    """Return of each value but the first whether it differs from the one before; NULL is like NULL, NaN
+    like NaN.
+    """
     if pa.types.is_nested(values.type):
         return _differs(canonical_text(values))
     if col.is_bytes(values.type):

@@ -25,7 +25,9 @@ from penstock.planner.physical.operator_specs import PartitionTopSpec
 
 
 class FirstRowsOperator(Operator):
-    """Merges the rows of a batch with the kept ones of their partitions; rows that are no longer among the first are taken back and let go."""
+    """Merges the rows of a batch with the kept ones of their partitions; rows that are no longer among the
+    first are taken back and let go.
+    """
 
     def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
         self._spec = spec
@@ -37,9 +39,15 @@ class FirstRowsOperator(Operator):
         self._best = self._gate(options.time_zone)
 
     def _gate(self, time_zone: str) -> BestKeys | None:
-        """Return what keeps out rows that cannot be among the first; DENSE_RANK counts keys, not rows, and has none."""
+        """Return what keeps out rows that cannot be among the first; DENSE_RANK counts keys, not rows, and
+        has none.
+        """
         spec = self._spec
-        if spec.rank == "dense_rank" or not spec.order or not BestKeys.serve(to_arrow(spec.order[0].expression.type), spec.limit):
+        if (
+            spec.rank == "dense_rank"
+            or not spec.order
+            or not BestKeys.serve(to_arrow(spec.order[0].expression.type), spec.limit)
+        ):
             return None
         return BestKeys(spec.order[0], spec.limit, time_zone)
 
@@ -59,7 +67,9 @@ class FirstRowsOperator(Operator):
         return self._spec.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget partitions that have lived long enough since a row of theirs was kept; nothing is given for them."""
+        """Forget partitions that have lived long enough since a row of theirs was kept; nothing is given
+        for them.
+        """
         expired = self._rows.due(now_ms)
         if expired.size:
             _, ids = self._rows.links.expand(expired)
@@ -77,11 +87,15 @@ class FirstRowsOperator(Operator):
         return begun(self._take_copies(batch, batch.weights, out))
 
     def _take_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> Rest:
-        """Take rows as often as their weights say. Of more than ``limit`` equal rows no more are shown, unless they all have one rank."""
+        """Take rows as often as their weights say. Of more than ``limit`` equal rows no more are shown,
+        unless they all have one rank.
+        """
         if self._spec.rank != "row_number":
             self._take(batch.repeated(), out)  # all are kept and shown
             return
-        for number, piece in enumerate(replace(batch, weights=np.minimum(weights, self._spec.limit)).single_rows()):
+        for number, piece in enumerate(
+            replace(batch, weights=np.minimum(weights, self._spec.limit)).single_rows()
+        ):
             if number:
                 yield
             self._take(piece, out)
@@ -89,7 +103,9 @@ class FirstRowsOperator(Operator):
     def _take(self, batch: Batch, out: Output) -> None:
         if not batch.num_rows:
             return
-        slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._spec.partition], batch.num_rows)
+        slots = self._keys.lookup_or_insert(
+            [batch.rows.column(key) for key in self._spec.partition], batch.num_rows
+        )
         rows = batch.rows
         if self._best is not None:
             passed = self._best.passed(rows, slots, self._keys.capacity)
@@ -109,17 +125,33 @@ class FirstRowsOperator(Operator):
         positions, ids = self._rows.links.expand(touched)
         held = self._rows.store.take(ids)
         store = self._rows.store
-        arrived = np.concatenate([store.arrived(ids), store.next_arrival + np.arange(slots.size)]) if store.numbered else None
-        part = partitioned(pa.concat_batches([held, rows]), np.concatenate([touched[positions], slots]), self._order, arrived)
+        arrived = (
+            np.concatenate([store.arrived(ids), store.next_arrival + np.arange(slots.size)])
+            if store.numbered
+            else None
+        )
+        part = partitioned(
+            pa.concat_batches([held, rows]), np.concatenate([touched[positions], slots]), self._order, arrived
+        )
         kept = self._peers.ranks(part, self._spec.rank) <= self._spec.limit
         old = part.origins < ids.size
         gone, new = np.flatnonzero(old & ~kept), np.flatnonzero(~old & kept)
         self._give(part, old, kept, gone, new, out)
         self._rows.remove(ids[part.origins[gone]])
         numbers = None if arrived is None else arrived[part.origins[new]]
-        self._rows.change(Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64), numbers)
+        self._rows.change(
+            Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64), numbers
+        )
 
-    def _give(self, part: Partitions, old: np.ndarray, kept: np.ndarray, gone: np.ndarray, new: np.ndarray, out: Output) -> None:
+    def _give(
+        self,
+        part: Partitions,
+        old: np.ndarray,
+        kept: np.ndarray,
+        gone: np.ndarray,
+        new: np.ndarray,
+        out: Output,
+    ) -> None:
         if self._spec.shows_rank:
             self._give_ranked(part, old, kept, out)
             return
@@ -146,13 +178,20 @@ class FirstRowsOperator(Operator):
         weights = np.repeat([-1, 1], [taken.size, given.size])
         gone, new = gone[~alone[gone]], new[~alone[new]]
         if gone.size or new.size:  # rows with peers may be equal rows: what one loses the other may get
-            tied = difference(self._ranked(part.rows.take(array_of(gone)), before[gone]), self._ranked(part.rows.take(array_of(new)), after[new]))
+            tied = difference(
+                self._ranked(part.rows.take(array_of(gone)), before[gone]),
+                self._ranked(part.rows.take(array_of(new)), after[new]),
+            )
             if tied is not None:
                 pieces.append(tied.rows)
-                weights = np.append(weights, np.ones(tied.num_rows, np.int64) if tied.weights is None else tied.weights)
+                weights = np.append(
+                    weights, np.ones(tied.num_rows, np.int64) if tied.weights is None else tied.weights
+                )
         if weights.size:
             turn = np.argsort(weights > 0, kind="stable")
-            out.collect(Batch(pa.concat_batches(pieces), None if (weights == 1).all() else weights).take(turn))
+            out.collect(
+                Batch(pa.concat_batches(pieces), None if (weights == 1).all() else weights).take(turn)
+            )
 
     def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
         """Rows with their ranks, where these are asked for."""

@@ -21,7 +21,8 @@ class PartitionTopOperator(PartitionChanges):
         self._peers = Peers(spec.order, options.time_zone)
         self._rank, self._limit, self._shows_rank = spec.rank, spec.limit, spec.shows_rank
         if spec.rank == "row_number":
-            self._most_copies = spec.limit  # of equal rows no more than that are shown, while all of them have one rank
+            # of equal rows no more than that are shown, while all of them have one rank
+            self._most_copies = spec.limit
 
     def show(self, part: Partitions) -> list[pa.Array]:
         ranks = self._peers.ranks(part, self._rank)

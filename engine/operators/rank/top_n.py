@@ -16,9 +16,11 @@ from penstock.planner.physical.operator_specs import TopNSpec
 
 
 class TopNOperator(Operator):
-    """Keeps all rows (of an insert-only input only the first) and gives, per batch, what changed among the first ``limit`` after ``offset``.
+    """Keeps all rows (of an insert-only input only the first) and gives, per batch, what changed among the
+    first ``limit`` after ``offset``.
 
-    A row of weight w counts as w rows. Ties are broken by all columns, so the result is a function of the rows alone.
+    A row of weight w counts as w rows. Ties are broken by all columns, so the result is a function of the
+    rows alone.
     """
 
     def __init__(self, spec: TopNSpec, options: JobOptions) -> None:
@@ -30,8 +32,11 @@ class TopNOperator(Operator):
         self._context = context
         self._slot = KeyIndex([])
         groups, numbered = context.key_groups.max_parallelism, self._order.arrival != 0
-        apart = numbered and self._spec.insert_only  # equal rows that arrived apart may have others between them
-        self._rows = JoinSide(self._schema, [], self._slot, groups, retracting=not apart, counts=False, numbered=numbered)
+        # equal rows that arrived apart may have others between them
+        apart = numbered and self._spec.insert_only
+        self._rows = JoinSide(
+            self._schema, [], self._slot, groups, retracting=not apart, counts=False, numbered=numbered
+        )
         self._shown: Batch | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -75,10 +80,15 @@ class TopNOperator(Operator):
     def _up_to(self, ordered: Batch) -> int:
         """Return how many ordered rows are needed to fill limit and offset."""
         weights = np.ones(ordered.num_rows, np.int64) if ordered.weights is None else ordered.weights
-        return min(ordered.num_rows, int(np.searchsorted(np.cumsum(weights), self._spec.limit + self._spec.offset)) + 1)
+        return min(
+            ordered.num_rows,
+            int(np.searchsorted(np.cumsum(weights), self._spec.limit + self._spec.offset)) + 1,
+        )
 
     def _first(self, ordered: Batch) -> Batch:
-        """Return the rows to show with the weight that lies between offset and offset + limit; rows of negative weight are never shown."""
+        """Return the rows to show with the weight that lies between offset and offset + limit; rows of
+        negative weight are never shown.
+        """
         assert ordered.weights is not None
         weights = np.maximum(ordered.weights, 0)
         ends = np.cumsum(weights)

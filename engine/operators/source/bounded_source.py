@@ -1,4 +1,6 @@
-"""The bounded source: the rows of a subplan that the bounded backend computes, given by subtask 0, replayed exactly after a restore."""
+"""The bounded source: the rows of a subplan that the bounded backend computes, given by subtask 0,
+replayed exactly after a restore.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ _ASK_AGAIN_MS = 20
 class BoundedSourceOperator(SourceOperator, ListState):
     """Gives the rows of a bounded query without blocking.
 
-    A query run again may give its rows in another order, so a position means nothing by itself. Where a job keeps checkpoints, the result is
-    therefore staged first, and rows are given only when it is complete: a position is then (attempt, batch, row) of files that stay.
+    A query run again may give its rows in another order, so a position means nothing by itself. Where a job
+    keeps checkpoints, the result is therefore staged first, and rows are given only when it is complete: a
+    position is then (attempt, batch, row) of files that stay.
     """
 
     def __init__(self, spec: BoundedSourceSpec, options: JobOptions) -> None:
@@ -82,7 +85,9 @@ class BoundedSourceOperator(SourceOperator, ListState):
         return SourceStatus(more=True)
 
     def _next(self) -> pa.RecordBatch | None:
-        """The batch at the position, ``None`` when there is none yet or none any more (then the source is done)."""
+        """The batch at the position, ``None`` when there is none yet or none any more (then the source is
+        done).
+        """
         if self._staged is not None:
             if self._batch < len(self._staged):
                 return self._exact.cast(self._staged.batch(self._batch))

@@ -1,4 +1,6 @@
-"""The history source: what a source and the operators behind it would have given for rows that are there already, computed by a bounded backend."""
+"""The history source: what a source and the operators behind it would have given for rows that are there
+already, computed by a bounded backend.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,19 @@ from penstock.planner.physical.operator_specs import HistorySpec
 _ASK_AGAIN_MS = 5
 _REST_MS = 1_000
 _Steps = Iterator[int | None]
-"""What is done piece by piece: None when there is more to do at once, else after how many milliseconds to come again."""
+"""What is done piece by piece: None when there is more to do at once, else after how many milliseconds to
+come again.
+"""
 
 
 class HistoryOperator(SourceOperator):
-    """Gives the history of the files dealt to this subtask, then the time it has come to, then rests; it keeps no state.
+    """Gives the history of the files dealt to this subtask, then the time it has come to, then rests; it
+    keeps no state.
 
-    First the event times of each file are read, and the watermark they make. A file with a row behind its own watermark (late for some window,
-    maybe) is read as a stream reads it, by the same operators; all others are computed by the backend in one query, for there lateness plays
-    no part. Without a backend all are read so. Time is told once, behind all rows.
+    First the event times of each file are read, and the watermark they make. A file with a row behind its own
+    watermark (late for some window, maybe) is read as a stream reads it, by the same operators; all others
+    are computed by the backend in one query, for there lateness plays no part. Without a backend all are read
+    so. Time is told once, behind all rows.
     """
 
     def __init__(self, spec: HistorySpec, options: JobOptions) -> None:
@@ -46,7 +52,8 @@ class HistoryOperator(SourceOperator):
         if self._spec.backend is None or (self._spec.timing and self._spec.backend != "spark"):
             mine = files[context.subtask :: context.parallelism]  # event times, or all rows, are read by all
         else:
-            mine = files if context.subtask == 0 else []  # one query aggregates more than several, and a job of Spark costs much
+            # one query aggregates more than several, and a job of Spark costs much
+            mine = files if context.subtask == 0 else []
         self._splits = tuple(split for path in mine for split in by_file[path])
 
     def poll(self, out: Output) -> SourceStatus:
@@ -55,7 +62,9 @@ class HistoryOperator(SourceOperator):
         wait_ms = next(self._steps)
         if wait_ms is None:
             return SourceStatus(more=True)
-        return SourceStatus(rests=wait_ms == _REST_MS, wake_ms=int(self._context.clock.monotonic_ms()) + wait_ms)
+        return SourceStatus(
+            rests=wait_ms == _REST_MS, wake_ms=int(self._context.clock.monotonic_ms()) + wait_ms
+        )
 
     def close(self) -> None:
         if self._result is not None:
@@ -67,7 +76,9 @@ class HistoryOperator(SourceOperator):
         late: set[str] = set()
         if self._splits and self._spec.timing:
             yield from self._times(late)
-        computed = tuple(split for split in self._splits if split not in late and self._spec.backend is not None)
+        computed = tuple(
+            split for split in self._splits if split not in late and self._spec.backend is not None
+        )
         if computed:
             yield from self._computed(computed, out)
         read = tuple(split for split in self._splits if split not in computed)

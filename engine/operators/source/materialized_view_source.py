@@ -1,4 +1,6 @@
-"""The source that follows a materialized view: its state, then its changes, a whole state's worth at a time."""
+"""The source that follows a materialized view: its state, then its changes, a whole state's worth at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,19 @@ PAUSE_MS = 10
 class FollowOperator(PolledOperator):
     """One subtask follows, so that no barrier falls between two parts of one state.
 
-    What was given is kept as state: after a restart, whatever has become of the view meanwhile, the difference is given.
+    What was given is kept as state: after a restart, whatever has become of the view meanwhile, the
+    difference is given.
     """
 
     def __init__(self, spec: SourceSpec, options: JobOptions) -> None:
         self._name = spec.table.options["name"]
         self._schema = spec.table.source_schema.to_arrow()
         self._columns = list(spec.columns)
-        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+        self._keep = (
+            None
+            if spec.predicate is None
+            else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+        )
         self._version = 0
 
     def open(self, context: Context) -> None:
@@ -45,7 +52,9 @@ class FollowOperator(PolledOperator):
         standing = self._view.standing()
         if standing.error is not None:
             message = f"materialized view {self._name} has failed, so what follows it cannot go on"
-            raise PenstockError("DAT-4113", message, detail=standing.error.message, kind=Kind.EXTERNAL) from standing.error
+            raise PenstockError(
+                "DAT-4113", message, detail=standing.error.message, kind=Kind.EXTERNAL
+            ) from standing.error
         if standing.version > self._version:
             self._give(out)
             return SourceStatus(more=True)

@@ -12,7 +12,9 @@ from penstock.planner.physical.operator_specs import ProcessingTimeSpec
 
 
 class ProcessingTimeOperator(Operator):
-    """Time never goes back, neither with the clock nor over a restart, so no row is behind the watermark. Event time from above ends here."""
+    """Time never goes back, neither with the clock nor over a restart, so no row is behind the watermark.
+    Event time from above ends here.
+    """
 
     passes_time = False
 
@@ -28,8 +30,12 @@ class ProcessingTimeOperator(Operator):
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._go_on(self._context.clock.wall_ms())
         columns = batch.rows.columns
-        columns[self._column] = pa.repeat(pa.scalar(self._last.us, pa.int64()), batch.num_rows).view(self._schema[self._column].type)
-        out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema), batch.weights, None, batch.origin))
+        columns[self._column] = pa.repeat(pa.scalar(self._last.us, pa.int64()), batch.num_rows).view(
+            self._schema[self._column].type
+        )
+        out.collect(
+            Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema), batch.weights, None, batch.origin)
+        )
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """The next row's time is not before this one, so windows that end by now are whole."""

@@ -1,4 +1,6 @@
-"""The runtime filter: drops rows whose keys the loaded side of a join ahead does not have, as soon as these are known."""
+"""The runtime filter: drops rows whose keys the loaded side of a join ahead does not have, as soon as
+these are known.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ _LEAST_SHARE = 0.2
 
 
 class RuntimeFilterOperator(Operator):
-    """Stands above what makes time, so rows it drops have moved time. It keeps nothing: what it drops would have come to nothing.
+    """Stands above what makes time, so rows it drops have moved time. It keeps nothing: what it drops would
+    have come to nothing.
 
     Where it has dropped less than a fifth of the first hundred thousand rows, it gives up.
     """

@@ -34,15 +34,21 @@ MAX_OPEN = 64
 EMPTY_PAUSE_MS = 10
 BATCH_BYTES = 16 << 20
 PACE_MS = 1.0
-"""A paced source gives what has fallen due in so long: fewer rows at once would keep the thread from all else."""
+"""A paced source gives what has fallen due in so long: fewer rows at once would keep the thread from all
+else.
+"""
 BURST_MS = 1000.0
-"""A paced source that had nothing, or was held up, makes up for so long at most: the habit of token buckets (Guava's, so Flink's, keep a second)."""
+"""A paced source that had nothing, or was held up, makes up for so long at most: the habit of token
+buckets (Guava's, so Flink's, keep a second).
+"""
 _MORE = SourceStatus(more=True)
 
 
 @dataclass(eq=False)
 class _Split:
-    """One split of this subtask. ``time_us``: the event time it has come to; ``again_ms``: when an empty one is worth asking again."""
+    """One split of this subtask. ``time_us``: the event time it has come to; ``again_ms``: when an empty
+    one is worth asking again.
+    """
 
     origin: int
     split_id: str
@@ -59,10 +65,12 @@ class _Split:
 
 
 class SourceOperator(PolledOperator, ListState):
-    """Reads splits, the one that lags behind in event time first, so that splits advance together and windows need little state.
+    """Reads splits, the one that lags behind in event time first, so that splits advance together and windows
+    need little state.
 
-    Every split of the subtask counts as open from the start: its watermark cannot pass rows nobody has read yet. The splits of a finite table
-    are dealt in order of their ids, those of a watched one by a stable hash of the id.
+    Every split of the subtask counts as open from the start: its watermark cannot pass rows nobody has read
+    yet. The splits of a finite table are dealt in order of their ids, those of a watched one by a stable hash
+    of the id.
     """
 
     def __init__(self, spec: SourceSpec, options: JobOptions) -> None:
@@ -74,14 +82,28 @@ class SourceOperator(PolledOperator, ListState):
         self._announced = 0
         self._live: list[_Split] = []
         self._open_readers = 0
-        self._watched = boundedness(spec.table) is Boundedness.UNBOUNDED and spec.table.connector == "filesystem"
-        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+        self._watched = (
+            boundedness(spec.table) is Boundedness.UNBOUNDED and spec.table.connector == "filesystem"
+        )
+        self._keep = (
+            None
+            if spec.predicate is None
+            else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+        )
 
     def open(self, context: Context) -> None:
         self._context = context
         self._time_of = _event_time(self._spec, EvaluationContext(self._options.time_zone, context.clock))
         table, columns = self._spec.table, self._spec.columns
-        told = table, columns, self._spec.predicate, self._options.batch_max_rows, context.clock, context.services, context.metrics
+        told = (
+            table,
+            columns,
+            self._spec.predicate,
+            self._options.batch_max_rows,
+            context.clock,
+            context.services,
+            context.metrics,
+        )
         self._skipping = Skipping(context.metrics) if self._spec.skips else None
         self._connector = source_connector(ScanRequest(*told, self._skipping))
         self._discover_ms = self._connector.discover_every_ms()
@@ -142,7 +164,9 @@ class SourceOperator(PolledOperator, ListState):
                 split.reader.close()
 
     def _assign(self, split_ids: list[str]) -> None:
-        """Take those of the ids that are this subtask's; ids are all there are (finite) or the new ones (watched)."""
+        """Take those of the ids that are this subtask's; ids are all there are (finite) or the new ones
+        (watched).
+        """
         own, all_ = self._context.subtask, self._context.parallelism
         for index, split_id in enumerate(split_ids):
             owner = zlib.crc32(split_id.encode()) if self._watched else index
@@ -172,7 +196,9 @@ class SourceOperator(PolledOperator, ListState):
         self._announced = len(self._splits)
 
     def _next_split(self, now_ms: float) -> _Split | None:
-        """Return the split to read: of those open (or to be opened, 64 at most) the one furthest behind in event time."""
+        """Return the split to read: of those open (or to be opened, 64 at most) the one furthest behind in
+        event time.
+        """
         ready = (split for split in self._live if split.again_ms <= now_ms)
         if self._time_of is None:
             return next(ready, None)
@@ -182,7 +208,11 @@ class SourceOperator(PolledOperator, ListState):
 
     def _give(self, given: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
         self._given += given.num_rows
-        batch = Batch(given, origin=split.origin) if isinstance(given, pa.RecordBatch) else replace(given, origin=split.origin)
+        batch = (
+            Batch(given, origin=split.origin)
+            if isinstance(given, pa.RecordBatch)
+            else replace(given, origin=split.origin)
+        )
         per_row = max(1, batch.size_bytes // max(1, batch.num_rows))
         self._rows_at_once = min(self._options.batch_max_rows, max(1, BATCH_BYTES // per_row))
         kept = batch if self._keep is None else batch.filter(self._keep(batch.rows))
@@ -215,7 +245,9 @@ class SourceOperator(PolledOperator, ListState):
         if allowed > most:
             self._budget_from_ms += (allowed - most) * 1000 / self._rate
             allowed = most
-        return allowed if allowed >= at_once else 0, self._budget_from_ms + (self._given + at_once - 1) * 1000 / self._rate
+        return allowed if allowed >= at_once else 0, self._budget_from_ms + (
+            self._given + at_once - 1
+        ) * 1000 / self._rate
 
     def _waiting(self, now_ms: float, refill_ms: float | None) -> SourceStatus:
         if not self._live and self._discover_ms is None:
@@ -227,16 +259,22 @@ class SourceOperator(PolledOperator, ListState):
 
 
 def _event_time(spec: SourceSpec, context: EvaluationContext) -> Any:
-    """Return a function giving how far in event time a batch comes (microseconds), ``None`` for a table without watermark.
+    """Return a function giving how far in event time a batch comes (microseconds), ``None`` for a table
+    without watermark.
 
-    It only decides the order of reading. A computed time is taken of the last row; one whose columns are not all read counts as unknown.
+    It only decides the order of reading. A computed time is taken of the last row; one whose columns are not
+    all read counts as unknown.
     """
     table = spec.table
     if table.watermark is None:
         return None
     schema_index = table.source_schema.index_of(table.watermark.column)
     places = {source: place for place, source in enumerate(spec.columns)}
-    if schema_index is not None and schema_index in places and is_timestamp(table.source_schema[schema_index].type):
+    if (
+        schema_index is not None
+        and schema_index in places
+        and is_timestamp(table.source_schema[schema_index].type)
+    ):
         place = places[schema_index]
         return lambda rows: _micros(pc.max(rows.column(place)))
     for column in table.computed:

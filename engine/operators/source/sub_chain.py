@@ -1,4 +1,6 @@
-"""A chain of operators run inside another operator: a source over given splits and what follows it, its rows taken by hand."""
+"""A chain of operators run inside another operator: a source over given splits and what follows it, its
+rows taken by hand.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +37,35 @@ class _Hands(TaskOutput):
 
 
 class InnerChain:
-    """Reads exactly ``splits``, whatever else the table holds by now. The operators count for nobody but the one they run in."""
+    """Reads exactly ``splits``, whatever else the table holds by now. The operators count for nobody but
+    the one they run in.
+    """
 
-    def __init__(self, specs: Sequence[OperatorSpec], options: JobOptions, outer: Context, splits: Sequence[str]) -> None:
+    def __init__(
+        self, specs: Sequence[OperatorSpec], options: JobOptions, outer: Context, splits: Sequence[str]
+    ) -> None:
         source, *others = specs
         assert isinstance(source, SourceSpec)
-        unwatched = {key: value for key, value in source.table.options.items() if key != "source.monitor-interval"}
+        unwatched = {
+            key: value for key, value in source.table.options.items() if key != "source.monitor-interval"
+        }
         source = replace(source, table=replace(source.table, options=unwatched))
         groups = KeyGroups(0, outer.key_groups.max_parallelism, outer.key_groups.max_parallelism)
         made = [
             ChainedOperator(
                 build_operator(spec, options),
-                Context(spec.operator_id, spec.name, 0, 1, groups, outer.clock, OperatorMetrics(), outer.services, outer.job_id, outer.attempt),
+                Context(
+                    spec.operator_id,
+                    spec.name,
+                    0,
+                    1,
+                    groups,
+                    outer.clock,
+                    OperatorMetrics(),
+                    outer.services,
+                    outer.job_id,
+                    outer.attempt,
+                ),
             )
             for spec in (source, *others)
         ]
@@ -56,7 +75,9 @@ class InnerChain:
         self._chain.open()
         self._reader = made[0].operator
         assert isinstance(self._reader, SourceOperator)
-        self._reader.restore_items([{"split": split, "position": None, "finished": False} for split in self._splits])
+        self._reader.restore_items(
+            [{"split": split, "position": None, "finished": False} for split in self._splits]
+        )
         self._open = True
 
     def step(self) -> bool:
@@ -66,7 +87,9 @@ class InnerChain:
         return not ended
 
     def taken(self) -> list[tuple[str, Batch]]:
-        """Return what came out since the last time, with the split it is of (as far as the last operator still tells)."""
+        """Return what came out since the last time, with the split it is of (as far as the last operator
+        still tells).
+        """
         held, self._hands.held = self._hands.held, []
         return [(self._splits[batch.origin], batch) for batch in held]
 

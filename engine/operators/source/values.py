@@ -45,4 +45,6 @@ class ValuesOperator(SourceOperator, ListState):
 def _batch(spec: ValuesSpec) -> pa.RecordBatch:
     schema = spec.schema.to_arrow()
     columns = [[literal_scalar(row[i]).as_py() for row in spec.rows] for i in range(len(schema))]
-    return pa.RecordBatch.from_arrays([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )

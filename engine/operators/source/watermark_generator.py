@@ -1,4 +1,6 @@
-"""The watermark assigner: event time per split, merged by minimum; rows behind their own split's watermark are marked."""
+"""The watermark assigner: event time per split, merged by minimum; rows behind their own split's watermark
+are marked.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from penstock.planner.physical.operator_specs import WatermarkSpec
 
 @dataclass
 class _Split:
-    """One open split. ``empty_since_ms``: when it was first polled in vain since its last row; ``idle``: whether that is long enough ago."""
+    """One open split. ``empty_since_ms``: when it was first polled in vain since its last row; ``idle``:
+    whether that is long enough ago.
+    """
 
     split_id: str
     watermark_us: int
@@ -31,8 +35,9 @@ class _Split:
 class WatermarkOperator(Operator, ListState):
     """Rows with a NULL time pass and say nothing about time.
 
-    A split's watermark is the greatest value of the watermark expression over its rows so far, so it depends on the split's contents alone. What
-    is sent on is the least over the open splits that are not idle; when there is none, time is said to stand still.
+    A split's watermark is the greatest value of the watermark expression over its rows so far, so it depends
+    on the split's contents alone. What is sent on is the least over the open splits that are not idle; when
+    there is none, time is said to stand still.
     """
 
     def __init__(self, spec: WatermarkSpec, options: JobOptions) -> None:
@@ -47,7 +52,9 @@ class WatermarkOperator(Operator, ListState):
 
     def open(self, context: Context) -> None:
         self._context = context
-        self._watermark = compile_expression(self._spec.watermark, EvaluationContext(self._zone, context.clock))
+        self._watermark = compile_expression(
+            self._spec.watermark, EvaluationContext(self._zone, context.clock)
+        )
         self._alone_since_ms = context.clock.monotonic_ms()
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
@@ -70,7 +77,9 @@ class WatermarkOperator(Operator, ListState):
 
     def _show(self, split: _Split) -> None:
         watermark_us = None if split.watermark_us == MIN_WATERMARK_US else split.watermark_us
-        self._context.metrics.splits[split.split_id] = SplitProgress(split.last_event_us, watermark_us, split.idle)
+        self._context.metrics.splits[split.split_id] = SplitProgress(
+            split.last_event_us, watermark_us, split.idle
+        )
 
     def _progress(self, batch: Batch, start_us: int) -> tuple[np.ndarray, int]:
         """Return the split's watermark just before each row, and after the last."""
@@ -100,7 +109,9 @@ class WatermarkOperator(Operator, ListState):
         now_ms = self._context.clock.monotonic_ms()
         match event.news:
             case SplitNews.OPENED:
-                self._splits[event.origin] = _Split(event.split_id, self._restored.pop(event.split_id, MIN_WATERMARK_US))
+                self._splits[event.origin] = _Split(
+                    event.split_id, self._restored.pop(event.split_id, MIN_WATERMARK_US)
+                )
                 self._show(self._splits[event.origin])
             case SplitNews.ENDED:
                 self._splits.pop(event.origin, None)
@@ -109,7 +120,9 @@ class WatermarkOperator(Operator, ListState):
                 self._emptied(event.origin, now_ms)
         self._alone_since_ms = None if self._splits else self._alone_since_ms or now_ms
         if self._splits and (event.news is not SplitNews.OPENED or self._idle):
-            self._advance(out)  # a split opened moves nothing: restored ones open one by one, and the first to open may be far ahead of the others
+            # a split opened moves nothing: restored ones open one by one, and the first to open may be far
+            # ahead of the others
+            self._advance(out)
 
     def _emptied(self, origin: int, now_ms: float) -> None:
         split = self._splits.get(origin)
@@ -125,8 +138,14 @@ class WatermarkOperator(Operator, ListState):
         return timeout_ms > 0 and now_ms - since_ms >= timeout_ms
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """A subtask that has had no split for the idle timeout (a watched table with few files) holds nobody back."""
-        if self._alone_since_ms is not None and not self._idle and self._waited(self._alone_since_ms, self._context.clock.monotonic_ms()):
+        """A subtask that has had no split for the idle timeout (a watched table with few files) holds
+        nobody back.
+        """
+        if (
+            self._alone_since_ms is not None
+            and not self._idle
+            and self._waited(self._alone_since_ms, self._context.clock.monotonic_ms())
+        ):
             self._idle = True
             out.idle()
 
@@ -157,10 +176,15 @@ class WatermarkOperator(Operator, ListState):
         kept = {} if self._seen_splits else dict(self._restored)
         for split in self._splits.values():
             kept[split.split_id] = split.watermark_us
-        return [{"split_id": split_id, "watermark_us": watermark_us} for split_id, watermark_us in sorted(kept.items())]
+        return [
+            {"split_id": split_id, "watermark_us": watermark_us}
+            for split_id, watermark_us in sorted(kept.items())
+        ]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Keep all items: whose a split is shows when it is opened. Where several subtasks knew a split, the furthest is right."""
+        """Keep all items: whose a split is shows when it is opened. Where several subtasks knew a split,
+        the furthest is right.
+        """
         for item in items:
             known = self._restored.get(item["split_id"], MIN_WATERMARK_US)
             self._restored[item["split_id"]] = max(known, item["watermark_us"])

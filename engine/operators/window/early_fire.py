@@ -1,4 +1,6 @@
-"""What window aggregates have in common whose results are given before their windows close, or change after."""
+"""What window aggregates have in common whose results are given before their windows close, or change
+after.
+"""
 
 from __future__ import annotations
 

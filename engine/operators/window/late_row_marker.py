@@ -20,7 +20,9 @@ from penstock.planner.physical.operator_specs import LateMarkSpec
 
 
 class LateMarkOperator(Operator):
-    """Decides by the watermark of the row's own split, or its own; what stands above sees none that is further on."""
+    """Decides by the watermark of the row's own split, or its own; what stands above sees none that is
+    further on.
+    """
 
     def __init__(self, spec: LateMarkSpec, options: JobOptions) -> None:
         self._window = spec.window
@@ -36,31 +38,55 @@ class LateMarkOperator(Operator):
         if self._window.kind is WindowKind.SESSION:
             ends, late = times + self._window.size_us, times < reach
         else:
-            ends = window_arithmetic.last_window_end(window_arithmetic.slice_end(times, self._window), self._window)
+            ends = window_arithmetic.last_window_end(
+                window_arithmetic.slice_end(times, self._window), self._window
+            )
             late = ends <= reach
         missing = nulls_of(column)
         self._mark(batch, late if missing is None else late & ~missing, ends, missing, bounds, out)
 
     def _reached(self, batch: Batch) -> np.ndarray:
-        return np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        return (
+            np.full(batch.num_rows, self._watermark_us)
+            if batch.behind is None
+            else np.maximum(batch.behind, self._watermark_us)
+        )
 
-    def _mark(self, batch: Batch, late: np.ndarray, ends: np.ndarray, missing: np.ndarray | None, bounds: np.ndarray, out: Output) -> None:
+    def _mark(
+        self,
+        batch: Batch,
+        late: np.ndarray,
+        ends: np.ndarray,
+        missing: np.ndarray | None,
+        bounds: np.ndarray,
+        out: Output,
+    ) -> None:
         kind = self._schema[-1].type
-        marks = [array_of(late), array_of(ends, missing).view(kind), array_of(bounds, bounds == MIN_WATERMARK_US).view(kind)]
-        out.collect(batch.with_rows(pa.RecordBatch.from_arrays([*batch.rows.columns, *marks], schema=self._schema)))
+        marks = [
+            array_of(late),
+            array_of(ends, missing).view(kind),
+            array_of(bounds, bounds == MIN_WATERMARK_US).view(kind),
+        ]
+        out.collect(
+            batch.with_rows(pa.RecordBatch.from_arrays([*batch.rows.columns, *marks], schema=self._schema))
+        )
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         self._watermark_us = time_us
 
 
 class SessionLateMarkOperator(LateMarkOperator):
-    """The same for sessions of rows that are never taken back: which have ended is known from all that came before."""
+    """The same for sessions of rows that are never taken back: which have ended is known from all that
+    came before.
+    """
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         keys, groups = self._window.partition_keys, context.key_groups.max_parallelism
         self._input = pa.schema(list(self._schema)[:-3])
-        self._sessions = SessionState([self._input.field(key).type for key in keys], Accumulators((), True, "UTC"), groups)
+        self._sessions = SessionState(
+            [self._input.field(key).type for key in keys], Accumulators((), True, "UTC"), groups
+        )
         self._behind = RowsBehind(self._input, keys, self._window.time_column, groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -94,7 +120,9 @@ class SessionLateMarkOperator(LateMarkOperator):
             rows, gap_us = turns.batch.rows, self._window.size_us
             ends, ended_us = self._ends(rows), less(turns.reached, self._lateness_us)
             sessions = self._sessions.open_in_turn(self._keys(rows), ends - gap_us, gap_us, ended_us)
-            self._mark(Batch(rows, turns.batch.weights, turns.reached), sessions < 0, ends, None, turns.reached, out)
+            self._mark(
+                Batch(rows, turns.batch.weights, turns.reached), sessions < 0, ends, None, turns.reached, out
+            )
         over = self._sessions.ended(max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us)
         if over.size:
             self._sessions.remove(over)

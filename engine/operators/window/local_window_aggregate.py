@@ -22,11 +22,13 @@ _FULL_BATCHES = 4
 
 
 class LocalWindowAggregateOperator(Operator):
-    """Holds the partials of a slice until the watermark reaches its end: before that they are late for nobody.
+    """Holds the partials of a slice until the watermark reaches its end: before that they are late for
+    nobody.
 
-    All are let go before a barrier (so there is no state to declare), before time stands still, and when there are many. Rows late for some
-    windows of their slice are kept apart, and their partial says so by ``Batch.behind``. Where aggregating does not make rows fewer, each row
-    goes on as the partial it is. Where windows give early results partials are not held for long.
+    All are let go before a barrier (so there is no state to declare), before time stands still, and when
+    there are many. Rows late for some windows of their slice are kept apart, and their partial says so by
+    ``Batch.behind``. Where aggregating does not make rows fewer, each row goes on as the partial it is. Where
+    windows give early results partials are not held for long.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -106,7 +108,9 @@ class LocalWindowAggregateOperator(Operator):
         behind = None
         if missed is not None and missed.any():
             behind = np.where(
-                missed > 0, self._emission.lateness_us + ends + (missed - 1) * window_arithmetic.slice_size(self._window), MIN_WATERMARK_US
+                missed > 0,
+                self._emission.lateness_us + ends + (missed - 1) * window_arithmetic.slice_size(self._window),
+                MIN_WATERMARK_US,
             )
         times = array_of(ends).view(self._schema.field(len(columns)).type)
         return Batch(pa.RecordBatch.from_arrays([*columns, times], schema=self._schema), behind=behind)

@@ -20,12 +20,15 @@ from penstock.planner.physical.operator_specs import WindowAggregateSpec
 
 
 class SessionAggregateOperator(Operator):
-    """A session lasts from its first time to its last time plus the gap; a row at exactly that end still belongs to it.
+    """A session lasts from its first time to its last time plus the gap; a row at exactly that end still
+    belongs to it.
 
-    A row is late when its session, with those it touches that had not ended by its split's watermark when it came, would have ended by then. So rows
-    behind their split's watermark wait until all have come that came earlier as time goes, and take their turn: which sessions there are does not
-    depend on how splits interleave. A session is emitted when the watermark is past its end (a row at its end might still come). So time goes on from
-    here one microsecond behind, and windows above do not close before the sessions that end with them have come.
+    A row is late when its session, with those it touches that had not ended by its split's watermark when it
+    came, would have ended by then. So rows behind their split's watermark wait until all have come that came
+    earlier as time goes, and take their turn: which sessions there are does not depend on how splits
+    interleave. A session is emitted when the watermark is past its end (a row at its end might still come).
+    So time goes on from here one microsecond behind, and windows above do not close before the sessions that
+    end with them have come.
     """
 
     added_states = frozenset({"behind"})
@@ -54,7 +57,9 @@ class SessionAggregateOperator(Operator):
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
             times = col.words(batch.rows.column(self._time_column))
-            sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
+            sessions = self._state.open(
+                [batch.rows.column(key) for key in self._keys], times, times + self._gap_us
+            )
             self._accumulators.add(sessions, batch.rows, batch.weights)
         self._count_entries()
         return None
@@ -63,10 +68,14 @@ class SessionAggregateOperator(Operator):
         self._metrics.state_entries = len(self._state) + len(self._behind)
 
     def _take_turns(self, turns: Turns) -> None:
-        """Make rows that came behind a watermark part of the sessions that had not ended by then; drop and count the others, which are late."""
+        """Make rows that came behind a watermark part of the sessions that had not ended by then; drop and
+        count the others, which are late.
+        """
         rows = turns.batch.rows
         times, ended_us = col.words(rows.column(self._time_column)), less(turns.reached, self._lateness_us)
-        sessions = self._state.open_in_turn([rows.column(key) for key in self._keys], times, self._gap_us, ended_us)
+        sessions = self._state.open_in_turn(
+            [rows.column(key) for key in self._keys], times, self._gap_us, ended_us
+        )
         late = sessions < 0
         batch = without_late(turns.batch, late, turns.reached, self._metrics)
         self._accumulators.add(sessions[~late], batch.rows, batch.weights)

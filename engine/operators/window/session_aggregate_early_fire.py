@@ -14,10 +14,12 @@ from penstock.planner.physical.operator_specs import WindowAggregateSpec
 
 
 class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
-    """What a batch changes is the difference of the sessions its keys show before it and after it, for a row may unite sessions.
+    """What a batch changes is the difference of the sessions its keys show before it and after it, for a row
+    may unite sessions.
 
-    Shown are all sessions where they give early results, else those the watermark is past. A session is forgotten when the watermark is
-    ``lateness_us`` past its end; no row that comes later can be part of it then.
+    Shown are all sessions where they give early results, else those the watermark is past. A session is
+    forgotten when the watermark is ``lateness_us`` past its end; no row that comes later can be part of it
+    then.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -36,7 +38,9 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         if batch.num_rows:
             before = self._shown(batch)
             times = col.words(batch.rows.column(self._time_column))
-            sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
+            sessions = self._state.open(
+                [batch.rows.column(key) for key in self._keys], times, times + self._gap_us
+            )
             self._accumulators.add(sessions, batch.rows, batch.weights)
             yield from self._changes.add(difference(before, self._shown(batch)), out)
         self._count_entries()
@@ -44,7 +48,11 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
     def _shown(self, batch: Batch) -> Batch:
         """Return the results that are shown of the keys of some rows."""
         sessions = self._state.of_keys([batch.rows.column(key) for key in self._keys], batch.num_rows)
-        return self._batch(sessions if self._emission.early else sessions[self._state.bounds(sessions)[1] < self._watermark_us])
+        return self._batch(
+            sessions
+            if self._emission.early
+            else sessions[self._state.bounds(sessions)[1] < self._watermark_us]
+        )
 
     def _pass_time(self, time_us: int, out: Output) -> Rest:
         turns = self._behind.turns(time_us)
@@ -62,7 +70,9 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
             yield from self._changes.give(out)
         else:
             yield from self._changes.give_due(out)
-        over = ended[state.bounds(ended)[1] < max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us]
+        over = ended[
+            state.bounds(ended)[1] < max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
+        ]
         if over.size:
             state.remove(over)
         self._count_entries()

@@ -1,4 +1,6 @@
-"""Aggregation over SESSION windows of rows that may be taken back: taking back the row between two others splits their session."""
+"""Aggregation over SESSION windows of rows that may be taken back: taking back the row between two others
+splits their session.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ from penstock.engine.windowing.late_row_filter import without_late
 
 
 class SessionUpdatesOperator(SessionChangesOperator):
-    """Keeps the rows of open sessions. A row and its taking back are each late or not by themselves: what is not taken back in time stays.
-    Late is what is behind its split's watermark: whether the session it is of has ended may be another matter once rows are taken back.
+    """Keeps the rows of open sessions. A row and its taking back are each late or not by themselves: what is
+    not taken back in time stays. Late is what is behind its split's watermark: whether the session it is of
+    has ended may be another matter once rows are taken back.
 
-    A row on time can only be part of an open session, and parts of one that it leaves are open too: they end no earlier than its time.
+    A row on time can only be part of an open session, and parts of one that it leaves are open too: they end
+    no earlier than its time.
     """
 
     added_states = frozenset()
@@ -33,7 +37,9 @@ class SessionUpdatesOperator(SessionChangesOperator):
         self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
         self._index = KeyIndex(self._key_types)
         groups = context.key_groups.max_parallelism
-        self._rows = SessionRows(self._input, self._keys, self._time_column, self._gap_us, self._index, groups)
+        self._rows = SessionRows(
+            self._input, self._keys, self._time_column, self._gap_us, self._index, groups
+        )
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
@@ -63,15 +69,23 @@ class SessionUpdatesOperator(SessionChangesOperator):
             self._metrics.count("null_time_rows", column.null_count)
             batch = batch.filter(column.is_valid())
             column = batch.rows.column(self._time_column)
-        bounds = np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        bounds = (
+            np.full(batch.num_rows, self._watermark_us)
+            if batch.behind is None
+            else np.maximum(batch.behind, self._watermark_us)
+        )
         return without_late(batch, col.words(column) < less(bounds, self._lateness_us), bounds, self._metrics)
 
     def _now_shown(self, slots: np.ndarray) -> Batch | None:
-        """Return the results that have been given of keys; None where none are before their session is gone."""
+        """Return the results that have been given of keys; None where none are before their session is
+        gone.
+        """
         if not (self._emission.early or self._lateness_us):
             return None
         sessions = self._rows.of_slots(slots)
-        return self._results(sessions if self._emission.early else sessions.kept(sessions.ends < self._watermark_us))
+        return self._results(
+            sessions if self._emission.early else sessions.kept(sessions.ends < self._watermark_us)
+        )
 
     def on_watermark(self, time_us: int, out: Output) -> Rest | None:
         return begun(self._pass_time(time_us, out))
@@ -98,6 +112,10 @@ class SessionUpdatesOperator(SessionChangesOperator):
         accumulators.reserve(len(sessions))
         accumulators.add(sessions.of, store.take(sessions.ids), store.weights(sessions.ids))
         columns = self._index.keys(sessions.key_slots) + accumulators.results(np.arange(len(sessions)))
-        for times, field in zip((sessions.starts, sessions.ends, sessions.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+        for times, field in zip(
+            (sessions.starts, sessions.ends, sessions.ends - WINDOW_TIME_US),
+            list(self._schema)[-3:],
+            strict=True,
+        ):
             columns.append(array_of(times).view(field.type))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

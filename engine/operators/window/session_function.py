@@ -1,4 +1,6 @@
-"""SESSION as a table: rows wait until their session is over, then each is given with the session's start and end."""
+"""SESSION as a table: rows wait until their session is over, then each is given with the session's start
+and end.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,12 @@ from penstock.planner.physical.operator_specs import WindowTableSpec
 
 
 class SessionTableOperator(Operator):
-    """Rows without a time are dropped and counted, and rows whose session has ended; what comes behind a watermark takes its turn, as it does in
-    ``SessionAggregateOperator``.
+    """Rows without a time are dropped and counted, and rows whose session has ended; what comes behind a
+    watermark takes its turn, as it does in ``SessionAggregateOperator``.
 
-    A session is over when the watermark is past its end, for a row at its end still belongs to it; so time goes on from here one microsecond behind,
-    and windows above do not close before the sessions that end with them have come.
+    A session is over when the watermark is past its end, for a row at its end still belongs to it; so time
+    goes on from here one microsecond behind, and windows above do not close before the sessions that end with
+    them have come.
     """
 
     passes_time = False
@@ -55,7 +58,11 @@ class SessionTableOperator(Operator):
         batch = self._behind.timely(batch, self._watermark_us, 0, self._metrics)
         if batch.num_rows:
             times = col.words(batch.rows.column(self._window.time_column))
-            self._sessions.open([batch.rows.column(key) for key in self._window.partition_keys], times, times + self._window.size_us)
+            self._sessions.open(
+                [batch.rows.column(key) for key in self._window.partition_keys],
+                times,
+                times + self._window.size_us,
+            )
             self._link(batch)
         self._count_entries()
 
@@ -67,7 +74,9 @@ class SessionTableOperator(Operator):
         self._metrics.state_entries = len(self._rows) + len(self._behind)
 
     def _take_turns(self, turns: Turns) -> None:
-        """Add rows that were behind one watermark to the sessions there are; drop and count those whose session would have ended."""
+        """Add rows that were behind one watermark to the sessions there are; drop and count those whose
+        session would have ended.
+        """
         rows = turns.batch.rows
         times = col.words(rows.column(self._window.time_column))
         keys = [rows.column(key) for key in self._window.partition_keys]
@@ -80,8 +89,11 @@ class SessionTableOperator(Operator):
     def _pass_time(self, time_us: int, out: Output) -> Rest:
         turns = self._behind.turns(time_us)
         if turns is not None:
-            for first, end in pairwise([*np.unique(turns.reached, return_index=True)[1].tolist(), turns.reached.size]):
-                yield from self._close(int(turns.reached[first]), out)  # one session after the other: a row is found in its session by key and time
+            for first, end in pairwise(
+                [*np.unique(turns.reached, return_index=True)[1].tolist(), turns.reached.size]
+            ):
+                # one session after the other: a row is found in its session by key and time
+                yield from self._close(int(turns.reached[first]), out)
                 self._take_turns(turns.of(np.arange(first, end)))
         yield from self._go_on(time_us, out)
 
@@ -104,7 +116,9 @@ class SessionTableOperator(Operator):
         self._count_entries()
 
     def _rows_of(self, ended: np.ndarray) -> Batch:
-        """Return and forget the rows of sessions, found by key and time: a row is in the last session of its key that has begun, if that is over."""
+        """Return and forget the rows of sessions, found by key and time: a row is in the last session of
+        its key that has begun, if that is over.
+        """
         keys, (starts, ends) = self._sessions.key_slots(ended), self._sessions.bounds(ended)
         held = np.unique(keys)
         positions, ids = self._rows.passed.expand(held)
@@ -115,7 +129,9 @@ class SessionTableOperator(Operator):
         latest = np.maximum.accumulate(np.where(is_row[order], -1, np.arange(order.size)))
         found = np.flatnonzero(is_row[order] & (latest >= 0))
         session, row = order[latest[found]], order[found] - ended.size
-        mine = (keys[session] == held[positions[row]]) & (self._rows.times(ids[row]) <= ends[session] - self._window.size_us)
+        mine = (keys[session] == held[positions[row]]) & (
+            self._rows.times(ids[row]) <= ends[session] - self._window.size_us
+        )
         session, row = session[mine], row[mine]
         turn = np.argsort(session, kind="stable")  # sessions by end, their rows by time
         session, row = session[turn], row[turn]

@@ -1,4 +1,6 @@
-"""SESSION as a table of rows that may be taken back until their session is over; what is left then is given once."""
+"""SESSION as a table of rows that may be taken back until their session is over; what is left then is
+given once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class SessionTableUpdatesOperator(SessionTableOperator):
         window = self._window
         self._keys = KeyIndex([self._input.field(key).type for key in window.partition_keys])
         groups = context.key_groups.max_parallelism
-        self._held = SessionRows(self._input, window.partition_keys, window.time_column, window.size_us, self._keys, groups)
+        self._held = SessionRows(
+            self._input, window.partition_keys, window.time_column, window.size_us, self._keys, groups
+        )
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._held}
@@ -34,7 +38,9 @@ class SessionTableUpdatesOperator(SessionTableOperator):
         batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics)
         batch = self._held.consolidated(batch, keep=True)
         if batch.num_rows:
-            slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows)
+            slots = self._keys.lookup_or_insert(
+                [batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows
+            )
             self._keys.remove(self._held.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
             self._metrics.state_entries = len(self._held)
 
@@ -45,9 +51,13 @@ class SessionTableUpdatesOperator(SessionTableOperator):
         ended = self._held.ended(time_us)
         if len(ended):
             columns = list(self._held.store.take(ended.ids).columns)
-            for times, field in zip((ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            for times, field in zip(
+                (ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True
+            ):
                 columns.append(array_of(times[ended.of]).view(field.type))
-            rows = Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._held.store.weights(ended.ids))
+            rows = Batch(
+                pa.RecordBatch.from_arrays(columns, schema=self._schema), self._held.store.weights(ended.ids)
+            )
             for number, piece in enumerate(rows.single_rows()):
                 if number:
                     yield

@@ -1,4 +1,6 @@
-"""Windowed aggregation by slices: TUMBLE, HOP, CUMULATE, and windows already attached to the rows. Emits each window once, when it ends."""
+"""Windowed aggregation by slices: TUMBLE, HOP, CUMULATE, and windows already attached to the rows. Emits
+each window once, when it ends.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,11 @@ _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
 class WindowAggregateOperator(Operator):
-    """State by key and slice; a window is the merge of its slices. Rows that are late for every window are dropped and counted.
+    """State by key and slice; a window is the merge of its slices. Rows that are late for every window are
+    dropped and counted.
 
-    Windows come in ascending order of their ends. A window without rows, or whose rows were all retracted, gives nothing.
+    Windows come in ascending order of their ends. A window without rows, or whose rows were all retracted,
+    gives nothing.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -83,7 +87,9 @@ class WindowAggregateOperator(Operator):
         self._watermark_us = time_us
         self._free(slices, ends, time_us)
 
-    def _give_closing(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int, out: Output) -> Rest:
+    def _give_closing(
+        self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int, out: Output
+    ) -> Rest:
         if not (ends.size and ends[0] <= time_us):
             return
         for number, batch in enumerate(self._closing(slices, ends, starts, time_us)):
@@ -98,22 +104,34 @@ class WindowAggregateOperator(Operator):
             known = self._metrics.next_close_us
             self._metrics.next_close_us = int(later.min()) if known is None else min(known, int(later.min()))
 
-    def _closing(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
+    def _closing(
+        self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int
+    ) -> Iterator[Batch]:
         """Give the windows that end after the last watermark and by ``time_us``."""
-        return self._sliding_windows(slices, ends, time_us) if self._sliding else self._whole_slices(slices, ends, starts, time_us)
+        return (
+            self._sliding_windows(slices, ends, time_us)
+            if self._sliding
+            else self._whole_slices(slices, ends, starts, time_us)
+        )
 
     def _free(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> None:
         """Forget slices whose last window has ended by ``time_us``."""
         self._state.closed.us = time_us
         self._metrics.next_close_us = None
         self._will_close(ends)
-        last = window_arithmetic.last_window_end(ends, self._window) if isinstance(self._window, Windowing) else ends
+        last = (
+            window_arithmetic.last_window_end(ends, self._window)
+            if isinstance(self._window, Windowing)
+            else ends
+        )
         over = last <= time_us
         if over.any():
             self._state.remove(slices[over])
             self._metrics.state_entries = len(self._state)
 
-    def _whole_slices(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
+    def _whole_slices(
+        self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int
+    ) -> Iterator[Batch]:
         """Each slice is a window."""
         due = (ends <= time_us) & (ends > self._watermark_us)
         ends, starts = ends[due], starts[due]
@@ -122,30 +140,47 @@ class WindowAggregateOperator(Operator):
         if isinstance(self._window, Windowing):
             starts = window_arithmetic.window_start(ends, self._window)
         for first in range(0, max(entries.size, 1), LIMITS.piece_rows):
-            at, some = positions[first : first + LIMITS.piece_rows], entries[first : first + LIMITS.piece_rows]
+            at, some = (
+                positions[first : first + LIMITS.piece_rows],
+                entries[first : first + LIMITS.piece_rows],
+            )
             yield self._batch(self._accumulators, some, self._state.key_slots(some), starts[at], ends[at])
 
     def _sliding_windows(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> Iterator[Batch]:
-        """Merge, for each window that ends now, the entries of its slices by key; as many windows at once as fit."""
+        """Merge, for each window that ends now, the entries of its slices by key; as many windows at once
+        as fit.
+        """
         for of_slice, window_ends in self._due_pairs(ends, time_us):
             yield from self._merged_windows(slices, ends, of_slice, window_ends)
 
     def _merged_windows(
-        self, slices: np.ndarray, ends: np.ndarray, of_slice: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None
+        self,
+        slices: np.ndarray,
+        ends: np.ndarray,
+        of_slice: np.ndarray,
+        window_ends: np.ndarray,
+        wanted: np.ndarray | None = None,
     ) -> Iterator[Batch]:
-        """Return the rows of whole windows, given as (slice, window's end); where given, of ``wanted`` keys (by slot)."""
+        """Return the rows of whole windows, given as (slice, window's end); where given, of ``wanted``
+        keys (by slot).
+        """
         order = np.lexsort((of_slice, window_ends))
         of_slice, window_ends = of_slice[order], window_ends[order]
         distinct, first_pair = np.unique(window_ends, return_index=True)
         self._metrics.windows_closed += int(distinct.size) if wanted is None else 0
-        sizes = np.add.reduceat(self._state.entry_counts(slices[of_slice]), first_pair) if distinct.size else np.zeros(0, np.int64)
+        sizes = (
+            np.add.reduceat(self._state.entry_counts(slices[of_slice]), first_pair)
+            if distinct.size
+            else np.zeros(0, np.int64)
+        )
         bounds = np.append(first_pair, window_ends.size)
         for first, last in _runs(sizes):
             pairs = slice(bounds[first], bounds[last])
             yield self._merged(slices[of_slice[pairs]], ends[of_slice[pairs]], window_ends[pairs], wanted)
 
     def _due_pairs(self, ends: np.ndarray, time_us: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield (position of a slice, end of a window that holds it) for all windows ending after the last watermark and by ``time_us``.
+        """Yield (position of a slice, end of a window that holds it) for all windows ending after the last
+        watermark and by ``time_us``.
 
         As many windows at once as have so many slices: a watermark that comes late may close very many.
         """
@@ -165,8 +200,12 @@ class WindowAggregateOperator(Operator):
             nth = np.arange(positions.size) - np.repeat(np.cumsum(counts) - counts, counts)
             yield positions, first[positions] + nth * step
 
-    def _merged(self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None) -> Batch:
-        """Return the rows of whole windows, given as (slice, its end, window's end) by window; where given, of ``wanted`` keys (by slot)."""
+    def _merged(
+        self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None
+    ) -> Batch:
+        """Return the rows of whole windows, given as (slice, its end, window's end) by window; where
+        given, of ``wanted`` keys (by slot).
+        """
         window = self._window
         assert isinstance(window, Windowing)
         state = self._state
@@ -175,7 +214,8 @@ class WindowAggregateOperator(Operator):
             first_ends = ends[positions] + state.missed(entries) * window_arithmetic.slice_size(window)
             part_of = first_ends <= window_ends[positions]
             positions, entries = positions[part_of], entries[part_of]
-            turn = np.lexsort((state.missed(entries), positions))  # whatever order they are in after a restore, sums have the same last digits
+            # whatever order they are in after a restore, sums have the same last digits
+            turn = np.lexsort((state.missed(entries), positions))
             positions, entries = positions[turn], entries[turn]
         if wanted is not None:
             mine = wanted[state.key_slots(entries)]
@@ -186,9 +226,22 @@ class WindowAggregateOperator(Operator):
         merged.reserve(firsts.size)
         merged.merge(into, self._accumulators, entries)
         ends = window_ends[positions[firsts]]
-        return self._batch(merged, np.arange(firsts.size), key_slots[firsts], window_arithmetic.window_start(ends, window), ends)
+        return self._batch(
+            merged,
+            np.arange(firsts.size),
+            key_slots[firsts],
+            window_arithmetic.window_start(ends, window),
+            ends,
+        )
 
-    def _batch(self, accumulators: Accumulators, slots: np.ndarray, key_slots: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Batch:
+    def _batch(
+        self,
+        accumulators: Accumulators,
+        slots: np.ndarray,
+        key_slots: np.ndarray,
+        starts: np.ndarray,
+        ends: np.ndarray,
+    ) -> Batch:
         results = accumulators.results(slots)
         columns = self._state.keys.keys(key_slots) + results[: len(results) - self._counts_rows]
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
@@ -201,7 +254,9 @@ class WindowAggregateOperator(Operator):
 
 
 def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Cut windows of these many entries into runs of at most ``LIMITS.merged_pairs`` entries (one window at least)."""
+    """Cut windows of these many entries into runs of at most ``LIMITS.merged_pairs`` entries (one window
+    at least).
+    """
     total = np.cumsum(sizes)
     first = 0
     while first < sizes.size:

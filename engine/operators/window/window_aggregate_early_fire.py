@@ -1,4 +1,6 @@
-"""Windowed aggregation whose results are given before windows close, or change after: TUMBLE, HOP, CUMULATE, and windows attached to the rows."""
+"""Windowed aggregation whose results are given before windows close, or change after: TUMBLE, HOP,
+CUMULATE, and windows attached to the rows.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,20 @@ from penstock.planner.physical.operator_specs import WindowAggregateSpec
 
 
 class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
-    """What a batch changes of results already given is the difference of what its keys show before it and after it, in the windows it falls in.
+    """What a batch changes of results already given is the difference of what its keys show before it and
+    after it, in the windows it falls in.
 
-    Given are all results where windows give early ones, else those of windows the watermark has passed. A window is forgotten when the watermark is
-    ``lateness_us`` past its end; until then its rows change it.
+    Given are all results where windows give early ones, else those of windows the watermark has passed. A
+    window is forgotten when the watermark is ``lateness_us`` past its end; until then its rows change it.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
         super().__init__(spec, options)
-        self._nothing = Batch(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in self._schema.types], schema=self._schema))
+        self._nothing = Batch(
+            pa.RecordBatch.from_arrays(
+                [pa.array([], kind) for kind in self._schema.types], schema=self._schema
+            )
+        )
 
     def open(self, context: Context) -> None:
         super().open(context)
@@ -39,7 +46,9 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         return begun(self._change(placed, out)) if placed.ends.size else None
 
     def _change(self, placed: PlacedRows, out: Output) -> Rest:
-        """Take rows, so many at once that what they change of windows already given is not too much together."""
+        """Take rows, so many at once that what they change of windows already given is not too much
+        together.
+        """
         counts = self._window_counts(placed)
         if int(counts.sum()) <= LIMITS.merged_pairs:
             yield from self._take(placed, out)
@@ -47,8 +56,13 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         for first, last in cut(counts, counts.size, LIMITS.merged_pairs):
             if first:
                 yield
-            starts, missed = (None if values is None else values[first:last] for values in (placed.starts, placed.missed))
-            yield from self._take(PlacedRows(placed.batch.slice(first, last - first), placed.ends[first:last], starts, missed), out)
+            starts, missed = (
+                None if values is None else values[first:last] for values in (placed.starts, placed.missed)
+            )
+            yield from self._take(
+                PlacedRows(placed.batch.slice(first, last - first), placed.ends[first:last], starts, missed),
+                out,
+            )
 
     def _window_counts(self, placed: PlacedRows) -> np.ndarray:
         """Return how many windows rows fall in."""
@@ -59,7 +73,11 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
 
     def _window_span(self, placed: PlacedRows, window: Windowing) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the first and the last window of rows."""
-        first = placed.ends if placed.missed is None else placed.ends + placed.missed * window_arithmetic.slice_size(window)
+        first = (
+            placed.ends
+            if placed.missed is None
+            else placed.ends + placed.missed * window_arithmetic.slice_size(window)
+        )
         return first, window_arithmetic.last_window_end(placed.ends, window)
 
     def _take(self, placed: PlacedRows, out: Output) -> Rest:
@@ -70,7 +88,9 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         else:
             before = self._shown(touched, keys, placed.ends.size)
             self._state.add(keys, placed)
-            yield from self._changes.add(difference(before, self._shown(touched, keys, placed.ends.size)), out)
+            yield from self._changes.add(
+                difference(before, self._shown(touched, keys, placed.ends.size)), out
+            )
         self._will_close(placed.ends)
         self._metrics.state_entries = len(self._state)
 
@@ -104,9 +124,13 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         positions, entries = state.entries_of(slices)
         mine = wanted[state.key_slots(entries)]
         positions, entries = positions[mine], entries[mine]
-        return self._batch(self._accumulators, entries, state.key_slots(entries), starts[positions], ends[positions])
+        return self._batch(
+            self._accumulators, entries, state.key_slots(entries), starts[positions], ends[positions]
+        )
 
-    def _shown_sliding(self, window_ends: np.ndarray, slices: np.ndarray, ends: np.ndarray, wanted: np.ndarray) -> Batch:
+    def _shown_sliding(
+        self, window_ends: np.ndarray, slices: np.ndarray, ends: np.ndarray, wanted: np.ndarray
+    ) -> Batch:
         found, at_once = [self._nothing], max(1, LIMITS.merged_pairs // max(ends.size, 1))
         for first in range(0, window_ends.size, at_once):
             of_slice, of_window = self._pairs(window_ends[first : first + at_once], ends)
@@ -136,4 +160,8 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         else:
             yield from self._changes.give_due(out)
         self._watermark_us = time_us
-        self._free(slices, ends, max(time_us, MIN_WATERMARK_US + self._emission.lateness_us) - self._emission.lateness_us)
+        self._free(
+            slices,
+            ends,
+            max(time_us, MIN_WATERMARK_US + self._emission.lateness_us) - self._emission.lateness_us,
+        )

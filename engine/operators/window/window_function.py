@@ -1,4 +1,6 @@
-"""TUMBLE, HOP and CUMULATE as tables: each row once per window it falls in, with the window's columns appended."""
+"""TUMBLE, HOP and CUMULATE as tables: each row once per window it falls in, with the window's columns
+appended.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ WINDOW_TIME_US = 1000
 
 
 class WindowTableOperator(Operator):
-    """Rows with a NULL time are in no window: dropped and counted. Late rows pass with their marks; the operator that closes windows decides."""
+    """Rows with a NULL time are in no window: dropped and counted. Late rows pass with their marks; the
+    operator that closes windows decides.
+    """
 
     def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
         self._window = spec.window

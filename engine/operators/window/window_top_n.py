@@ -1,4 +1,6 @@
-"""Top-N within windows of rows that are never taken back: each window's first rows are given once, when it closes."""
+"""Top-N within windows of rows that are never taken back: each window's first rows are given once, when it
+closes.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,15 @@ class WindowTopOperator(FirstRowsOperator):
         self._noted().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
         super()._merge(rows, slots, out)
 
-    def _give(self, part: Partitions, old: np.ndarray, kept: np.ndarray, gone: np.ndarray, new: np.ndarray, out: Output) -> None:
+    def _give(
+        self,
+        part: Partitions,
+        old: np.ndarray,
+        kept: np.ndarray,
+        gone: np.ndarray,
+        new: np.ndarray,
+        out: Output,
+    ) -> None:
         """Nothing is said while a window is open."""
 
     def _noted(self) -> PartitionEnds:

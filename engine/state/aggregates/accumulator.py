@@ -15,7 +15,9 @@ from penstock.engine.storage.spill_files import SpillFiles
 
 
 class Part(Protocol):
-    """State by slot of one aggregated column. ``weights`` of length 0 mean +1 each; values given to ``add`` hold no NULL."""
+    """State by slot of one aggregated column. ``weights`` of length 0 mean +1 each; values given to
+    ``add`` hold no NULL.
+    """
 
     def reserve(self, capacity: int) -> None:
         """Have room for slots below ``capacity``; new ones are empty."""
@@ -37,10 +39,11 @@ class Part(Protocol):
 
 
 class TablePart(Mapped):
-    """A part whose whole state is ``width`` int64 columns per slot, zero being empty: ``table`` int64 [capacity, width].
+    """A part whose whole state is ``width`` int64 columns per slot, zero being empty: ``table`` int64
+    [capacity, width].
 
-    The columns are the part's own until ``share`` gives it some of a wider table, which then is reserved and cleared by its owner. Results are
-    read from a ``state``: int64 [width, n], the columns of n slots.
+    The columns are the part's own until ``share`` gives it some of a wider table, which then is reserved and
+    cleared by its owner. Results are read from a ``state``: int64 [width, n], the columns of n slots.
     """
 
     def __init__(self, width: int) -> None:

@@ -26,14 +26,16 @@ _ROWS_AT_ONCE = 4096
 """Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""
 
 Before = np.ndarray | list[pa.Array]
-"""Values of aggregates before a change: columns of the shared table when that is all there is, else results."""
+"""Values of aggregates before a change: columns of the shared table when that is all there is, else
+results.
+"""
 
 
 class Accumulators:
     """All aggregates of a query by slot; aggregates over the same argument and filter share their state.
 
-    ``insert_only`` promises that no weight is negative, which makes MIN and MAX cheap. Slots are empty until added to, and again after ``clear``.
-    Results raise PenstockError RUN-2002 (out of range).
+    ``insert_only`` promises that no weight is negative, which makes MIN and MAX cheap. Slots are empty until
+    added to, and again after ``clear``. Results raise PenstockError RUN-2002 (out of range).
     """
 
     def __init__(self, calls: Sequence[AggregateCall], insert_only: bool, zone: str = "UTC") -> None:
@@ -52,15 +54,27 @@ class Accumulators:
             self._part_of.append(shared[key])
             if call.filter not in self._filters[shared[key]]:
                 self._filters[shared[key]].append(call.filter)
-        alike = [(i, c.function, c.type, c.values[1:], c.distinct, c.filter) for c, i in zip(self._calls, self._part_of, strict=True)]
+        alike = [
+            (i, c.function, c.type, c.values[1:], c.distinct, c.filter)
+            for c, i in zip(self._calls, self._part_of, strict=True)
+        ]
         self._first_alike = [alike.index(key) for key in alike]
-        self._feeds = [feed_of(call, filters, zone) for call, filters in zip(self._makers, self._filters, strict=True)]
+        self._feeds = [
+            feed_of(call, filters, zone) for call, filters in zip(self._makers, self._filters, strict=True)
+        ]
         self._begin()
 
     def _begin(self) -> None:
-        """Make empty parts. Those that are columns of numbers share one table; where each one's columns are in it stands in ``_columns``."""
-        counted = {index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"}
-        self._parts = [new_part(call, self._insert_only, index in counted, len(self._filters[index])) for index, call in enumerate(self._makers)]
+        """Make empty parts. Those that are columns of numbers share one table; where each one's columns
+        are in it stands in ``_columns``.
+        """
+        counted = {
+            index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"
+        }
+        self._parts = [
+            new_part(call, self._insert_only, index in counted, len(self._filters[index]))
+            for index, call in enumerate(self._makers)
+        ]
         self._columns: dict[int, slice] = {}
         self._others: list[Part] = []
         width = 0
@@ -80,7 +94,9 @@ class Accumulators:
             part.share(self._table.rows[:, columns])
 
     def spillable_bytes(self) -> int:
-        """Return the bytes of the shared table when it is large and in memory; other parts speak for themselves."""
+        """Return the bytes of the shared table when it is large and in memory; other parts speak for
+        themselves.
+        """
         return self._table.in_memory_bytes()
 
     def spill(self, files: SpillFiles) -> None:
@@ -109,7 +125,10 @@ class Accumulators:
             message = "a retraction reached an aggregate that was planned for inserts only"
             raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
         kept: dict[Expression, np.ndarray] = {}
-        fed = [(part, *feed.rows(slots, batch, signed, kept)) for part, feed in zip(self._parts, self._feeds, strict=True)]
+        fed = [
+            (part, *feed.rows(slots, batch, signed, kept))
+            for part, feed in zip(self._parts, self._feeds, strict=True)
+        ]
         together = [index in self._columns and slots.size > _ROWS_AT_ONCE for index in range(len(fed))]
         for (part, its, values, counts), pieces in zip(fed, together, strict=True):
             if not pieces:
@@ -118,7 +137,11 @@ class Accumulators:
             for part, its, values, counts in compress(fed, together):
                 end = start + _ROWS_AT_ONCE
                 if start < its.size:
-                    part.add(its[start:end], None if values is None else values.slice(start, _ROWS_AT_ONCE), counts[start:end])
+                    part.add(
+                        its[start:end],
+                        None if values is None else values.slice(start, _ROWS_AT_ONCE),
+                        counts[start:end],
+                    )
 
     def clear(self, slots: np.ndarray) -> None:
         """Empty distinct slots."""
@@ -127,7 +150,9 @@ class Accumulators:
             part.clear(slots)
 
     def merge(self, into: np.ndarray, other: Accumulators, slots: np.ndarray) -> None:
-        """Add the state of ``slots`` of other accumulators of the same aggregates to the slots ``into`` (which may repeat)."""
+        """Add the state of ``slots`` of other accumulators of the same aggregates to the slots ``into``
+        (which may repeat).
+        """
         for part, from_part in zip(self._parts, other._parts, strict=True):
             part.merge(into, from_part, slots)
 
@@ -136,7 +161,9 @@ class Accumulators:
         return self._results(self._table.gathered(slots), slots)
 
     def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
-        """Return the aggregates of these columns of the shared table; the other parts are asked for ``slots``."""
+        """Return the aggregates of these columns of the shared table; the other parts are asked for
+        ``slots``.
+        """
         columns: list[pa.Array] = []
         for call, index, first in zip(self._calls, self._part_of, self._first_alike, strict=True):
             if first < len(columns):
@@ -147,11 +174,21 @@ class Accumulators:
                 columns.append(result(call, part, state))
             except OutOfRange:
                 hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
-                raise PenstockError("RUN-2002", f"{call} out of range for {call.type}", hint=hint, span=call.span, sqlstate="22003") from None
+                raise PenstockError(
+                    "RUN-2002",
+                    f"{call} out of range for {call.type}",
+                    hint=hint,
+                    span=call.span,
+                    sqlstate="22003",
+                ) from None
         return columns
 
-    def _part_and_state(self, index: int, call: AggregateCall, table: np.ndarray, slots: np.ndarray) -> tuple[Part, np.ndarray]:
-        """Return the part that has an aggregate's value (a distinct one's by its filter), and the state it reads it from."""
+    def _part_and_state(
+        self, index: int, call: AggregateCall, table: np.ndarray, slots: np.ndarray
+    ) -> tuple[Part, np.ndarray]:
+        """Return the part that has an aggregate's value (a distinct one's by its filter), and the state it
+        reads it from.
+        """
         part = self._parts[index]
         if index in self._columns:
             return part, table[self._columns[index]]
@@ -168,16 +205,25 @@ class Accumulators:
         return pairs
 
     def before_and_after(self, slots: np.ndarray, before: Before) -> list[pa.Array]:
-        """Return one column per aggregate of twice the slots: for each its value as it was, then as it is now."""
+        """Return one column per aggregate of twice the slots: for each its value as it was, then as it is
+        now.
+        """
         if isinstance(before, np.ndarray):
             self._table.gather_half(slots, before, 1)
             return self._results(before, slots)
         order = array_of(np.arange(2 * slots.size).reshape(2, -1).T.ravel())
-        return [pa.concat_arrays([old, new]).take(order) for old, new in zip(before, self.results(slots), strict=True)]
+        return [
+            pa.concat_arrays([old, new]).take(order)
+            for old, new in zip(before, self.results(slots), strict=True)
+        ]
 
     def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
         """Return the state of slots as named columns for a checkpoint."""
-        return {f"a{p}_{k}": column for p, part in enumerate(self._parts) for k, column in enumerate(part.columns(slots))}
+        return {
+            f"a{p}_{k}": column
+            for p, part in enumerate(self._parts)
+            for k, column in enumerate(part.columns(slots))
+        }
 
     def restore(self, slots: np.ndarray, columns: dict[str, pa.Array]) -> None:
         """Set the state of empty slots from such columns."""

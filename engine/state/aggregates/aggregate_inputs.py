@@ -36,10 +36,11 @@ class Filter:
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """What one part is fed with: its arguments (none: whole rows; several, or one nested one: structs) of the rows a filter keeps.
+    """What one part is fed with: its arguments (none: whole rows; several, or one nested one: structs) of the
+    rows a filter keeps.
 
-    Those ``needed`` must not be NULL.
-    ``apart``: weights are int64 [filter, row], 0 where a filter does not keep a row; else there is but one filter and weights are by row.
+    Those ``needed`` must not be NULL. ``apart``: weights are int64 [filter, row], 0 where a filter does not
+    keep a row; else there is but one filter and weights are by row.
     """
 
     arguments: tuple[Reader, ...]
@@ -60,7 +61,11 @@ class Feed:
         values = None
         if columns:
             assert self.kind is not None
-            values = pa.StructArray.from_arrays(columns, fields=list(self.kind)) if pa.types.is_struct(self.kind) else columns[0]
+            values = (
+                pa.StructArray.from_arrays(columns, fields=list(self.kind))
+                if pa.types.is_struct(self.kind)
+                else columns[0]
+            )
         if self.apart:
             weights = _by_filter(masks, weights, slots.size)
         if mask is None or mask.all():
@@ -72,7 +77,13 @@ class Feed:
 def feed_of(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> Feed:
     """Return what the part of an aggregate is fed with, kept by each of some filters (None: all rows)."""
     kept = tuple(None if one is None else Filter(one, reader(one, zone)) for one in filters)
-    return Feed(tuple(reader(arg, zone) for arg in fed(call)), needs_value(call), fed_type(call), kept, is_distinct(call))
+    return Feed(
+        tuple(reader(arg, zone) for arg in fed(call)),
+        needs_value(call),
+        fed_type(call),
+        kept,
+        is_distinct(call),
+    )
 
 
 def _any(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:

@@ -27,12 +27,20 @@ class UnitedBits(TablePart):
 
     def of(self, function: str, state: np.ndarray, kind: pa.DataType) -> pa.Array:
         """Return ``bit_and``, ``bit_or`` or ``bit_xor``, NULL over no values."""
-        words = {"bit_or": state[kernel.SOME], "bit_and": ~state[kernel.SOME_LACK], "bit_xor": state[kernel.ODD]}[function]
-        return col.array_of_words(np.ascontiguousarray(words), (state[kernel.COUNT] != 0).view(np.uint8), kind)
+        words = {
+            "bit_or": state[kernel.SOME],
+            "bit_and": ~state[kernel.SOME_LACK],
+            "bit_xor": state[kernel.ODD],
+        }[function]
+        return col.array_of_words(
+            np.ascontiguousarray(words), (state[kernel.COUNT] != 0).view(np.uint8), kind
+        )
 
 
 class CountedBits(TablePart):
-    """Bits under retraction. Table: how many values have each of the 64 bits, then how many values there are."""
+    """Bits under retraction. Table: how many values have each of the 64 bits, then how many values there
+    are.
+    """
 
     def __init__(self) -> None:
         super().__init__(65)

@@ -40,7 +40,9 @@ class BooleanPart(TablePart):
 
     def merge(self, into: np.ndarray, other: BooleanPart, slots: np.ndarray) -> None:
         for value in (0, 1):
-            kernel.count_booleans(into, np.full(into.size, value), np.ascontiguousarray(other.table[slots, value]), self.table)
+            kernel.count_booleans(
+                into, np.full(into.size, value), np.ascontiguousarray(other.table[slots, value]), self.table
+            )
 
     def all_true(self, state: np.ndarray) -> pa.Array:
         """Return BOOL_AND, NULL over no values."""

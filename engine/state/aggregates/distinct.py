@@ -15,7 +15,9 @@ from penstock.engine.state.aggregates.value_sets import Change
 
 
 class Distinct:
-    """Gives each of its parts, one a filter, each value of a slot once, however often it is there. ``weights`` are int64 [part, row]."""
+    """Gives each of its parts, one a filter, each value of a slot once, however often it is there.
+    ``weights`` are int64 [part, row].
+    """
 
     def __init__(self, kind: pa.DataType, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
@@ -44,7 +46,9 @@ class Distinct:
         self._settle(self._counts.add(*self._counts.read(slots, columns)))
 
     def _settle(self, changes: list[Change]) -> None:
-        """Give the parts what appeared and take from them what is gone; pairs nothing is left of are forgotten."""
+        """Give the parts what appeared and take from them what is gone; pairs nothing is left of are
+        forgotten.
+        """
         counts = self._counts
         for part, change in zip(self.parts, changes, strict=True):
             for entries, sign in ((change.appeared, 1), (change.gone, -1)):

@@ -13,9 +13,11 @@ from penstock.engine.state.aggregates.value_sets import Change, SlotValues
 
 
 class FilteredCounts(SlotValues):
-    """(slot, value) pairs to a signed count per filter: each pair is looked for once, whatever the number of filters.
+    """(slot, value) pairs to a signed count per filter: each pair is looked for once, whatever the number of
+    filters.
 
-    For a filter a pair is present while its count is above 0. ``weights`` are int64 [filter, row], 0 where a filter does not keep a row.
+    For a filter a pair is present while its count is above 0. ``weights`` are int64 [filter, row], 0 where a
+    filter does not keep a row.
     """
 
     def __init__(self, kind: pa.DataType, filters: int) -> None:
@@ -23,7 +25,9 @@ class FilteredCounts(SlotValues):
         self._filters = filters
 
     def add(self, slots: np.ndarray, values: pa.Array, weights: np.ndarray) -> list[Change]:
-        """Add to counts and say what that changed for each filter; the caller reads the entries, then has the touched ones forgotten."""
+        """Add to counts and say what that changed for each filter; the caller reads the entries, then has
+        the touched ones forgotten.
+        """
         entries, touched = self._enter(slots, values)
         before = self._counts[touched]
         add_each(entries, weights, self._counts)
@@ -33,13 +37,19 @@ class FilteredCounts(SlotValues):
     def merge(self, into: np.ndarray, other: FilteredCounts, slots: np.ndarray) -> list[Change]:
         """Add the counts of another's slots to the slots ``into``; returns as ``add``."""
         positions, entries = other.entries(slots)
-        return self.add(into[positions], other.values_of(entries), np.ascontiguousarray(other.counts(entries).T))
+        return self.add(
+            into[positions], other.values_of(entries), np.ascontiguousarray(other.counts(entries).T)
+        )
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        """Return one column: per slot a list of (value, count of the first filter, count of the second, ...)."""
+        """Return one column: per slot a list of (value, count of the first filter, count of the second,
+        ...).
+        """
         positions, entries = self.entries(slots)
         counts = self.counts(entries)
-        return [self._lists(slots, entries, positions, {f"count{k}": counts[:, k] for k in range(self._filters)})]
+        return [
+            self._lists(slots, entries, positions, {f"count{k}": counts[:, k] for k in range(self._filters)})
+        ]
 
     def read(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> tuple[np.ndarray, pa.Array, np.ndarray]:
         """Return what to ``add`` for such a column."""

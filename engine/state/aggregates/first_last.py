@@ -1,4 +1,6 @@
-"""BestRow: of each slot's values the first or the last in an order. FIRST_VALUE, LAST_VALUE, MIN_BY, MAX_BY."""
+"""BestRow: of each slot's values the first or the last in an order. FIRST_VALUE, LAST_VALUE, MIN_BY,
+MAX_BY.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from penstock.planner.expressions.nodes import Direction
 class BestRow(CountedPart):
     """Values are structs: what is asked for, then the keys of the order; ties by the value, NULL least.
 
-    Where nothing is ever retracted a slot keeps its best value only; else all, and they are looked through when the best one goes.
+    Where nothing is ever retracted a slot keeps its best value only; else all, and they are looked through
+    when the best one goes.
     """
 
     def __init__(self, kind: pa.DataType, ways: Sequence[Direction], last: bool, insert_only: bool) -> None:

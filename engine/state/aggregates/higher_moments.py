@@ -1,6 +1,8 @@
-"""What numbers are like beyond mean and spread, and what two columns have in common: SKEWNESS, KURTOSIS; CORR, COVAR_*, REGR_*.
+"""What numbers are like beyond mean and spread, and what two columns have in common: SKEWNESS, KURTOSIS;
+CORR, COVAR_*, REGR_*.
 
-Fourth powers of numbers that were taken back would leave more behind than the rest has: under retraction a ValueBag gives SKEWNESS and KURTOSIS.
+Fourth powers of numbers that were taken back would leave more behind than the rest has: under retraction a
+ValueBag gives SKEWNESS and KURTOSIS.
 """
 
 from __future__ import annotations
@@ -33,13 +35,22 @@ class ShapePart(FloatPart):
         count, odd = numbers[higher_moments.COUNT], numbers[higher_moments.ODD]
         second, third, fourth = (np.empty(count.size) for _ in range(3))
         higher_moments.centred(numbers, second, third, fourth)
-        return array_of(np.where(odd > 0, np.nan, shape(function, count, second, third, fourth)), (odd <= 0) & (second <= 0))
+        return array_of(
+            np.where(odd > 0, np.nan, shape(function, count, second, third, fourth)),
+            (odd <= 0) & (second <= 0),
+        )
 
 
-def shape(function: str, count: np.ndarray, second: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+def shape(
+    function: str, count: np.ndarray, second: np.ndarray, third: np.ndarray, fourth: np.ndarray
+) -> np.ndarray:
     """Return ``skewness`` or ``kurtosis`` from sums of powers of the distances from the mean."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.sqrt(count) * third / np.sqrt(second**3) if function == "skewness" else count * fourth / (second * second) - 3.0
+        return (
+            np.sqrt(count) * third / np.sqrt(second**3)
+            if function == "skewness"
+            else count * fourth / (second * second) - 3.0
+        )
 
 
 class PairPart(FloatPart):
@@ -57,7 +68,9 @@ class PairPart(FloatPart):
         covariance.merge(into, slots, other.table.view(np.float64), self.table.view(np.float64))
 
     def of(self, function: str, state: np.ndarray) -> pa.Array:
-        """Return an aggregate of pairs (y, x), NULL where it is not defined; NaN where a number is not finite."""
+        """Return an aggregate of pairs (y, x), NULL where it is not defined; NaN where a number is not
+        finite.
+        """
         numbers = state.view(np.float64)
         count, odd = numbers[covariance.COUNT], numbers[covariance.ODD] > 0
         syy, sxx, sxy = (np.empty(count.size) for _ in range(3))
@@ -71,15 +84,21 @@ class PairPart(FloatPart):
 Found = tuple[np.ndarray, np.ndarray]
 
 
-def _corr(n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray) -> Found:
+def _corr(
+    n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
+) -> Found:
     return np.clip(sxy / np.sqrt(syy) / np.sqrt(sxx), -1.0, 1.0), (syy <= 0) | (sxx <= 0)
 
 
-def _r2(n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray) -> Found:
+def _r2(
+    n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
+) -> Found:
     return np.where(syy <= 0, 1.0, sxy / sxx * (sxy / syy)), sxx <= 0
 
 
-def _intercept(n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray) -> Found:
+def _intercept(
+    n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
+) -> Found:
     return (y - sxy / sxx * x) / n, sxx <= 0
 
 
@@ -96,4 +115,6 @@ _PAIRS = {
     "regr_intercept": _intercept,
     "regr_r2": _r2,
 }
-"""What each gives for count, sums of y and x, sums of squared distances and of their products; and where it is not defined."""
+"""What each gives for count, sums of y and x, sums of squared distances and of their products; and where
+it is not defined.
+"""

@@ -1,4 +1,6 @@
-"""The least and greatest value: MIN, MAX, ANY_VALUE; cheap where nothing is ever retracted, over counts of values where it is."""
+"""The least and greatest value: MIN, MAX, ANY_VALUE; cheap where nothing is ever retracted, over counts of
+values where it is.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from penstock.engine.state.index.word_index import grown
 
 
 class LeastValue(TablePart):
-    """The least (or ``greatest``) fixed-width value. Table: the words of the best row (complemented for the greatest), then 1 if there is one."""
+    """The least (or ``greatest``) fixed-width value. Table: the words of the best row (complemented for
+    the greatest), then 1 if there is one.
+    """
 
     def __init__(self, kind: pa.DataType, greatest: bool) -> None:
         self._kind = kind
@@ -48,11 +52,14 @@ class LeastValue(TablePart):
     def best(self, state: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
         some = state[-1] != 0
-        return col.array_of_order_words(state[:-1].T ^ self._flip, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind)
+        return col.array_of_order_words(
+            state[:-1].T ^ self._flip, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind
+        )
 
 
 class BestString(TablePart):
-    """The least (or ``greatest``) string, by bytes. Table: its start in the arena, its length plus 1 (0: none).
+    """The least (or ``greatest``) string, by bytes. Table: its start in the arena, its length plus 1 (0:
+    none).
 
     A state of it is good until the next ``add``, which may move the strings.
     """
@@ -69,7 +76,9 @@ class BestString(TablePart):
         offsets, data = col.string_parts(values)
         done = 0
         while True:
-            done = kernel.best_strings(slots, offsets, data, self._greatest, done, self.table, self._arena, self._used)
+            done = kernel.best_strings(
+                slots, offsets, data, self._greatest, done, self.table, self._arena, self._used
+            )
             if done == slots.size:
                 return
             self._make_room(int(offsets[done + 1] - offsets[done]))
@@ -110,7 +119,9 @@ class BestString(TablePart):
         """Return MIN or MAX."""
         offsets, data = self._gather(state)
         some = state[1] != 0
-        return col.array_of_strings(offsets, data, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind)
+        return col.array_of_strings(
+            offsets, data, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind
+        )
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
         return [self.best(self.state(slots))]
@@ -122,7 +133,9 @@ class BestString(TablePart):
 
 
 class RetractableBest(CountedPart):
-    """MIN or MAX under retraction: the best value, and how often each slot has each value, to find the next best among the slot's own."""
+    """MIN or MAX under retraction: the best value, and how often each slot has each value, to find the
+    next best among the slot's own.
+    """
 
     def __init__(self, kind: pa.DataType, greatest: bool) -> None:
         super().__init__(kind)
@@ -143,7 +156,9 @@ class RetractableBest(CountedPart):
         counts = self._counts
         self._offer(change.appeared)
         slots = counts.slots_of(change.gone)
-        lost = np.unique(slots[self._best.holds(slots, counts.values_of(change.gone))]) if slots.size else slots
+        lost = (
+            np.unique(slots[self._best.holds(slots, counts.values_of(change.gone))]) if slots.size else slots
+        )
         super().settle(change)
         if lost.size:
             self._best.clear(lost)

@@ -1,4 +1,6 @@
-"""RowPartials: each row as a partial aggregate of its own, for where aggregating before an exchange would not make rows fewer."""
+"""RowPartials: each row as a partial aggregate of its own, for where aggregating before an exchange would
+not make rows fewer.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from penstock.planner.expressions.nodes import AggregateCall
 
 
 class RowPartials:
-    """The aggregates a split leaves to its LOCAL part, over single rows: COUNT, SUM, SUM0, MIN, MAX, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR, BIT_XOR.
+    """The aggregates a split leaves to its LOCAL part, over single rows: COUNT, SUM, SUM0, MIN, MAX,
+    BOOL_AND, BOOL_OR, BIT_AND, BIT_OR, BIT_XOR.
 
     None of them DISTINCT.
     """

@@ -1,4 +1,6 @@
-"""Which part holds what an aggregate needs, what the part is fed with, and the aggregate's value from its state."""
+"""Which part holds what an aggregate needs, what the part is fed with, and the aggregate's value from its
+state.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ _SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 _SHAPES = ("skewness", "kurtosis")
 _BITS = ("bit_and", "bit_or", "bit_xor")
 _EXTREMES = ("min", "max", "any_value")
-_PAIRS = ("corr", "covar_pop", "covar_samp", *(f"regr_{name}" for name in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")))
+_PAIRS = (
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    *(f"regr_{name}" for name in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")),
+)
 _BEST_ROWS = ("first_value", "last_value", "min_by", "max_by")
 _FAMILIES = {
     "avg": "sum",
@@ -43,12 +50,24 @@ _FAMILIES = {
 def family(call: AggregateCall) -> tuple[object, ...]:
     """Return what calls that share a part have in common."""
     kept = None if is_distinct(call) else call.filter
-    return "rows" if is_python(call) else _FAMILIES.get(call.function, call.function), fed(call), call.order, kept, is_distinct(call)
+    return (
+        "rows" if is_python(call) else _FAMILIES.get(call.function, call.function),
+        fed(call),
+        call.order,
+        kept,
+        is_distinct(call),
+    )
 
 
 def is_distinct(call: AggregateCall) -> bool:
-    """Return whether an aggregate must be given each value once; such ones share the values they count whatever their filters."""
-    return call.distinct and call.function not in (*_EXTREMES, *_BEST_ROWS, *_SHAPES, *KEEPS_VALUES) and not is_python(call)
+    """Return whether an aggregate must be given each value once; such ones share the values they count
+    whatever their filters.
+    """
+    return (
+        call.distinct
+        and call.function not in (*_EXTREMES, *_BEST_ROWS, *_SHAPES, *KEEPS_VALUES)
+        and not is_python(call)
+    )
 
 
 def is_python(call: AggregateCall) -> bool:
@@ -74,7 +93,9 @@ def needs_value(call: AggregateCall) -> tuple[int, ...]:
 
 
 def fed_type(call: AggregateCall) -> pa.DataType | None:
-    """Return the Arrow type of what a part is fed with: a struct of several arguments, or of one that is nested; None where there are none."""
+    """Return the Arrow type of what a part is fed with: a struct of several arguments, or of one that is
+    nested; None where there are none.
+    """
     kinds = [to_arrow(arg.type) for arg in fed(call)]
     if not kinds:
         return None
@@ -84,7 +105,8 @@ def fed_type(call: AggregateCall) -> pa.DataType | None:
 
 
 def new_part(call: AggregateCall, insert_only: bool, counted: bool, filters: int = 1) -> Part:
-    """Return the part of an aggregate. ANY_VALUE is the least value, so that it depends on nothing but the values.
+    """Return the part of an aggregate. ANY_VALUE is the least value, so that it depends on nothing but the
+    values.
 
     ``filters``: how many filters share the values of a distinct one.
     """
@@ -100,7 +122,11 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool, filters: int
         by = call.function in ("min_by", "max_by")
         last = call.function in ("last_value", "max_by")
         return BestRow(kind, (Direction(),) if by else call.order, last, insert_only)
-    if call.function in KEEPS_VALUES or is_python(call) or (call.function in _SHAPES and (call.distinct or not insert_only)):
+    if (
+        call.function in KEEPS_VALUES
+        or is_python(call)
+        or (call.function in _SHAPES and (call.distinct or not insert_only))
+    ):
         return ValueBag(kind, call.order)
     if is_distinct(call):
         return Distinct(kind, [_plain_part(call, kind, False, counted) for _ in range(filters)])
@@ -122,22 +148,34 @@ def _plain_part(call: AggregateCall, kind: pa.DataType, insert_only: bool, count
         return ShapePart()
     if call.function in _PAIRS:
         return PairPart()
-    raise PenstockError("INT-9045", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000")
+    raise PenstockError(
+        "INT-9045", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000"
+    )
 
 
 def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
-    """Return the column of one aggregate, of exactly its Arrow type, from a state of its part (of its filter's, if distinct); raises OutOfRange."""
+    """Return the column of one aggregate, of exactly its Arrow type, from a state of its part (of its
+    filter's, if distinct); raises OutOfRange.
+    """
     kind = to_arrow(call.type)
     match part:
         case CountPart():
             return part.count(state)
         case ExactSum() | FloatSum():
-            return part.mean(state, kind) if call.function == "avg" else part.total(state, kind, null_when_empty=call.function == "sum")
+            return (
+                part.mean(state, kind)
+                if call.function == "avg"
+                else part.total(state, kind, null_when_empty=call.function == "sum")
+            )
         case BooleanPart():
             return part.all_true(state) if call.function == "bool_and" else part.some_true(state)
         case MomentsPart():
             sample = call.function.endswith("_samp")
-            return part.deviation(state, sample=sample) if call.function.startswith("stddev") else part.variance(state, sample=sample)
+            return (
+                part.deviation(state, sample=sample)
+                if call.function.startswith("stddev")
+                else part.variance(state, sample=sample)
+            )
         case UnitedBits() | CountedBits():
             return part.of(call.function, state, kind)
         case ShapePart() | PairPart():
@@ -147,7 +185,11 @@ def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
         case ValueBag():
             bag = part.sorted(state)
             bag = bag.once() if call.distinct else bag
-            return aggregated(call, *bag.rows()) if isinstance(call, PythonAggregateCall) else _of_bag(call, bag, kind)
+            return (
+                aggregated(call, *bag.rows())
+                if isinstance(call, PythonAggregateCall)
+                else _of_bag(call, bag, kind)
+            )
     raise AssertionError(type(part))
 
 

@@ -1,4 +1,6 @@
-"""SlotOrder: rows of values by slot, then by an order, so that equal sets of values are always in one order."""
+"""SlotOrder: rows of values by slot, then by an order, so that equal sets of values are always in one
+order.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,26 @@ from penstock.planner.expressions.nodes import Column, Direction, SortKey
 
 
 class SlotOrder:
-    """Sorts columns of values (the last ones are the keys, sorted as ``ways`` say) within their slots; ties by all columns, NULL first."""
+    """Sorts columns of values (the last ones are the keys, sorted as ``ways`` say) within their slots;
+    ties by all columns, NULL first.
+    """
 
     def __init__(self, types: Sequence[pa.DataType], ways: Sequence[Direction]) -> None:
-        self._plain = not any(col.is_bytes(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in types)
+        self._plain = not any(
+            col.is_bytes(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in types
+        )
         self._ways = list(ways)
         fields = [pa.field(f"c{i}", kind) for i, kind in enumerate([pa.int64(), *types])]
         first = len(fields) - len(ways)
-        keys = [SortKey(Column(NULL, True, index=first + i), way.descending, way.nulls_first) for i, way in enumerate(ways)]
-        keys += [SortKey(Column(NULL, True, index=i)) for i, kind in enumerate(types[: len(types) - len(ways)], 1) if _is_nested_order(kind)]
+        keys = [
+            SortKey(Column(NULL, True, index=first + i), way.descending, way.nulls_first)
+            for i, way in enumerate(ways)
+        ]
+        keys += [
+            SortKey(Column(NULL, True, index=i))
+            for i, kind in enumerate(types[: len(types) - len(ways)], 1)
+            if _is_nested_order(kind)
+        ]
         self._schema = pa.schema(fields)
         self._order = RowOrder([SortKey(Column(NULL, True, index=0)), *keys], self._schema, "UTC")
 
@@ -34,11 +47,15 @@ class SlotOrder:
             major = [*zip(keys, self._ways, strict=True), *((column, Direction()) for column in columns)]
             words = [part for column, way in major for part in _words(column, way)]
             return np.lexsort((*words[::-1], slots))
-        return self._order.sorted(pa.RecordBatch.from_arrays([array_of(slots), *columns], schema=self._schema))
+        return self._order.sorted(
+            pa.RecordBatch.from_arrays([array_of(slots), *columns], schema=self._schema)
+        )
 
 
 def _is_nested_order(kind: pa.DataType) -> bool:
-    """Return whether values are arrays or rows that have an order: without maps in them, which go by their texts."""
+    """Return whether values are arrays or rows that have an order: without maps in them, which go by their
+    texts.
+    """
     return pa.types.is_nested(kind) and "map<" not in str(kind)
 
 

@@ -1,4 +1,6 @@
-"""Sums: of integers and decimals exactly, of floating-point numbers with what rounding lost. SUM, SUM0, AVG."""
+"""Sums: of integers and decimals exactly, of floating-point numbers with what rounding lost. SUM, SUM0,
+AVG.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ class OutOfRange(Exception):
 
 
 class ExactSum(TablePart):
-    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide: low, high, carries (of 2**128), count.
+    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide:
+    low, high, carries (of 2**128), count.
 
-    ``counted`` says that the count is needed: for means, and for sums that are NULL over nothing. Else it may be left out.
+    ``counted`` says that the count is needed: for means, and for sums that are NULL over nothing. Else it may
+    be left out.
     """
 
     def __init__(self, kind: pa.DataType, counted: bool = True) -> None:
@@ -59,7 +63,9 @@ class ExactSum(TablePart):
         return col.array_of_words(low, valid, kind)
 
     def mean(self, state: np.ndarray, kind: pa.DataType) -> pa.Array:
-        """Return AVG: DOUBLE of integers, DECIMAL (rounded half away from zero) of decimals; raises OutOfRange."""
+        """Return AVG: DOUBLE of integers, DECIMAL (rounded half away from zero) of decimals; raises
+        OutOfRange.
+        """
         low, high, counts = self._totals(state)
         empty = counts == 0
         valid = (~empty).view(np.uint8) if empty.any() else col.NO_BYTES

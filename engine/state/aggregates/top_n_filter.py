@@ -1,4 +1,6 @@
-"""BestKeys: which rows may still be among the first of their partition, told by their first order key alone."""
+"""BestKeys: which rows may still be among the first of their partition, told by their first order key
+alone.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class BestKeys:
-    """Remembers the best keys of each slot. It may forget (nothing of it is in snapshots): then more rows pass, never fewer than must."""
+    """Remembers the best keys of each slot. It may forget (nothing of it is in snapshots): then more rows
+    pass, never fewer than must.
+    """
 
     def __init__(self, key: SortKey, limit: int, time_zone: str) -> None:
         self._evaluate = compile_expression(key.expression, EvaluationContext(time_zone))
@@ -31,7 +35,9 @@ class BestKeys:
         return words and limit <= MOST_KEPT
 
     def passed(self, rows: pa.RecordBatch, slots: np.ndarray, capacity: int) -> np.ndarray:
-        """Return the positions of rows that fewer than ``limit`` rows of their slot seen so far are ahead of; slots are below ``capacity``."""
+        """Return the positions of rows that fewer than ``limit`` rows of their slot seen so far are ahead
+        of; slots are below ``capacity``.
+        """
         if len(self._best) < capacity:
             more = np.full((capacity - len(self._best), self._best.shape[1]), _LEAST, np.int64)
             self._best = np.concatenate([self._best, more])
@@ -52,4 +58,8 @@ class BestKeys:
         else:
             words = col.words(keys)
         words = words if self._descending else ~words
-        return np.where(truths(keys.is_null()), _GREATEST if self._nulls_first else _LEAST, words) if keys.null_count else words
+        return (
+            np.where(truths(keys.is_null()), _GREATEST if self._nulls_first else _LEAST, words)
+            if keys.null_count
+            else words
+        )

@@ -13,7 +13,9 @@ from penstock.engine.state.aggregates.value_sets import Change
 
 
 class CountedPart:
-    """Counts values and settles each change; what follows from the counts is the subclass's, and is made again from them when they are restored."""
+    """Counts values and settles each change; what follows from the counts is the subclass's, and is made
+    again from them when they are restored.
+    """
 
     def __init__(self, kind: pa.DataType) -> None:
         self._counts = ValueCounts(kind)

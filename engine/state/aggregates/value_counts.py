@@ -12,10 +12,14 @@ from penstock.engine.state.aggregates.value_sets import Change, SlotValues
 
 
 class ValueCounts(SlotValues):
-    """(slot, value) pairs to signed counts; a pair is present while its count is above 0, and forgotten at 0."""
+    """(slot, value) pairs to signed counts; a pair is present while its count is above 0, and forgotten at
+    0.
+    """
 
     def add(self, slots: np.ndarray, values: pa.Array, weights: np.ndarray) -> Change:
-        """Add to counts and say what that changed; the caller reads the entries, then has the touched ones forgotten."""
+        """Add to counts and say what that changed; the caller reads the entries, then has the touched ones
+        forgotten.
+        """
         entries, touched = self._enter(slots, values)
         before = self._counts[touched]
         np.add.at(self._counts, entries, weights if weights.size else 1)
@@ -35,4 +39,8 @@ class ValueCounts(SlotValues):
         """Return what to ``add`` for such a column."""
         lists = columns[0]
         pairs = lists.flatten()
-        return np.repeat(slots, numbers_of(lists.value_lengths())), pairs.field("value"), numbers_of(pairs.field("count"))
+        return (
+            np.repeat(slots, numbers_of(lists.value_lengths())),
+            pairs.field("value"),
+            numbers_of(pairs.field("count")),
+        )

@@ -1,4 +1,6 @@
-"""ValueBag: all values of a slot, each with its count. COLLECT_LIST, LISTAGG, PERCENTILE, MODE, HISTOGRAM; SKEWNESS, KURTOSIS."""
+"""ValueBag: all values of a slot, each with its count. COLLECT_LIST, LISTAGG, PERCENTILE, MODE, HISTOGRAM;
+SKEWNESS, KURTOSIS.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from penstock.planner.expressions.nodes import Direction
 
 @dataclass(frozen=True, eq=False)
 class SortedBag:
-    """Different values of ``size`` slots in order: the slot's position, the columns of the value, its count; ``counts`` are above 0."""
+    """Different values of ``size`` slots in order: the slot's position, the columns of the value, its
+    count; ``counts`` are above 0.
+    """
 
     size: int
     positions: np.ndarray
@@ -42,7 +46,9 @@ class SortedBag:
         return sums
 
     def rows(self) -> tuple[np.ndarray, list[pa.Array]]:
-        """Return all columns, a value as often as it is there, and where each slot's rows begin and the last one's end (int64)."""
+        """Return all columns, a value as often as it is there, and where each slot's rows begin and the
+        last one's end (int64).
+        """
         offsets = np.zeros(self.size + 1, np.int64)
         np.cumsum(self.totals(), out=offsets[1:])
         if (self.counts == 1).all():
@@ -52,7 +58,11 @@ class SortedBag:
 
     def lists(self, kind: pa.DataType) -> pa.Array:
         """Return the values of each slot as a list."""
-        values = self.values.take(array_of(np.repeat(np.arange(self.counts.size), self.counts))) if (self.counts != 1).any() else self.values
+        values = (
+            self.values.take(array_of(np.repeat(np.arange(self.counts.size), self.counts)))
+            if (self.counts != 1).any()
+            else self.values
+        )
         return pa.Array.from_buffers(kind, self.size, [None, _offsets(self.totals())], children=[values])
 
     def joined(self, separator: str) -> pa.Array:
@@ -64,7 +74,9 @@ class SortedBag:
         """Return how often each value is there as a map, NULL over none."""
         entries = pa.StructArray.from_arrays([self.values, array_of(self.counts)], fields=list(_entry(kind)))
         lengths = np.bincount(self.positions, minlength=self.size)
-        return pa.Array.from_buffers(kind, self.size, [col.bitmap((lengths > 0).view(np.uint8)), _offsets(lengths)], children=[entries])
+        return pa.Array.from_buffers(
+            kind, self.size, [col.bitmap((lengths > 0).view(np.uint8)), _offsets(lengths)], children=[entries]
+        )
 
     def mode(self) -> pa.Array:
         """Return each slot's most frequent value, the first of several, NULL over none."""
@@ -76,12 +88,20 @@ class SortedBag:
         return self.values.take(array_of(np.maximum(at, 0), at < 0))
 
     def ranked(self, share: float) -> pa.Array:
-        """Return the smallest value that at least ``share`` of each slot's values do not exceed, NULL over none."""
+        """Return the smallest value that at least ``share`` of each slot's values do not exceed, NULL over
+        none.
+        """
         totals = self.totals()
-        return self.values.take(array_of(self._at(np.maximum(np.ceil(share * totals), 1).astype(np.int64) - 1, totals), totals == 0))
+        return self.values.take(
+            array_of(
+                self._at(np.maximum(np.ceil(share * totals), 1).astype(np.int64) - 1, totals), totals == 0
+            )
+        )
 
     def percentile(self, share: float) -> pa.Array:
-        """Return the value at ``share`` of the way from each slot's least to its greatest, between two neighbours as need be, NULL over none."""
+        """Return the value at ``share`` of the way from each slot's least to its greatest, between two
+        neighbours as need be, NULL over none.
+        """
         totals = self.totals()
         place = share * np.maximum(totals - 1, 0)
         low, high = np.floor(place), np.ceil(place)
@@ -131,7 +151,9 @@ class ValueBag(CountedPart):
         columns = self._counts.columns_of(entries)
         order = self._order.sorted(positions, columns)
         taken = array_of(order)
-        return SortedBag(slots.size, positions[order], [column.take(taken) for column in columns], counts[order])
+        return SortedBag(
+            slots.size, positions[order], [column.take(taken) for column in columns], counts[order]
+        )
 
 
 def _offsets(lengths: np.ndarray) -> pa.Buffer:

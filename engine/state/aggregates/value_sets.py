@@ -19,7 +19,9 @@ _VALUE = (1 << _SLOT_BITS) - 1
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Entries whose count was added to, each once; those of them that became present, and those that ceased to be."""
+    """Entries whose count was added to, each once; those of them that became present, and those that
+    ceased to be.
+    """
 
     touched: np.ndarray
     appeared: np.ndarray
@@ -27,14 +29,18 @@ class Change:
 
     @staticmethod
     def of(touched: np.ndarray, before: np.ndarray, after: np.ndarray) -> Change:
-        """Return the change of entries by their counts before and after: a pair is present while its count is above 0."""
+        """Return the change of entries by their counts before and after: a pair is present while its count
+        is above 0.
+        """
         return Change(touched, touched[(before <= 0) & (after > 0)], touched[(before > 0) & (after <= 0)])
 
 
 class SlotValues(Mapped):
-    """(slot, value) pairs to one or ``width`` signed counts, int64 [entry] or [entry, width]; a pair is forgotten once all are 0.
+    """(slot, value) pairs to one or ``width`` signed counts, int64 [entry] or [entry, width]; a pair is
+    forgotten once all are 0.
 
-    Values are held once each, however many slots have them; values of several columns are structs. An entry is the dense number of a pair.
+    Values are held once each, however many slots have them; values of several columns are structs. An entry
+    is the dense number of a pair.
     """
 
     MAPPED = ("_counts",)
@@ -53,7 +59,9 @@ class SlotValues(Mapped):
 
     def _enter(self, slots: np.ndarray, values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the entry of each pair, new ones with counts of 0, and each of the entries once."""
-        value_ids = self.values.lookup_or_insert(values.flatten() if pa.types.is_struct(self.kind) else [values])
+        value_ids = self.values.lookup_or_insert(
+            values.flatten() if pa.types.is_struct(self.kind) else [values]
+        )
         known = len(self._pairs)
         entries = self._pairs.lookup_or_insert((slots << _SLOT_BITS) | value_ids)
         if len(self._counts) < self._pairs.capacity:
@@ -95,7 +103,11 @@ class SlotValues(Mapped):
     def values_of(self, entries: np.ndarray) -> pa.Array:
         """Return the value of each entry."""
         columns = self.columns_of(entries)
-        return pa.StructArray.from_arrays(columns, fields=list(self.kind)) if pa.types.is_struct(self.kind) else columns[0]
+        return (
+            pa.StructArray.from_arrays(columns, fields=list(self.kind))
+            if pa.types.is_struct(self.kind)
+            else columns[0]
+        )
 
     def columns_of(self, entries: np.ndarray) -> list[pa.Array]:
         """Return the columns of the value of each entry."""
@@ -109,9 +121,14 @@ class SlotValues(Mapped):
         """Return the counts of each entry; never all 0."""
         return self._counts[entries]
 
-    def _lists(self, slots: np.ndarray, entries: np.ndarray, positions: np.ndarray, counts: dict[str, np.ndarray]) -> pa.Array:
+    def _lists(
+        self, slots: np.ndarray, entries: np.ndarray, positions: np.ndarray, counts: dict[str, np.ndarray]
+    ) -> pa.Array:
         """Return per slot a list of its values with their counts by name, for a checkpoint."""
         offsets = np.zeros(slots.size + 1, np.int32)
         np.cumsum(np.bincount(positions, minlength=slots.size), out=offsets[1:])
         columns = [array_of(column) for column in counts.values()]
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays([self.values_of(entries), *columns], names=["value", *counts]))
+        return pa.ListArray.from_arrays(
+            pa.array(offsets),
+            pa.StructArray.from_arrays([self.values_of(entries), *columns], names=["value", *counts]),
+        )

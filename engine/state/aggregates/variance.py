@@ -1,4 +1,6 @@
-"""Variance and standard deviation, from sums kept to 32 digits: STDDEV_SAMP, STDDEV_POP, VAR_SAMP, VAR_POP."""
+"""Variance and standard deviation, from sums kept to 32 digits: STDDEV_SAMP, STDDEV_POP, VAR_SAMP,
+VAR_POP.
+"""
 
 from __future__ import annotations
 

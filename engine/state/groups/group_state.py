@@ -18,9 +18,17 @@ from penstock.engine.state.time_to_live import LastWrites, written_column
 
 
 class GroupState(TrackedState):
-    """Keys, their aggregates, and last among these the number of rows of each key. ``writes``: keys live for a time after they were last written."""
+    """Keys, their aggregates, and last among these the number of rows of each key. ``writes``: keys live
+    for a time after they were last written.
+    """
 
-    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int, writes: LastWrites | None = None) -> None:
+    def __init__(
+        self,
+        key_types: Sequence[pa.DataType],
+        accumulators: Accumulators,
+        max_parallelism: int,
+        writes: LastWrites | None = None,
+    ) -> None:
         self.writes = writes
         self.keys = KeyIndex(key_types)
         self.accumulators = accumulators
@@ -47,7 +55,9 @@ class GroupState(TrackedState):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Keys and aggregates are copied; the table holds key columns k0.., then the accumulators' columns."""
+        """Keys and aggregates are copied; the table holds key columns k0.., then the accumulators'
+        columns.
+        """
         live = self.keys.live_slots()
         if slots is None:
             slots = live
@@ -68,7 +78,9 @@ class GroupState(TrackedState):
         """Add keys of a snapshot."""
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
         slots = self.slots([columns[f"k{i}"] for i in range(self._num_keys)], part.num_rows)
-        self.accumulators.restore(slots, {name: column for name, column in columns.items() if name.startswith("a")})
+        self.accumulators.restore(
+            slots, {name: column for name, column in columns.items() if name.startswith("a")}
+        )
         if self.writes is not None:
             self.writes.touch(slots, self.keys.capacity)
             if (written := written_column(part)) is not None:

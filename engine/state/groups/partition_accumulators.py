@@ -20,7 +20,9 @@ from penstock.engine.state.time_to_live import LastWrites, restore_lives
 
 
 class PartitionTotals(TrackedState, Mapped):
-    """By slot of ``keys``, which is shared: ``rows`` and ``groups`` passed, int64, and ``accumulators``. Snapshots hold the slots with rows."""
+    """By slot of ``keys``, which is shared: ``rows`` and ``groups`` passed, int64, and ``accumulators``.
+    Snapshots hold the slots with rows.
+    """
 
     MAPPED = ("rows", "groups")
 
@@ -91,6 +93,8 @@ class PartitionTotals(TrackedState, Mapped):
         slots = self._keys.lookup_or_insert([columns[f"k{i}"] for i in range(self._width)], part.num_rows)
         self.reserve()
         self.rows[slots], self.groups[slots] = numbers_of(columns["rows"]), numbers_of(columns["groups"])
-        self.accumulators.restore(slots, {name: column for name, column in columns.items() if name.startswith("a")})
+        self.accumulators.restore(
+            slots, {name: column for name, column in columns.items() if name.startswith("a")}
+        )
         if self.writes is not None:
             restore_lives(self.writes, slots, part, self._keys.capacity)

@@ -12,7 +12,9 @@ from penstock.engine.state.time_to_live import LastWrites
 
 
 class PartitionLives:
-    """Passed rows and totals of a partition live ``ttl_ms`` after a row of it came or passed (0: for ever). Rows that wait do not expire."""
+    """Passed rows and totals of a partition live ``ttl_ms`` after a row of it came or passed (0: for
+    ever). Rows that wait do not expire.
+    """
 
     def __init__(self, ttl_ms: int, clock: Clock) -> None:
         self.writes = LastWrites(ttl_ms, clock) if ttl_ms else None
@@ -23,7 +25,9 @@ class PartitionLives:
             self.writes.touch(slots, capacity)
 
     def expire(self, now_ms: int, keys: KeyIndex, rows: TimedRows, totals: PartitionTotals) -> np.ndarray:
-        """Forget what has lived long enough; return the partitions, those that rows still wait in included, each of which something was kept of."""
+        """Forget what has lived long enough; return the partitions, those that rows still wait in
+        included, each of which something was kept of.
+        """
         if self.writes is None:
             return np.zeros(0, np.int64)
         over = self.writes.due(now_ms, keys.live_slots)

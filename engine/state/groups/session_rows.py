@@ -1,4 +1,6 @@
-"""SessionRows: the rows of open sessions with their weights. Sessions are told from them when asked, so taking rows back may split one."""
+"""SessionRows: the rows of open sessions with their weights. Sessions are told from them when asked, so
+taking rows back may split one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from penstock.engine.state.rows.join_side import JoinSide
 
 @dataclass(frozen=True, eq=False)
 class Sessions:
-    """Sessions by end, then start, then key: key slots, starts and ends; and their rows, by session, then time: ids, and the session of each."""
+    """Sessions by end, then start, then key: key slots, starts and ends; and their rows, by session, then
+    time: ids, and the session of each.
+    """
 
     key_slots: np.ndarray
     starts: np.ndarray
@@ -33,13 +37,25 @@ class Sessions:
         """Return the sessions of a mask."""
         rows = mask[self.of]
         numbers = np.cumsum(mask) - 1
-        return Sessions(self.key_slots[mask], self.starts[mask], self.ends[mask], self.ids[rows], numbers[self.of[rows]])
+        return Sessions(
+            self.key_slots[mask], self.starts[mask], self.ends[mask], self.ids[rows], numbers[self.of[rows]]
+        )
 
 
 class SessionRows(JoinSide):
-    """Rows by key slot, equal rows one with their weights added. A session is of rows of positive weight no further apart than the gap."""
+    """Rows by key slot, equal rows one with their weights added. A session is of rows of positive weight
+    no further apart than the gap.
+    """
 
-    def __init__(self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, gap_us: int, keys: KeyIndex, max_parallelism: int) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        key_columns: Sequence[int],
+        time_column: int,
+        gap_us: int,
+        keys: KeyIndex,
+        max_parallelism: int,
+    ) -> None:
         self._time_column = time_column
         self._gap_us = gap_us
         super().__init__(schema, key_columns, keys, max_parallelism, retracting=True, counts=False)
@@ -52,7 +68,10 @@ class SessionRows(JoinSide):
     def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:
         super()._index(ids, rows, slots, matched)
         if self._times.size < self.store.capacity:
-            self._times, self._slots = grown(self._times, self.store.capacity), grown(self._slots, self.store.capacity)
+            self._times, self._slots = (
+                grown(self._times, self.store.capacity),
+                grown(self._slots, self.store.capacity),
+            )
         self._times[ids], self._slots[ids] = col.words(rows.column(self._time_column)), slots
 
     def of_slots(self, slots: np.ndarray) -> Sessions:
@@ -84,7 +103,9 @@ class SessionRows(JoinSide):
         return ids[self._times[ids] + self._gap_us < time_us]
 
     def forget(self, sessions: Sessions, time_us: int) -> None:
-        """Forget the rows of sessions that have ended before ``time_us``, rows taken back that never came, and keys that have no rows left."""
+        """Forget the rows of sessions that have ended before ``time_us``, rows taken back that never came,
+        and keys that have no rows left.
+        """
         reached = self._reached(time_us)
         lacking = reached[self.store.weights(reached) < 0]
         self._keys.remove(self.remove(np.concatenate([sessions.ids, lacking])))

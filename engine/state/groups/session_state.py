@@ -22,11 +22,15 @@ from penstock.engine.state.state_snapshot import whole
 
 
 class SessionState(TrackedState, Mapped):
-    """Sessions by dense number (a slot of the accumulators): key, start, end. A free number has the greatest end."""
+    """Sessions by dense number (a slot of the accumulators): key, start, end. A free number has the
+    greatest end.
+    """
 
     MAPPED = ("_starts", "_key_slots", "_ends")
 
-    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
+    def __init__(
+        self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int
+    ) -> None:
         self.keys = KeyIndex(key_types)
         self.accumulators = accumulators
         self._num_keys = len(key_types)
@@ -41,7 +45,9 @@ class SessionState(TrackedState, Mapped):
         return len(self._of_key)
 
     def open(self, key_columns: Sequence[pa.Array], starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Make each interval part of a session of its key, merging all that touch; return the session of each interval."""
+        """Make each interval part of a session of its key, merging all that touch; return the session of
+        each interval.
+        """
         key_slots = self.keys.lookup_or_insert(key_columns, starts.size)
         _, held = self._of_key.expand(np.unique(key_slots))
         all_keys = np.concatenate([key_slots, self._key_slots[held]])
@@ -50,22 +56,31 @@ class SessionState(TrackedState, Mapped):
         groups = np.empty(order.size, np.int64)
         group_starts, group_ends = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
         all_ends = np.concatenate([ends, self._ends[held]])
-        count = kernel.unite(all_keys[order], all_starts[order], all_ends[order], groups, group_starts, group_ends)
+        count = kernel.unite(
+            all_keys[order], all_starts[order], all_ends[order], groups, group_starts, group_ends
+        )
         group_of = np.empty(order.size, np.int64)
         group_of[order] = groups
         touched = np.unique(group_of[: starts.size])
         keys_of_groups = np.empty(count, np.int64)
         keys_of_groups[group_of] = all_keys
         sessions = self._settle(held, group_of[starts.size :], touched, keys_of_groups)
-        self._starts[sessions[touched]], self._ends[sessions[touched]] = group_starts[touched], group_ends[touched]
+        self._starts[sessions[touched]], self._ends[sessions[touched]] = (
+            group_starts[touched],
+            group_ends[touched],
+        )
         self.changes.mark(sessions[touched], self._ends.size)
         return sessions[group_of[: starts.size]]
 
-    def open_in_turn(self, key_columns: Sequence[pa.Array], times: np.ndarray, gap_us: int, turns: np.ndarray) -> np.ndarray:
-        """Make rows that came behind watermarks, ``turns``, part of the sessions that had not ended by then; return theirs, -1 for those too late.
+    def open_in_turn(
+        self, key_columns: Sequence[pa.Array], times: np.ndarray, gap_us: int, turns: np.ndarray
+    ) -> np.ndarray:
+        """Make rows that came behind watermarks, ``turns``, part of the sessions that had not ended by then;
+        return theirs, -1 for those too late.
 
-        Rows on time may have come before them: those touch no session that had ended by then. A session that ended before the last turn may
-        overlap others of its key from here on, so sessions that have ended by then are to be removed before anything else is opened.
+        Rows on time may have come before them: those touch no session that had ended by then. A session that
+        ended before the last turn may overlap others of its key from here on, so sessions that have ended by
+        then are to be removed before anything else is opened.
         """
         key_slots = self.keys.lookup_or_insert(key_columns, times.size)
         touched_keys = np.unique(key_slots)
@@ -73,9 +88,21 @@ class SessionState(TrackedState, Mapped):
         held = held[np.lexsort((self._starts[held], self._key_slots[held]))]
         order = np.lexsort((times, turns, key_slots))
         most = held.size + times.size
-        in_order, parents, group_starts, group_ends = (np.empty(size, np.int64) for size in (times.size, most, most, most))
-        given = key_slots[order], times[order], turns[order], gap_us, self._key_slots[held], self._starts[held], self._ends[held]
-        count = kernel.unite_in_turn(*given, in_order, parents, group_starts, group_ends, np.empty((2, most), np.int64))
+        in_order, parents, group_starts, group_ends = (
+            np.empty(size, np.int64) for size in (times.size, most, most, most)
+        )
+        given = (
+            key_slots[order],
+            times[order],
+            turns[order],
+            gap_us,
+            self._key_slots[held],
+            self._starts[held],
+            self._ends[held],
+        )
+        count = kernel.unite_in_turn(
+            *given, in_order, parents, group_starts, group_ends, np.empty((2, most), np.int64)
+        )
         groups = np.empty(times.size, np.int64)
         groups[order] = in_order
         taken = groups >= 0
@@ -84,15 +111,22 @@ class SessionState(TrackedState, Mapped):
         keys_of_groups[parents[: held.size]] = self._key_slots[held]
         keys_of_groups[groups[taken]] = key_slots[taken]
         sessions = self._settle(held, parents[: held.size], touched, keys_of_groups)
-        self._starts[sessions[touched]], self._ends[sessions[touched]] = group_starts[touched], group_ends[touched]
+        self._starts[sessions[touched]], self._ends[sessions[touched]] = (
+            group_starts[touched],
+            group_ends[touched],
+        )
         self.changes.mark(sessions[touched], self._ends.size)
         self.keys.remove(touched_keys[self._of_key.counts(touched_keys) == 0])
         found = np.full(times.size, -1)
         found[taken] = sessions[groups[taken]]
         return found
 
-    def _settle(self, held: np.ndarray, held_groups: np.ndarray, touched: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Return the session of each group (undefined unless touched): the first it held, or a new one; the others it held go into that."""
+    def _settle(
+        self, held: np.ndarray, held_groups: np.ndarray, touched: np.ndarray, keys: np.ndarray
+    ) -> np.ndarray:
+        """Return the session of each group (undefined unless touched): the first it held, or a new one;
+        the others it held go into that.
+        """
         sessions = np.full(keys.size, -1)
         sessions[held_groups[::-1]] = held[::-1]
         extra = sessions[held_groups] != held
@@ -164,11 +198,20 @@ class SessionState(TrackedState, Mapped):
 
     def _columns(self, sessions: np.ndarray) -> Entries:
         keys = self.key_columns(sessions)
-        columns = key_columns(keys) | {"start": array_of(self._starts[sessions]), "end": array_of(self._ends[sessions])}
+        columns = key_columns(keys) | {
+            "start": array_of(self._starts[sessions]),
+            "end": array_of(self._ends[sessions]),
+        }
         return keys, columns | self.accumulators.columns(sessions)
 
     def restore(self, part: pa.Table) -> None:
         """Add sessions of a snapshot."""
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
-        sessions = self.open([columns[f"k{i}"] for i in range(self._num_keys)], numbers_of(columns["start"]), numbers_of(columns["end"]))
-        self.accumulators.restore(sessions, {name: column for name, column in columns.items() if name.startswith("a")})
+        sessions = self.open(
+            [columns[f"k{i}"] for i in range(self._num_keys)],
+            numbers_of(columns["start"]),
+            numbers_of(columns["end"]),
+        )
+        self.accumulators.restore(
+            sessions, {name: column for name, column in columns.items() if name.startswith("a")}
+        )

@@ -32,14 +32,20 @@ _ALL = KeyGroups(0, 128, 128)
 
 
 class WindowState(TrackedState):
-    """One entry per (slice, missed, key): ``missed`` is how many of the slice's first windows the entry is not part of.
+    """One entry per (slice, missed, key): ``missed`` is how many of the slice's first windows the entry is
+    not part of.
 
-    An entry is a dense number, a slot of the accumulators. A slice is a dense number with an end, and a start where windows are attached.
-    ``closed``: until when windows were given, for the operator to declare; what entries have missed by it is found out when they are restored.
+    An entry is a dense number, a slot of the accumulators. A slice is a dense number with an end, and a start
+    where windows are attached. ``closed``: until when windows were given, for the operator to declare; what
+    entries have missed by it is found out when they are restored.
     """
 
     def __init__(
-        self, window: Windowing | AttachedWindow, key_types: Sequence[pa.DataType], accumulators: Accumulators, groups: KeyGroups = _ALL
+        self,
+        window: Windowing | AttachedWindow,
+        key_types: Sequence[pa.DataType],
+        accumulators: Accumulators,
+        groups: KeyGroups = _ALL,
     ) -> None:
         self._window = window
         self._max_parallelism = groups.max_parallelism
@@ -99,7 +105,9 @@ class WindowState(TrackedState):
         return slots[order], ends[order], starts[order]
 
     def entries_of(self, slices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (position in ``slices``, entry) for all entries of slices (which may repeat), by position, then age."""
+        """Return (position in ``slices``, entry) for all entries of slices (which may repeat), by
+        position, then age.
+        """
         return self._of_slice.expand(slices)
 
     def entry_counts(self, slices: np.ndarray) -> np.ndarray:
@@ -135,7 +143,9 @@ class WindowState(TrackedState):
             self._slices.remove(slices)
 
     def snapshot(self) -> pa.Table:
-        """Return key_group, key columns k0.., slice_end, slice_start, missed, then the accumulators' columns; windows emitted count as missed."""
+        """Return key_group, key columns k0.., slice_end, slice_start, missed, then the accumulators'
+        columns; windows emitted count as missed.
+        """
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
@@ -151,7 +161,11 @@ class WindowState(TrackedState):
         ends, starts = self._slices.keys[self._slice_of(entries)].T
         missed = self._missed_until(self.missed(entries), ends, np.full(entries.size, self.closed.us))
         keys = self.keys.keys(self.key_slots(entries))
-        columns = key_columns(keys) | {"slice_end": array_of(ends.copy()), "slice_start": array_of(starts.copy()), "missed": array_of(missed)}
+        columns = key_columns(keys) | {
+            "slice_end": array_of(ends.copy()),
+            "slice_start": array_of(starts.copy()),
+            "missed": array_of(missed),
+        }
         return keys, columns | self.accumulators.columns(entries)
 
     def _missed_until(self, missed: np.ndarray, ends: np.ndarray, closed_us: np.ndarray) -> np.ndarray:

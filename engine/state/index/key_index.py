@@ -1,7 +1,9 @@
-"""KeyIndex: key columns to dense slots. One fixed-width column goes to a WordIndex, one string column to a StringIndex.
+"""KeyIndex: key columns to dense slots. One fixed-width column goes to a WordIndex, one string column to a
+StringIndex.
 
-Several columns become rows of words: strings and nested values through an index each (its slot is their word, counted so that it can be freed),
-fixed-width columns by their words, and one word of bits that says which of those are NULL.
+Several columns become rows of words: strings and nested values through an index each (its slot is their word,
+counted so that it can be freed), fixed-width columns by their words, and one word of bits that says which of
+those are NULL.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from penstock.engine.state.index.word_index import WordIndex
 
 
 class KeyIndex:
-    """Rows of key columns to slots; NULL equals NULL, NaN equals NaN, -0.0 equals 0.0, inside of nested values too.
+    """Rows of key columns to slots; NULL equals NULL, NaN equals NaN, -0.0 equals 0.0, inside of nested
+    values too.
 
-    Slots are dense small integers below ``capacity``, reused after ``remove``; arrays indexed by slot must have ``capacity`` elements, which
-    only ``lookup_or_insert`` raises. No columns: one key, slot 0.
+    Slots are dense small integers below ``capacity``, reused after ``remove``; arrays indexed by slot must
+    have ``capacity`` elements, which only ``lookup_or_insert`` raises. No columns: one key, slot 0.
     """
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
@@ -33,7 +36,9 @@ class KeyIndex:
         self._index: _WordKeys | _StringKeys | _RowKeys
         if len(types) == 1 and col.is_bytes(types[0]):
             self._index = _StringKeys(types[0])
-        elif not types or (len(types) == 1 and not col.is_wide(types[0]) and not pa.types.is_nested(types[0])):
+        elif not types or (
+            len(types) == 1 and not col.is_wide(types[0]) and not pa.types.is_nested(types[0])
+        ):
             self._index = _WordKeys(types[0] if types else None)
         else:
             self._index = _RowKeys(types)
@@ -47,7 +52,9 @@ class KeyIndex:
         return self._index.slots.capacity
 
     def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int | None = None) -> np.ndarray:
-        """Return the slot of each row (int64), new keys getting a free one. ``num_rows`` is needed when there are no columns."""
+        """Return the slot of each row (int64), new keys getting a free one. ``num_rows`` is needed when
+        there are no columns.
+        """
         return self._index.lookup_or_insert(columns, len(columns[0]) if num_rows is None else num_rows)
 
     def lookup(self, columns: Sequence[pa.Array], num_rows: int | None = None) -> np.ndarray:
@@ -149,7 +156,11 @@ class _RowKeys:
             self._first_word.append(width)
             width += 2 if col.is_wide(kind) else 1
         self._mask = width
-        self._strings = {i: _Interned(kind) for i, kind in enumerate(types) if col.is_bytes(kind) or pa.types.is_nested(kind)}
+        self._strings = {
+            i: _Interned(kind)
+            for i, kind in enumerate(types)
+            if col.is_bytes(kind) or pa.types.is_nested(kind)
+        }
         self.slots = RowIndex(width + (len(self._types) + 63) // 64)
 
     def _rows(self, columns: Sequence[pa.Array], num_rows: int, insert: bool) -> np.ndarray:

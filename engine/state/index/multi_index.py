@@ -15,7 +15,9 @@ _FIRST = 64
 
 
 class MultiIndex(Mapped):
-    """Slots (of a KeyIndex) to row ids (of a RowStore); each row id is in at most one slot's list. ``len()`` is the number of linked rows."""
+    """Slots (of a KeyIndex) to row ids (of a RowStore); each row id is in at most one slot's list.
+    ``len()`` is the number of linked rows.
+    """
 
     MAPPED = ("_heads", "_counts", "_nexts", "_priors", "_owners")
 
@@ -29,19 +31,27 @@ class MultiIndex(Mapped):
         return self._linked
 
     def link(self, slots: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Add row ids to the lists of their slots (int64 each); ids that are in a list stay there. Return the ids that were added, each once."""
+        """Add row ids to the lists of their slots (int64 each); ids that are in a list stay there. Return
+        the ids that were added, each once.
+        """
         fresh = np.empty(ids.size, np.int64)
         if not ids.size:
             return fresh
         self._reserve(int(slots.max()) + 1, int(ids.max()) + 1)
-        linked = kernel.link(slots, ids, self._heads, self._counts, self._nexts, self._priors, self._owners, fresh)
+        linked = kernel.link(
+            slots, ids, self._heads, self._counts, self._nexts, self._priors, self._owners, fresh
+        )
         self._linked += linked
         return fresh[:linked]
 
     def unlink(self, ids: np.ndarray) -> np.ndarray:
-        """Take distinct linked row ids out of their lists; return the slots whose lists became empty, each once."""
+        """Take distinct linked row ids out of their lists; return the slots whose lists became empty, each
+        once.
+        """
         emptied = np.empty(ids.size, np.int64)
-        count = kernel.unlink(ids, self._heads, self._counts, self._nexts, self._priors, self._owners, emptied)
+        count = kernel.unlink(
+            ids, self._heads, self._counts, self._nexts, self._priors, self._owners, emptied
+        )
         self._linked -= ids.size
         return emptied[:count]
 
@@ -55,14 +65,18 @@ class MultiIndex(Mapped):
         return np.where(known, self._counts[np.where(known, slots, 0)], 0)
 
     def expand(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return all (position in ``slots``, row id) pairs, by position, a slot's rows in the order they were linked. Slots may repeat or be -1."""
+        """Return all (position in ``slots``, row id) pairs, by position, a slot's rows in the order they
+        were linked. Slots may repeat or be -1.
+        """
         count = self._total(slots)
         positions, ids = np.empty(count, np.int64), np.empty(count, np.int64)
         kernel.expand(slots, self._heads, self._counts, self._nexts, positions, ids)
         return positions, ids
 
     def pairs(self, slots: np.ndarray, most: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield what ``expand`` returns, at most so many pairs at once; nothing may be linked or unlinked meanwhile."""
+        """Yield what ``expand`` returns, at most so many pairs at once; nothing may be linked or unlinked
+        meanwhile.
+        """
         if self._total(slots) <= most:
             yield self.expand(slots)
             return
@@ -85,5 +99,7 @@ class MultiIndex(Mapped):
         if ids > self._nexts.size:
             size = max(ids, 2 * self._nexts.size)
             used = self._nexts.size
-            self._nexts, self._priors, self._owners = (grown(array, size) for array in (self._nexts, self._priors, self._owners))
+            self._nexts, self._priors, self._owners = (
+                grown(array, size) for array in (self._nexts, self._priors, self._owners)
+            )
             self._owners[used:] = -1

@@ -1,4 +1,6 @@
-"""NestedIndex: arrays, maps and rows to dense slots, by their canonical texts; the values themselves lie in a row store."""
+"""NestedIndex: arrays, maps and rows to dense slots, by their canonical texts; the values themselves lie
+in a row store.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,15 @@ class NestedIndex:
         """Return the slot of each value (int64), new ones getting a free one."""
         slots = self._texts.lookup_or_insert(canonical_text(column))
         if self._texts.capacity > self._rows.size:
-            self._rows = np.concatenate([self._rows, np.full(self._texts.capacity - self._rows.size, -1, np.int64)])
+            self._rows = np.concatenate(
+                [self._rows, np.full(self._texts.capacity - self._rows.size, -1, np.int64)]
+            )
         fresh, first = np.unique(slots[self._rows[slots] < 0], return_index=True)
         if fresh.size:
             positions = np.flatnonzero(self._rows[slots] < 0)[first]
-            self._rows[fresh] = self._values.append(pa.RecordBatch.from_arrays([column.take(array_of(positions))], schema=self._schema))
+            self._rows[fresh] = self._values.append(
+                pa.RecordBatch.from_arrays([column.take(array_of(positions))], schema=self._schema)
+            )
         return slots
 
     def lookup(self, column: pa.Array) -> np.ndarray:

@@ -29,7 +29,9 @@ class RowIndex(Mapped):
         return self._slots.capacity
 
     def lookup_or_insert(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the slot of each row (int64), new ones getting a free one, and the positions of the rows that were new."""
+        """Return the slot of each row (int64), new ones getting a free one, and the positions of the rows
+        that were new.
+        """
         out = self._run(rows, True)
         fresh = np.flatnonzero(out < 0)
         out[fresh] = -2 - out[fresh]
@@ -44,7 +46,9 @@ class RowIndex(Mapped):
         done = 0
         while True:
             s = self._slots
-            done = kernel.insert_rows(rows, done, s.table, s.bits, self.keys, s.tags, s.free, s.state, give, out)
+            done = kernel.insert_rows(
+                rows, done, s.table, s.bits, self.keys, s.tags, s.free, s.state, give, out
+            )
             if done == len(rows):
                 return out
             s.grow()

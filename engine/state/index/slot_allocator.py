@@ -15,7 +15,9 @@ _FIRST_BITS = 6
 
 
 class TaggedSlots(Mapped):
-    """A table of (tag, slot) entries with its slots; owners hold the keys in arrays of ``capacity`` elements."""
+    """A table of (tag, slot) entries with its slots; owners hold the keys in arrays of ``capacity``
+    elements.
+    """
 
     MAPPED = ("table", "tags", "free")
 

@@ -30,9 +30,13 @@ class DistinctSlots(Mapped):
 
 
 def number_runs(runs: np.ndarray, slots: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number the distinct (run, slot) pairs, runs ascending, slots below ``capacity``; return each pair's number and each number's first position."""
+    """Number the distinct (run, slot) pairs, runs ascending, slots below ``capacity``; return each pair's
+    number and each number's first position.
+    """
     into, firsts = np.empty(slots.size, np.int64), np.empty(slots.size, np.int64)
-    count = kernel.number_runs(runs, slots, np.full(capacity, _NO_RUN), np.empty(capacity, np.int64), into, firsts)
+    count = kernel.number_runs(
+        runs, slots, np.full(capacity, _NO_RUN), np.empty(capacity, np.int64), into, firsts
+    )
     return into, firsts[:count]
 
 

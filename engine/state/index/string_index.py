@@ -52,7 +52,21 @@ class StringIndex(Mapped):
         done = 0
         while True:
             s = self._slots
-            done = kernel.insert_strings(offsets, data, valid, done, s.table, s.bits, self.arena, self.places, s.tags, s.free, s.state, give, out)
+            done = kernel.insert_strings(
+                offsets,
+                data,
+                valid,
+                done,
+                s.table,
+                s.bits,
+                self.arena,
+                self.places,
+                s.tags,
+                s.free,
+                s.state,
+                give,
+                out,
+            )
             if done == out.size:
                 return out
             self._make_room(int(offsets[done + 1] - offsets[done]))

@@ -13,7 +13,9 @@ _FIRST_BITS = 6
 
 
 def slots_of(bits: int) -> int:
-    """Return how many keys a table of ``2**bits`` places may hold: five eighths, so that probes stay short."""
+    """Return how many keys a table of ``2**bits`` places may hold: five eighths, so that probes stay
+    short.
+    """
     return (5 << bits) >> 3
 
 
@@ -23,7 +25,8 @@ def pays_to_rebuild(removed: int, live: int) -> bool:
 
 
 class WordIndex(Mapped):
-    """Words to slots, NULL being a key like others. ``keys`` int64 holds each slot's word; ``len()`` is the number of live keys.
+    """Words to slots, NULL being a key like others. ``keys`` int64 holds each slot's word; ``len()`` is the
+    number of live keys.
 
     ``fresh`` are the slots that the last ``lookup_or_insert`` gave to new keys.
     """
@@ -55,11 +58,17 @@ class WordIndex(Mapped):
         return int(self._state[kernel.NULL]) - 1
 
     def lookup_or_insert(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
-        """Return the slot of each word (int64), new keys getting a free one; ``valid`` bytes mark which are not NULL (none: all)."""
+        """Return the slot of each word (int64), new keys getting a free one; ``valid`` bytes mark which
+        are not NULL (none: all).
+        """
         out, fresh = np.empty(words.size, np.int64), np.empty(words.size, np.int64)
         self._state[kernel.FRESH] = 0
         done = 0
-        while (done := kernel.insert(words, valid, done, self._table, self._bits, self.keys, self._free, self._state, out, fresh)) < words.size:
+        while (
+            done := kernel.insert(
+                words, valid, done, self._table, self._bits, self.keys, self._free, self._state, out, fresh
+            )
+        ) < words.size:
             self._grow()
         self.fresh = fresh[: self._state[kernel.FRESH]]
         return out
@@ -111,7 +120,9 @@ class WordIndex(Mapped):
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:
-    """Return an array of ``size`` first elements that begins with the given one and goes on with zeros, where that one lies."""
+    """Return an array of ``size`` first elements that begins with the given one and goes on with zeros,
+    where that one lies.
+    """
     wider = zeros_beside(array, (size, *array.shape[1:]))
     wider[: len(array)] = array
     return wider

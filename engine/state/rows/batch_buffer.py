@@ -18,7 +18,9 @@ from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 
 
 class HeldRows(TrackedState):
-    """Batches of one schema. Snapshots hold key_group (of the key columns; none: group 0), weight, behind (NULL: on time) and the columns."""
+    """Batches of one schema. Snapshots hold key_group (of the key columns; none: group 0), weight, behind
+    (NULL: on time) and the columns.
+    """
 
     def __init__(self, schema: pa.Schema, key_columns: Sequence[int], max_parallelism: int) -> None:
         self._schema = schema
@@ -37,10 +39,15 @@ class HeldRows(TrackedState):
         return [*(Batch(rows, weights, behind) for rows, (weights, behind) in marked), *self._batches]
 
     def _numbered(self) -> list[tuple[np.ndarray, Batch]]:
-        """Return all batches with the numbers of their rows: places in the order they came, for they go all at once."""
+        """Return all batches with the numbers of their rows: places in the order they came, for they go
+        all at once.
+        """
         batches = self._all()
         ends = np.cumsum([batch.num_rows for batch in batches])
-        return [(np.arange(end - batch.num_rows, end), batch) for end, batch in zip(ends.tolist(), batches, strict=True)]
+        return [
+            (np.arange(end - batch.num_rows, end), batch)
+            for end, batch in zip(ends.tolist(), batches, strict=True)
+        ]
 
     def spillable_bytes(self) -> int:
         """Return the bytes of the rows in memory."""
@@ -72,18 +79,27 @@ class HeldRows(TrackedState):
         """Rows are shared as they lie in their batches; slots are their numbers."""
         chosen = self._numbered()
         if slots is not None:
-            chosen = [found for numbers, batch in chosen if (found := _among(slots, numbers, batch)) is not None]
+            chosen = [
+                found for numbers, batch in chosen if (found := _among(slots, numbers, batch)) is not None
+            ]
 
         def pieces() -> Iterator[pa.Table]:
             rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema)
             numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in chosen)])
             weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for _, b in chosen]
-            behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else array_of(b.behind) for _, b in chosen]
+            behind = [
+                pa.nulls(b.num_rows, pa.int64()) if b.behind is None else array_of(b.behind)
+                for _, b in chosen
+            ]
             groups = np.zeros(rows.num_rows, np.uint16)
             if self._keys and rows.num_rows:
                 groups = groups_of_keys(rows.select(self._keys), self._max_parallelism)
             order, first = by_group(groups, numbers)
-            columns = [array_of(np.concatenate([np.zeros(0, np.int64), *weights])), pa.chunked_array(behind, pa.int64()), *rows.columns]
+            columns = [
+                array_of(np.concatenate([np.zeros(0, np.int64), *weights])),
+                pa.chunked_array(behind, pa.int64()),
+                *rows.columns,
+            ]
             names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
             first_of = 0
             for found in taken_in_pieces(pa.table(columns, names=names), order, LIMITS.batch_bytes):
@@ -97,7 +113,11 @@ class HeldRows(TrackedState):
 
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()
-        rows = pa.Table.from_arrays(part.columns[3:], schema=self._schema).combine_chunks().to_batches() if len(self._schema) else []
+        rows = (
+            pa.Table.from_arrays(part.columns[3:], schema=self._schema).combine_chunks().to_batches()
+            if len(self._schema)
+            else []
+        )
         if not rows:
             return
         weights = numbers_of(part.column("weight"))
@@ -107,7 +127,9 @@ class HeldRows(TrackedState):
 
 
 def _among(slots: np.ndarray, numbers: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch] | None:
-    """Return the rows of a batch whose numbers, which ascend as the given ones do, are among ``slots``; ``None`` when none are."""
+    """Return the rows of a batch whose numbers, which ascend as the given ones do, are among ``slots``;
+    ``None`` when none are.
+    """
     places = np.searchsorted(slots, numbers)
     found = np.flatnonzero(slots[np.minimum(places, slots.size - 1)] == numbers) if slots.size else places[:0]
     if found.size == numbers.size:

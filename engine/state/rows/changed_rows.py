@@ -13,7 +13,9 @@ from penstock.engine.kernels import arrow_views as col
 
 
 def changed_pairs(pairs: Sequence[pa.Array], count: int) -> np.ndarray:
-    """Return which of ``count`` pairs of neighbouring rows differ in some column; NULL is like NULL, NaN like NaN."""
+    """Return which of ``count`` pairs of neighbouring rows differ in some column; NULL is like NULL, NaN
+    like NaN.
+    """
     changed = np.zeros(count, np.bool_)
     for column in pairs:
         changed |= _differs(column)
@@ -50,7 +52,9 @@ def _nested_differ(old: pa.Array, new: pa.Array) -> np.ndarray:
     if pa.types.is_map(old.type):
         entries = pa.list_(pa.struct([("key", old.type.key_type), ("value", old.type.item_type)]))
         old, new = old.cast(entries), new.cast(entries)
-    lengths, others = (col.words(pc.fill_null(pc.list_value_length(half), 0).cast(pa.int64())) for half in (old, new))
+    lengths, others = (
+        col.words(pc.fill_null(pc.list_value_length(half), 0).cast(pa.int64())) for half in (old, new)
+    )
     differs = lengths != others
     alike = np.flatnonzero(~differs & (lengths > 0))
     items = _differs(_interleaved(old.take(array_of(alike)).flatten(), new.take(array_of(alike)).flatten()))

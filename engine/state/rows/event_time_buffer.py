@@ -19,9 +19,13 @@ _PIECES_MAX = 32
 
 
 class WaitingRows(HeldRows):
-    """Held rows with a time; none of the times is NULL. A row keeps the number it came with as long as it waits."""
+    """Held rows with a time; none of the times is NULL. A row keeps the number it came with as long as it
+    waits.
+    """
 
-    def __init__(self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, max_parallelism: int) -> None:
+    def __init__(
+        self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, max_parallelism: int
+    ) -> None:
         super().__init__(schema, key_columns, max_parallelism)
         self._time_column = time_column
         self._clear()
@@ -43,7 +47,11 @@ class WaitingRows(HeldRows):
             self._numbers = [self.changes.take(waiting.num_rows) for waiting in self._batches]
         self._keep(batch, self.changes.take(batch.num_rows))
         if len(self._batches) > _PIECES_MAX:
-            merged, numbers, first = gathered([Batch(held.rows, held.weights) for held in self._batches]), np.concatenate(self._numbers), 0
+            merged, numbers, first = (
+                gathered([Batch(held.rows, held.weights) for held in self._batches]),
+                np.concatenate(self._numbers),
+                0,
+            )
             self._clear()
             for piece in merged:
                 self._keep(piece, numbers[first : first + piece.num_rows])
@@ -67,7 +75,9 @@ class WaitingRows(HeldRows):
         return batches
 
     def due(self, time_us: int) -> Batch | None:
-        """Take out and return the rows with a time below ``time_us``, what they take back of each other cancelled; None when there are none."""
+        """Take out and return the rows with a time below ``time_us``, what they take back of each other
+        cancelled; None when there are none.
+        """
         pieces = list(zip(self._batches, self._numbers, self._times, self._bounds, strict=True))
         if not any(first < time_us for *_, (first, _) in pieces):
             return None
@@ -95,7 +105,10 @@ def _together(batches: Sequence[Batch]) -> Batch:
     rows = pa.concat_batches([batch.rows for batch in batches])
     if all(batch.weights is None for batch in batches):
         return Batch(rows)
-    return Batch(rows, np.concatenate([np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in batches]))
+    return Batch(
+        rows,
+        np.concatenate([np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in batches]),
+    )
 
 
 def _cancelled(batch: Batch) -> Batch:

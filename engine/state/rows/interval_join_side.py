@@ -15,8 +15,9 @@ from penstock.engine.state.rows.join_side import JoinSide
 
 
 class ExpiringJoinSide(JoinSide):
-    """``deadlines``: positions of columns and microseconds to add, the least sum is a row's deadline. ``lasting``: a column and microseconds before
-    which a row stays whatever its deadlines say, because it may still be taken back; None when rows are never taken back.
+    """``deadlines``: positions of columns and microseconds to add, the least sum is a row's deadline.
+    ``lasting``: a column and microseconds before which a row stays whatever its deadlines say, because it may
+    still be taken back; None when rows are never taken back.
 
     Deadlines are derived from the rows, so snapshots are those of any join side.
     """
@@ -36,7 +37,9 @@ class ExpiringJoinSide(JoinSide):
     ) -> None:
         self._deadlines = list(deadlines)
         self._lasting = lasting
-        super().__init__(schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts, lates=lates)
+        super().__init__(
+            schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts, lates=lates
+        )
 
     def clear(self) -> None:
         super().clear()
@@ -62,7 +65,11 @@ class ExpiringJoinSide(JoinSide):
 
     def last_met(self, ids: np.ndarray) -> np.ndarray:
         """Return the last times of the other side that rows can meet."""
-        return self._ends[ids] if self._lasting is None else least_deadlines(self.store.take(ids), self._deadlines)
+        return (
+            self._ends[ids]
+            if self._lasting is None
+            else least_deadlines(self.store.take(ids), self._deadlines)
+        )
 
     def _ends_of(self, rows: pa.RecordBatch) -> np.ndarray:
         ends = least_deadlines(rows, self._deadlines)

@@ -1,4 +1,6 @@
-"""JoinSide: the rows of one side of a join, found by key slot, with how much of the other side each matches."""
+"""JoinSide: the rows of one side of a join, found by key slot, with how much of the other side each
+matches.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,10 @@ from penstock.engine.state.time_to_live import LastWrites, written_column
 class JoinSide(TrackedState, Mapped):
     """Rows with weights and match counts. ``keys`` is shared by both sides of the join: key columns to slots.
 
-    ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
-    side's rows that match, kept only when ``counts`` is set. ``writes``: rows live for a time after they were last written, each by itself or,
-    ``by_key``, all of a key since the last of them; then snapshots say when that was. ``numbered``: rows remember in which order they arrived.
+    ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by
+    row id is the weight of the other side's rows that match, kept only when ``counts`` is set. ``writes``:
+    rows live for a time after they were last written, each by itself or, ``by_key``, all of a key since the
+    last of them; then snapshots say when that was. ``numbered``: rows remember in which order they arrived.
     ``lates``, of a side that is never retracted: rows remember the watermark they were behind.
     """
 
@@ -82,7 +85,9 @@ class JoinSide(TrackedState, Mapped):
         self._own = own
 
     def consolidated(self, batch: Batch, *, keep: bool) -> Batch:
-        """Return a batch with equal rows made one and their weights added, rows of weight 0 gone; ``keep`` when the rows will be stored."""
+        """Return a batch with equal rows made one and their weights added, rows of weight 0 gone; ``keep``
+        when the rows will be stored.
+        """
         if not self.retracting or batch.weights is None:
             return batch
         index = self._identity if keep and self._identity is not None else KeyIndex(self.schema.types)
@@ -105,10 +110,14 @@ class JoinSide(TrackedState, Mapped):
         self._fit()
         self._identity.remove(slots[self._id_of[slots] < 0])
 
-    def change(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None = None) -> np.ndarray:
-        """Store a consolidated batch of rows in their key slots (``matched``: each row's match count); return the key slots that became empty.
+    def change(
+        self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Store a consolidated batch of rows in their key slots (``matched``: each row's match count); return
+        the key slots that became empty.
 
-        ``arrived``: their numbers in the order of arrival, of a side that is never retracted; None: the one they have.
+        ``arrived``: their numbers in the order of arrival, of a side that is never retracted; None: the one
+        they have.
         """
         if batch.weights is not None:
             self.all_ones = False
@@ -133,7 +142,9 @@ class JoinSide(TrackedState, Mapped):
         self._behind[ids] = MIN_WATERMARK_US if behind is None else behind
 
     def behind(self, ids: np.ndarray) -> np.ndarray | None:
-        """Return the watermarks that rows were behind when they came, the least one for those on time; None when all are."""
+        """Return the watermarks that rows were behind when they came, the least one for those on time;
+        None when all are.
+        """
         return self._behind[ids] if self._behind.size else None
 
     def _written(self, ids: np.ndarray) -> None:
@@ -141,7 +152,9 @@ class JoinSide(TrackedState, Mapped):
             self.writes.touch(ids, self.store.capacity)
 
     def due(self, now_ms: int) -> np.ndarray:
-        """Return what has lived long enough by the clock: row ids, or the slots of keys; the caller forgets it."""
+        """Return what has lived long enough by the clock: row ids, or the slots of keys; the caller
+        forgets it.
+        """
         if self.writes is None:
             return np.zeros(0, np.int64)
         return self.writes.due(now_ms, self._keys.live_slots if self._by_key else self.store.live_ids)
@@ -155,7 +168,9 @@ class JoinSide(TrackedState, Mapped):
         return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)], -1)
 
     def without_absent(self, batch: Batch) -> tuple[Batch, int]:
-        """Return a consolidated batch without what it takes back of rows that are gone, and how many rows that were."""
+        """Return a consolidated batch without what it takes back of rows that are gone, and how many rows
+        that were.
+        """
         if batch.weights is None or (batch.weights > 0).all():
             return batch, 0
         ids = self.ids_of(batch)
@@ -168,7 +183,9 @@ class JoinSide(TrackedState, Mapped):
         taken = batch.take(left)
         return Batch(taken.rows, weights[left], taken.behind, taken.origin), absent
 
-    def _merge(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None) -> np.ndarray:
+    def _merge(
+        self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None
+    ) -> np.ndarray:
         assert self._identity is not None
         batch, slots, matched = self._one_each(batch, slots, matched)
         identities = self._identity.lookup_or_insert(batch.rows.columns, batch.num_rows)
@@ -202,7 +219,9 @@ class JoinSide(TrackedState, Mapped):
         self.store.drop(ids)
         return self._forget(ids)
 
-    def _one_each(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> tuple[Batch, np.ndarray, np.ndarray]:
+    def _one_each(
+        self, batch: Batch, slots: np.ndarray, matched: np.ndarray
+    ) -> tuple[Batch, np.ndarray, np.ndarray]:
         """Insert-only batches of a retracting side may repeat a row: make it one row of a greater weight."""
         if batch.weights is not None:
             return batch, slots, matched
@@ -239,7 +258,9 @@ class JoinSide(TrackedState, Mapped):
             self._id_of[used:] = -1
 
     def at_once(self, slots: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield distinct key slots in pieces whose rows may be taken at once; the rows of one slot stay together."""
+        """Yield distinct key slots in pieces whose rows may be taken at once; the rows of one slot stay
+        together.
+        """
         counts = self.links.counts(slots)
         if int(counts.sum()) * self.store.widest <= LIMITS.chunk_bytes:
             yield slots
@@ -264,22 +285,34 @@ class JoinSide(TrackedState, Mapped):
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
-        written = None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
+        written = (
+            None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
+        )
         arrived, behind = self.store.arrived(ids), self.behind(ids)
         if self._lates and behind is None:
             behind = np.full(ids.size, MIN_WATERMARK_US)
-        keys, own, names = self.key_columns, self._own, ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
+        keys, own, names = (
+            self.key_columns,
+            self._own,
+            ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]],
+        )
 
         def pieces() -> Iterator[pa.Table]:
             groups = np.zeros(ids.size, np.uint16)
             if keys and ids.size:
                 groups = groups_of_keys(rows.columns(keys), self._max_parallelism)
-            mine = np.arange(ids.size) if own is None else np.flatnonzero((groups >= own.start) & (groups < own.end))
+            mine = (
+                np.arange(ids.size)
+                if own is None
+                else np.flatnonzero((groups >= own.start) & (groups < own.end))
+            )
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
             for place, some, held in rows.pieces(order):
                 marks = [column.slice(place, some.size) for column in first]
-                found = pa.table([*marks, array_of(weights[some]), array_of(matches[some]), *held.columns], names=names)
+                found = pa.table(
+                    [*marks, array_of(weights[some]), array_of(matches[some]), *held.columns], names=names
+                )
                 for name, values in ((ARRIVED, arrived), (BEHIND, behind), (WRITTEN, written)):
                     found = found if values is None else found.append_column(name, array_of(values[some]))
                 yield found
@@ -288,11 +321,17 @@ class JoinSide(TrackedState, Mapped):
 
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()
-        batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
+        batches = (
+            pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema)
+            .combine_chunks()
+            .to_batches()
+        )
         if not batches:
             return
         weights = numbers_of(part.column("weight"))
-        slots = self._keys.lookup_or_insert([batches[0].column(key) for key in self.key_columns], batches[0].num_rows)
+        slots = self._keys.lookup_or_insert(
+            [batches[0].column(key) for key in self.key_columns], batches[0].num_rows
+        )
         behind = numbers_of(part.column(BEHIND)) if BEHIND in part.column_names else None
         batch = Batch(batches[0], None if (weights == 1).all() else weights, behind)
         arrived = numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None

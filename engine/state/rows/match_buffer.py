@@ -19,7 +19,9 @@ BEFORE = -1
 
 
 class MatchRows(TimedRows):
-    """Rows with a mark each: BEFORE, or for a row of an unfinished match its number in it times ``transitions`` plus the transition that took it."""
+    """Rows with a mark each: BEFORE, or for a row of an unfinished match its number in it times
+    ``transitions`` plus the transition that took it.
+    """
 
     def __init__(
         self,

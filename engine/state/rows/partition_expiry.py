@@ -9,7 +9,9 @@ from penstock.engine.state.index.word_index import grown
 
 
 class PartitionEnds:
-    """Ends of windows by the slot of their partition, microseconds. Derived from the rows: whoever restores rows notes their ends again."""
+    """Ends of windows by the slot of their partition, microseconds. Derived from the rows: whoever
+    restores rows notes their ends again.
+    """
 
     def __init__(self) -> None:
         self._ends = np.zeros(0, np.int64)

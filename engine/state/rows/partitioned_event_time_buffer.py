@@ -1,4 +1,6 @@
-"""TimedRows: rows that wait for time to pass them, and the passed ones later rows still look at, by partition."""
+"""TimedRows: rows that wait for time to pass them, and the passed ones later rows still look at, by
+partition.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,14 @@ from penstock.engine.state.watermark_state import PassedTime
 
 
 class TimedRows(TrackedState, Mapped):
-    """Rows by id with their partition's slot (of ``keys``, which is shared) and their time; waiting ones are listed, passed ones linked to slots.
+    """Rows by id with their partition's slot (of ``keys``, which is shared) and their time; waiting ones are
+    listed, passed ones linked to slots.
 
-    ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the earliest of all parts: subtasks whose
-    barriers overtook rows need not have been at one time, and those rows are still to come. Snapshots hold key_group, whether a row waits, that time
-    (all that older ones know of it) and the columns; with ``writes``, by partition, when one of its rows last came or passed. ``numbered``: rows
-    remember in which order they arrived.
+    ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the
+    earliest of all parts: subtasks whose barriers overtook rows need not have been at one time, and those
+    rows are still to come. Snapshots hold key_group, whether a row waits, that time (all that older ones know
+    of it) and the columns; with ``writes``, by partition, when one of its rows last came or passed.
+    ``numbered``: rows remember in which order they arrived.
     """
 
     MAPPED = ("_slots", "_times")
@@ -78,7 +82,10 @@ class TimedRows(TrackedState, Mapped):
         slots = self._keys.lookup_or_insert([rows.column(key) for key in self._partition], rows.num_rows)
         ids = self.store.append(rows, arrived=arrived)
         if self.store.capacity > self._slots.size:
-            self._slots, self._times = grown(self._slots, self.store.capacity), grown(self._times, self.store.capacity)
+            self._slots, self._times = (
+                grown(self._slots, self.store.capacity),
+                grown(self._times, self.store.capacity),
+            )
         self._slots[ids], self._times[ids] = slots, col.words(rows.column(self._time_column))
         return ids
 
@@ -94,7 +101,9 @@ class TimedRows(TrackedState, Mapped):
         self.keep(self._add(rows))
 
     def due(self, watermark_us: int) -> np.ndarray:
-        """Take out of the waiting rows and return those with a time below the watermark, which then are passed but linked to no slot."""
+        """Take out of the waiting rows and return those with a time below the watermark, which then are
+        passed but linked to no slot.
+        """
         ready = self._times[self.waiting] < watermark_us
         ids, self.waiting = self.waiting[ready], self.waiting[~ready]
         self.passed_time.us = watermark_us
@@ -139,8 +148,15 @@ class TimedRows(TrackedState, Mapped):
             names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)], *beside]
             for place, some, held in rows.pieces(order):
                 marks = [column.slice(place, some.size) for column in first]
-                columns = [*marks, array_of(waits[some]), array_of(np.full(some.size, passed_us)), *held.columns]
-                yield pa.table([*columns, *(array_of(values[some]) for values in beside.values())], names=names)
+                columns = [
+                    *marks,
+                    array_of(waits[some]),
+                    array_of(np.full(some.size, passed_us)),
+                    *held.columns,
+                ]
+                yield pa.table(
+                    [*columns, *(array_of(values[some]) for values in beside.values())], names=names
+                )
 
         return pieces
 
@@ -156,10 +172,16 @@ class TimedRows(TrackedState, Mapped):
     def _restored(self, part: pa.Table) -> np.ndarray:
         """Add the rows of a snapshot; return their ids."""
         part = part.combine_chunks()
-        batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
+        batches = (
+            pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema)
+            .combine_chunks()
+            .to_batches()
+        )
         if not batches:
             return np.zeros(0, np.int64)
-        ids = self._add(batches[0], numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None)
+        ids = self._add(
+            batches[0], numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None
+        )
         waits = numbers_of(part.column("waits"))
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])

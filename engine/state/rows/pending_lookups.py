@@ -1,4 +1,6 @@
-"""Rows that wait for an answer from outside, as state: whole, in the order they came, under one key group of their subtask."""
+"""Rows that wait for an answer from outside, as state: whole, in the order they came, under one key group
+of their subtask.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,15 @@ class RowsUnderWay:
     def snapshot(self) -> pa.Table:
         batches = [*self._restored, *self._held]
         rows = sum(batch.num_rows for batch in batches)
-        behind = [np.full(batch.num_rows, _ON_TIME) if batch.behind is None else batch.behind for batch in batches]
+        behind = [
+            np.full(batch.num_rows, _ON_TIME) if batch.behind is None else batch.behind for batch in batches
+        ]
         names = ["key_group", "behind", *[f"c{i}" for i in range(len(self._schema))]]
         table = pa.Table.from_batches([batch.rows for batch in batches], self._schema)
-        told = [array_of(np.full(rows, self._group, np.uint16)), array_of(np.concatenate([*behind, np.zeros(0, np.int64)]))]
+        told = [
+            array_of(np.full(rows, self._group, np.uint16)),
+            array_of(np.concatenate([*behind, np.zeros(0, np.int64)])),
+        ]
         found = pa.table([*told, *table.columns], names=names)
         if all(batch.weights is None for batch in batches):
             return found
@@ -57,4 +64,6 @@ class RowsUnderWay:
             here = slice(start, start + rows.num_rows)
             start += rows.num_rows
             late = not (behind[here] == _ON_TIME).all()
-            self._restored.append(Batch(rows, None if weights is None else weights[here], behind[here] if late else None))
+            self._restored.append(
+                Batch(rows, None if weights is None else weights[here], behind[here] if late else None)
+            )

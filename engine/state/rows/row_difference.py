@@ -11,7 +11,9 @@ from penstock.engine.state.index.key_index import KeyIndex
 
 
 def difference(before: Batch, after: Batch) -> Batch | None:
-    """Return what must be taken back and what must be added, a row's changes in turn; None when nothing changed."""
+    """Return what must be taken back and what must be added, a row's changes in turn; None when nothing
+    changed.
+    """
     rows = pa.concat_batches([before.rows, after.rows])
     changes = np.concatenate([-_weights(before), _weights(after)])
     slots = KeyIndex(rows.schema.types).lookup_or_insert(rows.columns, rows.num_rows)

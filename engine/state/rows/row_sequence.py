@@ -1,4 +1,6 @@
-"""Arrivals: numbers rows as they come and knows which have come or gone since which snapshot, so that a checkpoint need only hold those."""
+"""Arrivals: numbers rows as they come and knows which have come or gone since which snapshot, so that a
+checkpoint need only hold those.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ _GONE_LEAST = 1 << 16
 
 
 class Arrivals:
-    """Numbers ascend in the order of coming; none is given twice between two snapshots that may be told apart.
+    """Numbers ascend in the order of coming; none is given twice between two snapshots that may be told
+    apart.
 
-    Rows that have gone are remembered only while they are fewer than what is there: past that a state is written whole anyway.
+    Rows that have gone are remembered only while they are fewer than what is there: past that a state is
+    written whole anyway.
     """
 
     def __init__(self) -> None:
@@ -55,7 +59,9 @@ class Arrivals:
         return self._snapshots
 
     def since(self, snapshot: int) -> np.ndarray | None:
-        """Return the numbers of rows that have come or gone since a snapshot, ascending; ``None`` when all may have."""
+        """Return the numbers of rows that have come or gone since a snapshot, ascending; ``None`` when all
+        may have.
+        """
         if snapshot not in self._begun or self._all_at >= snapshot:
             return None
         gone = [numbers.astype(np.int64) for at, numbers in self._gone if at >= snapshot]

@@ -25,17 +25,21 @@ _PAGES_HELD = 1 << 14
 
 
 class RowStore(Mapped):
-    """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is gone and its id may be given again.
+    """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is
+    gone and its id may be given again.
 
-    Chunks are merged as they come, four of about one size to one, so there are few, but none past some size; they are rewritten without dead rows
-    when more than half are dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows,
-    ``widest`` the bytes of the largest row there was. Chunks that were spilled come before the others and stay as they are until they are compacted.
-    ``numbered``: rows remember in which order they arrived.
+    Chunks are merged as they come, four of about one size to one, so there are few, but none past some size;
+    they are rewritten without dead rows when more than half are dead. ``capacity`` bounds the ids: arrays by
+    row id need that many elements. ``len()`` is the number of live rows, ``widest`` the bytes of the largest
+    row there was. Chunks that were spilled come before the others and stay as they are until they are
+    compacted. ``numbered``: rows remember in which order they arrived.
     """
 
     MAPPED = ("_positions", "_weights", "_arrived")
 
-    def __init__(self, schema: pa.Schema, changes: SlotChanges | None = None, *, numbered: bool = False) -> None:
+    def __init__(
+        self, schema: pa.Schema, changes: SlotChanges | None = None, *, numbered: bool = False
+    ) -> None:
         self.schema = schema
         self.changes = SlotChanges() if changes is None else changes
         self.numbered = numbered
@@ -64,8 +68,12 @@ class RowStore(Mapped):
         """The bound of ids given so far and until more rows come."""
         return self._weights.size
 
-    def append(self, rows: pa.RecordBatch, weights: np.ndarray | None = None, arrived: np.ndarray | None = None) -> np.ndarray:
-        """Add rows of non-zero weight (None: all +1); return their ids, int64. ``arrived``: their numbers (None: they arrive now, one by one)."""
+    def append(
+        self, rows: pa.RecordBatch, weights: np.ndarray | None = None, arrived: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Add rows of non-zero weight (None: all +1); return their ids, int64. ``arrived``: their numbers
+        (None: they arrive now, one by one).
+        """
         ids = self._take_ids(rows.num_rows)
         self._positions[ids] = np.arange(self._rows, self._rows + rows.num_rows)
         self._weights[ids] = 1 if weights is None else weights
@@ -95,7 +103,9 @@ class RowStore(Mapped):
         return np.concatenate([reused, fresh])
 
     def _merge_chunks(self) -> None:
-        """Merge the last chunks once there are so many of about one size: a row is copied but a few times, and chunks stay few."""
+        """Merge the last chunks once there are so many of about one size: a row is copied but a few times,
+        and chunks stay few.
+        """
         while True:
             first = len(self._chunks)
             bound = 2 * self._chunks[-1].num_rows
@@ -117,7 +127,9 @@ class RowStore(Mapped):
         return self._weights[ids]
 
     def add_weights(self, ids: np.ndarray, changes: np.ndarray) -> np.ndarray:
-        """Add to the weights of live rows (an id may be named more than once); return the ids of the rows that are gone now."""
+        """Add to the weights of live rows (an id may be named more than once); return the ids of the rows
+        that are gone now.
+        """
         np.add.at(self._weights, ids, changes)
         self.changes.mark(ids, self.capacity)
         gone = np.unique(ids[self._weights[ids] == 0])
@@ -144,7 +156,9 @@ class RowStore(Mapped):
         by_position[self._positions[ids]] = ids
         live = by_position[by_position >= 0]
         if self._files is None:
-            self._chunks = [self.take(live[first:last]) for first, last in self._cut(live, live.size, LIMITS.chunk_bytes)]
+            self._chunks = [
+                self.take(live[first:last]) for first, last in self._cut(live, live.size, LIMITS.chunk_bytes)
+            ]
         else:
             spilled = SpilledRows()
             for first, last in self._cut(live, _ROWS_AT_ONCE, LIMITS.chunk_bytes):
@@ -166,16 +180,25 @@ class RowStore(Mapped):
         return self._cut(ids, LIMITS.piece_rows, LIMITS.piece_bytes)
 
     def _cut(self, ids: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:
-        return cut(self.sizes(ids) if ids.size * self.widest > most_bytes else np.zeros(ids.size, np.int64), most_rows, most_bytes)
+        return cut(
+            self.sizes(ids) if ids.size * self.widest > most_bytes else np.zeros(ids.size, np.int64),
+            most_rows,
+            most_bytes,
+        )
 
     def take(self, ids: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
-        """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these positions. Raises ``TooLarge``."""
+        """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these
+        positions. Raises ``TooLarge``.
+        """
         if self._files is not None:
             self._unmapped += ids.size
             if self._unmapped > _PAGES_HELD:
                 self._unmapped = 0
                 self._spilled.let_go_of_pages()
-        if ids.size * self.widest > LIMITS.array_bytes and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes:
+        if (
+            ids.size * self.widest > LIMITS.array_bytes
+            and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes
+        ):
             raise TooLarge(size)
         return _taken(self._all_chunks(), self._positions[ids], columns)
 
@@ -205,7 +228,9 @@ class RowStore(Mapped):
         return ids[self._weights[ids] != 0]
 
     def snapshot(self, key_columns: Sequence[int], max_parallelism: int) -> pa.Table:
-        """Return all live rows: key_group (of the columns at these positions; none: group 0), weight, then the row's columns as c0, c1, ..."""
+        """Return all live rows: key_group (of the columns at these positions; none: group 0), weight, then
+        the row's columns as c0, c1, ...
+        """
         ids = self.live_ids()
         rows = self.take(ids)
         groups = np.zeros(ids.size, np.uint16)
@@ -235,16 +260,24 @@ class FrozenRows:
         whole = np.arange(self._positions.size)
         return pa.Table.from_batches([rows for *_, rows in self.pieces(whole, columns)])
 
-    def pieces(self, places: np.ndarray, columns: list[int] | None = None) -> Iterator[tuple[int, np.ndarray, pa.RecordBatch]]:
-        """Yield the rows at ``places``, in that order: where a piece begins, its places, its rows; one at least."""
+    def pieces(
+        self, places: np.ndarray, columns: list[int] | None = None
+    ) -> Iterator[tuple[int, np.ndarray, pa.RecordBatch]]:
+        """Yield the rows at ``places``, in that order: where a piece begins, its places, its rows; one at
+        least.
+        """
         chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
         wanted = self._positions[places]
         small = wanted.size * self._widest <= LIMITS.batch_bytes
-        for first, last in [(0, wanted.size)] if small else cut(_sizes(chunks, wanted), wanted.size, LIMITS.batch_bytes):
+        for first, last in (
+            [(0, wanted.size)] if small else cut(_sizes(chunks, wanted), wanted.size, LIMITS.batch_bytes)
+        ):
             yield first, places[first:last], _taken(chunks, wanted[first:last], None)
 
 
-def _taken(whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list[int] | None) -> pa.RecordBatch:
+def _taken(
+    whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list[int] | None
+) -> pa.RecordBatch:
     """Return the rows at positions in the concatenation of chunks."""
     chunks = whole if columns is None else [chunk.select(columns) for chunk in whole]
     if len(chunks) == 1:
@@ -269,8 +302,12 @@ def _sizes(chunks: Sequence[pa.RecordBatch], positions: np.ndarray) -> np.ndarra
     return sizes
 
 
-def _by_chunk(chunks: Sequence[pa.RecordBatch], positions: np.ndarray) -> Iterator[tuple[pa.RecordBatch, np.ndarray, np.ndarray]]:
-    """Yield each chunk that some positions of the concatenation fall in: the chunk, which positions those are, and where in it they lie."""
+def _by_chunk(
+    chunks: Sequence[pa.RecordBatch], positions: np.ndarray
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray, np.ndarray]]:
+    """Yield each chunk that some positions of the concatenation fall in: the chunk, which positions those
+    are, and where in it they lie.
+    """
     starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
     order, offsets = counting_sort(np.searchsorted(starts, positions, side="right") - 1, len(chunks))
     for i, chunk in enumerate(chunks):

@@ -1,4 +1,6 @@
-"""RowsBehind: rows that came behind their split's watermark, until time has passed all that may still come before them."""
+"""RowsBehind: rows that came behind their split's watermark, until time has passed all that may still come
+before them.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,24 @@ class Turns:
 
 
 class RowsBehind(WaitingRows):
-    """Whether such a row is late may depend on rows of other splits, which came earlier as time goes but are still on their way.
+    """Whether such a row is late may depend on rows of other splits, which came earlier as time goes but are
+    still on their way.
 
-    Once the watermark here is past the one a row was behind, every row that could have come before it has come.
+    Once the watermark here is past the one a row was behind, every row that could have come before it has
+    come.
     """
 
-    def __init__(self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, max_parallelism: int) -> None:
+    def __init__(
+        self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, max_parallelism: int
+    ) -> None:
         self._timed_by = time_column
-        super().__init__(schema.append(pa.field("behind", pa.int64(), False)), key_columns, len(schema), max_parallelism)
+        super().__init__(
+            schema.append(pa.field("behind", pa.int64(), False)), key_columns, len(schema), max_parallelism
+        )
 
     def timely(self, batch: Batch, watermark_us: int, lateness_us: int, metrics: OperatorMetrics) -> Batch:
-        """Return the rows that are not behind the watermark of their split or the operator's, less the lateness, and let the others wait.
+        """Return the rows that are not behind the watermark of their split or the operator's, less the
+        lateness, and let the others wait.
 
         Rows without a time are dropped and counted.
         """
@@ -47,7 +56,11 @@ class RowsBehind(WaitingRows):
             metrics.count("null_time_rows", column.null_count)
             batch = batch.filter(column.is_valid())
             column = batch.rows.column(self._timed_by)
-        reached = np.full(batch.num_rows, watermark_us) if batch.behind is None else np.maximum(batch.behind, watermark_us)
+        reached = (
+            np.full(batch.num_rows, watermark_us)
+            if batch.behind is None
+            else np.maximum(batch.behind, watermark_us)
+        )
         behind = col.words(column) < less(reached, lateness_us)
         if not behind.any():
             return batch
@@ -57,7 +70,9 @@ class RowsBehind(WaitingRows):
         return batch.take(np.flatnonzero(~behind))
 
     def turns(self, watermark_us: int) -> Turns | None:
-        """Take out and return the rows whose turn has come, by what they were behind; None when there are none."""
+        """Take out and return the rows whose turn has come, by what they were behind; None when there are
+        none.
+        """
         due = self.due(watermark_us)
         if due is None or not due.num_rows:
             return None

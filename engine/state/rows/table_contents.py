@@ -1,4 +1,6 @@
-"""Contents: the weighted rows of a whole table, kept by the subtask that took them whatever their values are."""
+"""Contents: the weighted rows of a whole table, kept by the subtask that took them whatever their values
+are.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,16 @@ _NAME = b"name"
 
 
 def column_name(field: pa.Field) -> str:
-    """Return the name a column of a snapshot has in the table; one of a checkpoint of before names were kept has its place as a name."""
+    """Return the name a column of a snapshot has in the table; one of a checkpoint of before names were
+    kept has its place as a name.
+    """
     return (field.metadata or {}).get(_NAME, field.name.encode()).decode()
 
 
 class Contents(KeyedState):
-    """Snapshots hold key_group (always the subtask's first), weight and the columns: sums over subtasks stay right wherever the parts go."""
+    """Snapshots hold key_group (always the subtask's first), weight and the columns: sums over subtasks
+    stay right wherever the parts go.
+    """
 
     def __init__(self, schema: pa.Schema, group: int) -> None:
         self._schema = schema
@@ -39,14 +45,21 @@ class Contents(KeyedState):
 
     def snapshot(self) -> pa.Table:
         if self._snapshot is None:
-            named = [pa.field(f"c{i}", field.type, metadata={_NAME: field.name}) for i, field in enumerate(self._schema)]
+            named = [
+                pa.field(f"c{i}", field.type, metadata={_NAME: field.name})
+                for i, field in enumerate(self._schema)
+            ]
             schema = pa.schema([pa.field(_GROUP, pa.uint16()), pa.field(_WEIGHT, pa.int64()), *named])
-            self._snapshot = pa.Table.from_batches([self._marked(rows, schema) for rows in self._fold.weighted()], schema)
+            self._snapshot = pa.Table.from_batches(
+                [self._marked(rows, schema) for rows in self._fold.weighted()], schema
+            )
         return self._snapshot
 
     def _marked(self, rows: Batch, schema: pa.Schema) -> pa.RecordBatch:
         groups = array_of(np.full(rows.num_rows, self._group, np.uint16))
-        return pa.RecordBatch.from_arrays([groups, array_of(weights_of(rows)), *rows.rows.columns], schema=schema)
+        return pa.RecordBatch.from_arrays(
+            [groups, array_of(weights_of(rows)), *rows.rows.columns], schema=schema
+        )
 
     def restore(self, part: pa.Table) -> None:
         for piece in part.combine_chunks().to_batches():

@@ -1,4 +1,6 @@
-"""RowOrder: the order of rows by sort keys as Spark has it; ties are broken by all columns, or under the clock by the order rows arrived in."""
+"""RowOrder: the order of rows by sort keys as Spark has it; ties are broken by all columns, or under the
+clock by the order rows arrived in.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +21,36 @@ from penstock.planner.expressions.nodes import SortKey
 class RowOrder:
     """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first.
 
-    Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are always in one order. ``arrival``
-    (``penstock.planner.logical.processing_time.arrival_order``): 1 breaks ties by arrival instead, -1 by arrival in reverse; rows come with their numbers
-    then.
+    Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are
+    always in one order. ``arrival`` (``penstock.planner.logical.processing_time.arrival_order``): 1 breaks
+    ties by arrival instead, -1 by arrival in reverse; rows come with their numbers then.
     """
 
     def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str, arrival: int = 0) -> None:
         context = EvaluationContext(time_zone)
-        self._keys = [(compile_expression(key.expression, context), key.descending, key.nulls_first) for key in keys]
+        self._keys = [
+            (compile_expression(key.expression, context), key.descending, key.nulls_first) for key in keys
+        ]
         self.arrival = arrival
         self._ties = range(0 if arrival else len(schema))
 
     def sorted(self, rows: pa.RecordBatch, arrived: np.ndarray | None = None) -> np.ndarray:
-        """Return the positions of the rows in order, int64. ``arrived``: their numbers in the order they arrived (None: as they stand)."""
+        """Return the positions of the rows in order, int64. ``arrived``: their numbers in the order they
+        arrived (None: as they stand).
+        """
         columns: list[pa.Array] = []
         directions: list[str] = []
         for evaluate, descending, nulls_first in self._keys:
             _add_key(evaluate(rows), descending, nulls_first, columns, directions)
         for index in self._ties:
             column = rows.column(index)
-            _add_key(canonical_text(column) if pa.types.is_nested(column.type) else column, False, True, columns, directions)
+            _add_key(
+                canonical_text(column) if pa.types.is_nested(column.type) else column,
+                False,
+                True,
+                columns,
+                directions,
+            )
         if self.arrival:
             columns.append(array_of(np.arange(rows.num_rows) if arrived is None else arrived))
             directions.append("ascending" if self.arrival > 0 else "descending")
@@ -46,10 +58,14 @@ class RowOrder:
             return np.arange(rows.num_rows)
         names = [f"k{number}" for number in range(len(columns))]
         table = pa.RecordBatch.from_arrays(columns, names=names)
-        return numbers_of(pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True)))).astype(np.int64)
+        return numbers_of(pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True)))).astype(
+            np.int64
+        )
 
 
-def _add_key(values: pa.Array, descending: bool, nulls_first: bool, columns: list[pa.Array], directions: list[str]) -> None:
+def _add_key(
+    values: pa.Array, descending: bool, nulls_first: bool, columns: list[pa.Array], directions: list[str]
+) -> None:
     """Add a key's columns: whether it is NULL, whether it is NaN, its value."""
     direction = "descending" if descending else "ascending"
     if values.null_count:

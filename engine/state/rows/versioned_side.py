@@ -18,9 +18,11 @@ from penstock.engine.state.time_to_live import LastWrites
 
 
 class VersionSide(JoinSide):
-    """Rows found by key slot that are versions from their time on (never NULL). Of versions of one time the first by ``ties`` counts.
+    """Rows found by key slot that are versions from their time on (never NULL). Of versions of one time the
+    first by ``ties`` counts.
 
-    A row of negative weight that takes back no row ends the version in force at its time, unless another begins then.
+    A row of negative weight that takes back no row ends the version in force at its time, unless another
+    begins then.
     """
 
     def __init__(
@@ -38,7 +40,16 @@ class VersionSide(JoinSide):
     ) -> None:
         self._time_column = time_column
         self._ties = ties
-        super().__init__(schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts, writes=writes, by_key=True)
+        super().__init__(
+            schema,
+            key_columns,
+            keys,
+            max_parallelism,
+            retracting=retracting,
+            counts=counts,
+            writes=writes,
+            by_key=True,
+        )
 
     def clear(self) -> None:
         super().clear()
@@ -64,12 +75,21 @@ class VersionSide(JoinSide):
         places = np.full(self._keys.capacity + 1, -1)  # the last one is for slot -1
         places[known] = np.arange(known.size)
         order = _Order(begins, known.size)
-        latest = np.searchsorted(order.words(places[owners], begins), order.words(places[slots], times), side="right") - 1
+        latest = (
+            np.searchsorted(
+                order.words(places[owners], begins), order.words(places[slots], times), side="right"
+            )
+            - 1
+        )
         found = ids[latest]
-        return np.where((latest >= 0) & (owners[latest] == slots) & (self.store.weights(found) > 0), found, -1)
+        return np.where(
+            (latest >= 0) & (owners[latest] == slots) & (self.store.weights(found) > 0), found, -1
+        )
 
     def _of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return all versions of distinct slots as (slot, id), slot by slot by time, the one that counts of one time last."""
+        """Return all versions of distinct slots as (slot, id), slot by slot by time, the one that counts
+        of one time last.
+        """
         positions, ids = self.links.expand(slots)
         times = self._times[ids]
         if not ids.size:
@@ -87,7 +107,9 @@ class VersionSide(JoinSide):
         return owners, ids
 
     def expire(self, time_us: int) -> np.ndarray:
-        """Forget what is followed before ``time_us``, and what only ended a version by then; return the key slots that became empty."""
+        """Forget what is followed before ``time_us``, and what only ended a version by then; return the
+        key slots that became empty.
+        """
         _, slots = self._coming.due(time_us)
         if not slots.size:
             return slots
@@ -99,7 +121,9 @@ class VersionSide(JoinSide):
 
 
 class _Order:
-    """Orders pairs of a small number (-1: before all) and a time by one word each; of times that none of the given ones lies between it makes one."""
+    """Orders pairs of a small number (-1: before all) and a time by one word each; of times that none of
+    the given ones lies between it makes one.
+    """
 
     def __init__(self, times: np.ndarray, count: int) -> None:
         self._first = int(times.min())
@@ -112,4 +136,8 @@ class _Order:
         """Return the words, int64; a time before all given ones is 0 within its number."""
         if self._distinct is not None:
             return numbers * self._span + np.searchsorted(self._distinct, times, side="right")
-        return numbers * self._span + np.clip(times, self._first - 1, self._first + self._span - 2) - (self._first - 1)
+        return (
+            numbers * self._span
+            + np.clip(times, self._first - 1, self._first + self._span - 2)
+            - (self._first - 1)
+        )

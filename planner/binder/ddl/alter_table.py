@@ -42,9 +42,16 @@ def altered_declaration(statement: AlterTable, table: Table) -> CreateTable:
     columns = tuple(_at(column, place) for column in base.columns)
     if base.watermark is not None:
         rule = base.watermark
-        base = replace(base, watermark=replace(rule, column=Name(rule.column.text, place), expression=_expression_at(rule.expression, place)))
+        base = replace(
+            base,
+            watermark=replace(
+                rule, column=Name(rule.column.text, place), expression=_expression_at(rule.expression, place)
+            ),
+        )
     options = tuple(replace(option, key_span=place, value_span=place) for option in base.options)
-    return _changed(replace(base, name=Name(base.name.text, place), columns=columns, options=options), statement.change)
+    return _changed(
+        replace(base, name=Name(base.name.text, place), columns=columns, options=options), statement.change
+    )
 
 
 def _at(column: ColumnDef, place: Span) -> ColumnDef:
@@ -76,7 +83,9 @@ def _changed(base: CreateTable, change: Alteration) -> CreateTable:
             return replace(base, watermark=None)
         case DropKey():
             if not base.primary_key:
-                raise PenstockError("SQL-1341", f'table "{base.name}" has no primary key', span=base.name.span)
+                raise PenstockError(
+                    "SQL-1341", f'table "{base.name}" has no primary key', span=base.name.span
+                )
             return replace(base, primary_key=())
         case RenameColumn(old, new):
             return _renamed(base, old, new)
@@ -100,9 +109,13 @@ def _without(options: tuple[OptionEntry, ...], keys: Sequence[Name]) -> tuple[Op
 
 def _with_parts(base: CreateTable, change: ChangeParts) -> CreateTable:
     if change.watermark is not None:
-        _refuse_mismatch(base, "watermark", base.watermark is not None, change.modify, change.watermark.column.span)
+        _refuse_mismatch(
+            base, "watermark", base.watermark is not None, change.modify, change.watermark.column.span
+        )
     if change.primary_key:
-        _refuse_mismatch(base, "primary key", bool(base.primary_key), change.modify, change.primary_key[0].span)
+        _refuse_mismatch(
+            base, "primary key", bool(base.primary_key), change.modify, change.primary_key[0].span
+        )
     columns = list(base.columns)
     for placed in change.columns:
         _place(base, columns, placed, change.modify)
@@ -113,7 +126,9 @@ def _with_parts(base: CreateTable, change: ChangeParts) -> CreateTable:
 def _refuse_mismatch(base: CreateTable, noun: str, present: bool, modify: bool, span: Span) -> None:
     if present != modify:
         message = f'table "{base.name}" has {"a" if present else "no"} {noun}{" already" if present else ""}'
-        raise PenstockError("SQL-1341", message, span=span, hint=f"write {'MODIFY' if present else 'ADD'} {noun.upper()} ..")
+        raise PenstockError(
+            "SQL-1341", message, span=span, hint=f"write {'MODIFY' if present else 'ADD'} {noun.upper()} .."
+        )
 
 
 def _place(base: CreateTable, columns: list[ColumnDef], placed: PlacedColumn, modify: bool) -> None:
@@ -123,7 +138,13 @@ def _place(base: CreateTable, columns: list[ColumnDef], placed: PlacedColumn, mo
         raise _no_column(base, name)
     if not modify and found is not None:
         hint = "write MODIFY to change it"
-        raise PenstockError("SQL-1301", f'table "{base.name}" has a column "{name.text}" already', span=name.span, hint=hint, sqlstate="42701")
+        raise PenstockError(
+            "SQL-1301",
+            f'table "{base.name}" has a column "{name.text}" already',
+            span=name.span,
+            hint=hint,
+            sqlstate="42701",
+        )
     if found is not None:
         del columns[found]
     if placed.after is not None:
@@ -153,19 +174,32 @@ def _renamed(base: CreateTable, old: Name, new: Name) -> CreateTable:
     if not any(_same(column.name, old) for column in base.columns):
         raise _no_column(base, old)
     if any(_same(column.name, new) for column in base.columns) and not _same(old, new):
-        raise PenstockError("SQL-1301", f'table "{base.name}" has a column "{new.text}" already', span=new.span, sqlstate="42701")
+        raise PenstockError(
+            "SQL-1301",
+            f'table "{base.name}" has a column "{new.text}" already',
+            span=new.span,
+            sqlstate="42701",
+        )
     _refuse_if_used(base, old, "be renamed", keys_too=False)
 
     def named(names: tuple[Name, ...]) -> tuple[Name, ...]:
         return tuple(new if _same(name, old) else name for name in names)
 
-    columns = tuple(replace(column, name=new) if _same(column.name, old) else column for column in base.columns)
-    return replace(base, columns=columns, primary_key=named(base.primary_key), partitioned_by=named(base.partitioned_by))
+    columns = tuple(
+        replace(column, name=new) if _same(column.name, old) else column for column in base.columns
+    )
+    return replace(
+        base, columns=columns, primary_key=named(base.primary_key), partitioned_by=named(base.partitioned_by)
+    )
 
 
 def _refuse_if_used(base: CreateTable, name: Name, what: str, keys_too: bool) -> None:
     """Raise SQL-1342 when something of the table is made from a column."""
-    users = [f'column "{column.name.text}" is computed from it' for column in base.columns if _computed_from(column, name)]
+    users = [
+        f'column "{column.name.text}" is computed from it'
+        for column in base.columns
+        if _computed_from(column, name)
+    ]
     rule = base.watermark
     if rule is not None and (_same(rule.column, name) or _reads(rule.expression, name)):
         users.append("the watermark goes by it")
@@ -174,7 +208,9 @@ def _refuse_if_used(base: CreateTable, name: Name, what: str, keys_too: bool) ->
         users += ["rows are partitioned by it"] * any(_same(key, name) for key in base.partitioned_by)
     if users:
         message = f'column "{name.text}" cannot {what}: {users[0]}'
-        raise PenstockError("SQL-1342", message, span=name.span, hint="drop or change that first", sqlstate="2BP01")
+        raise PenstockError(
+            "SQL-1342", message, span=name.span, hint="drop or change that first", sqlstate="2BP01"
+        )
 
 
 def _computed_from(column: ColumnDef, name: Name) -> bool:
@@ -182,7 +218,11 @@ def _computed_from(column: ColumnDef, name: Name) -> bool:
 
 
 def _reads(expression: SqlExpression, name: Name) -> bool:
-    return any(part.name.lower() == name.text.lower() for node in expression.tree.find_all(Reference) for part in node.expressions)
+    return any(
+        part.name.lower() == name.text.lower()
+        for node in expression.tree.find_all(Reference)
+        for part in node.expressions
+    )
 
 
 def _same(one: Name, other: Name) -> bool:
@@ -191,4 +231,10 @@ def _same(one: Name, other: Name) -> bool:
 
 def _no_column(base: CreateTable, name: Name) -> PenstockError:
     hint = did_you_mean(name.text, [column.name.text for column in base.columns], others=True)
-    return PenstockError("SQL-1042", f'column "{name.text}" does not exist in {base.name}', span=name.span, hint=hint, sqlstate="42703")
+    return PenstockError(
+        "SQL-1042",
+        f'column "{name.text}" does not exist in {base.name}',
+        span=name.span,
+        hint=hint,
+        sqlstate="42703",
+    )

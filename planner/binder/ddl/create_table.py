@@ -33,16 +33,22 @@ from penstock.planner.statements.nodes import (
 
 
 def bind_table(statement: CreateTable, context: BindContext) -> Table:
-    """Return the table a CREATE TABLE declares; raise SQL-13xx, SQL-15xx (options) and SQL-17xx (watermarks) with spans."""
+    """Return the table a CREATE TABLE declares; raise SQL-13xx, SQL-15xx (options) and SQL-17xx
+    (watermarks) with spans.
+    """
     _refuse_repeated(statement)
     options = _options(statement)
     source, metadata = _source_columns(statement, options.get("connector", ""))
     _check_generated(statement, options, source)
     computed = _computed(statement, source, context)
     declared = _declared(statement, source, computed)
-    watermark = _watermark(statement.watermark, declared, context) if statement.watermark is not None else None
+    watermark = (
+        _watermark(statement.watermark, declared, context) if statement.watermark is not None else None
+    )
     if watermark is not None:
-        declared = Schema(tuple(replace(f, role=Role.EVENT_TIME) if f.name == watermark.column else f for f in declared))
+        declared = Schema(
+            tuple(replace(f, role=Role.EVENT_TIME) if f.name == watermark.column else f for f in declared)
+        )
     table = Table(
         context.catalog.qualified(statement.name.text, statement.name.span),
         source,
@@ -65,7 +71,12 @@ def _refuse_repeated(statement: CreateTable) -> None:
     for column in statement.columns:
         known = seen.setdefault(column.name.text.lower(), column.name)
         if known is not column.name:
-            raise PenstockError("SQL-1301", f'column "{column.name.text}" is declared twice', span=column.name.span, sqlstate="42701")
+            raise PenstockError(
+                "SQL-1301",
+                f'column "{column.name.text}" is declared twice',
+                span=column.name.span,
+                sqlstate="42701",
+            )
     keys: set[str] = set()
     for option in statement.options:
         if option.key in keys:
@@ -74,7 +85,9 @@ def _refuse_repeated(statement: CreateTable) -> None:
 
 
 def _check_generated(statement: CreateTable, options: dict[str, str], source: Schema) -> None:
-    """Refuse datagen options of columns there are not, and columns that nexmark or a database cannot have; SQL-1510, SQL-1509."""
+    """Refuse datagen options of columns there are not, and columns that nexmark or a database cannot have;
+    SQL-1510, SQL-1509.
+    """
     if options.get("connector") == "nexmark":
         kind = str(options.get("table", "events")).strip().lower()
         for column in statement.columns:
@@ -119,7 +132,12 @@ def _source_columns(statement: CreateTable, connector: str) -> tuple[Schema, tup
             metadata.append(MetadataColumn(column.name.text, column.key, column.virtual))
     if not any(isinstance(column, PhysicalColumnDef) for column in statement.columns):
         hint = "declare at least one column that the connector fills"
-        raise PenstockError("SQL-1308", f'table "{statement.name.text}" has no physical column', span=statement.name.span, hint=hint)
+        raise PenstockError(
+            "SQL-1308",
+            f'table "{statement.name.text}" has no physical column',
+            span=statement.name.span,
+            hint=hint,
+        )
     return Schema(tuple(fields)), tuple(metadata)
 
 
@@ -131,17 +149,27 @@ def _check_metadata(column: MetadataColumnDef, connector: str) -> None:
         raise PenstockError("SQL-1306", message, span=column.key_span, hint=hint, sqlstate="42703")
     if not can_cast(known[column.key], column.type):
         message = f"metadata '{column.key}' is {known[column.key]}, not {column.type}"
-        raise PenstockError("SQL-1306", message, span=column.name.span, hint=f"declare it as {known[column.key]}", sqlstate="42804")
+        raise PenstockError(
+            "SQL-1306",
+            message,
+            span=column.name.span,
+            hint=f"declare it as {known[column.key]}",
+            sqlstate="42804",
+        )
 
 
 def _computed(statement: CreateTable, source: Schema, context: BindContext) -> tuple[ComputedColumn, ...]:
-    """Bind computed columns over the source columns; one that reads an earlier computed column reads what that one computes."""
+    """Bind computed columns over the source columns; one that reads an earlier computed column reads what
+    that one computes.
+    """
     computed: list[ComputedColumn] = []
     fields = list(source.fields)
     for column in statement.columns:
         if not isinstance(column, ComputedColumnDef):
             continue
-        bound = _over(fields, statement.name.text, context, f'column "{column.name.text}"').bind(column.expression.tree)
+        bound = _over(fields, statement.name.text, context, f'column "{column.name.text}"').bind(
+            column.expression.tree
+        )
         inlined = bound.transform(lambda node: _inlined(node, len(source), computed))
         computed.append(ComputedColumn(column.name.text, inlined.unplaced(), column.expression.text))
         fields.append(Field(column.name.text, inlined.type, inlined.nullable))
@@ -149,7 +177,9 @@ def _computed(statement: CreateTable, source: Schema, context: BindContext) -> t
 
 
 def _inlined(node: Expression, width: int, computed: Sequence[ComputedColumn]) -> Expression:
-    return computed[node.index - width].expression if isinstance(node, Column) and node.index >= width else node
+    return (
+        computed[node.index - width].expression if isinstance(node, Column) and node.index >= width else node
+    )
 
 
 def _over(fields: Sequence[Field], table: str, context: BindContext, clause: str) -> ExpressionBinder:
@@ -182,7 +212,10 @@ def _watermark(rule: WatermarkDef, declared: Schema, context: BindContext) -> Wa
         raise PenstockError("SQL-1042", message, span=rule.column.span, hint=hint, sqlstate="42703")
     field = declared[index]
     if not is_timestamp(field.type):
-        hint = f"add a computed column, for instance event_time AS to_timestamp({field.name}), and watermark that"
+        hint = (
+            f"add a computed column, for instance event_time AS to_timestamp({field.name}), and "
+            "watermark that"
+        )
         message = f'a watermark needs a TIMESTAMP column, "{field.name}" is {field.type}'
         raise PenstockError("SQL-1702", message, span=rule.column.span, hint=hint, sqlstate="42804")
     bound = _over(declared.fields, "", context, "WATERMARK").bind(rule.expression.tree)
@@ -199,9 +232,17 @@ def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...
         index = schema.index_of(name.text)
         if index is None:
             hint = did_you_mean(name.text, schema.names, others=True)
-            raise PenstockError("SQL-1042", f'column "{name.text}" of {clause} does not exist', span=name.span, hint=hint, sqlstate="42703")
+            raise PenstockError(
+                "SQL-1042",
+                f'column "{name.text}" of {clause} does not exist',
+                span=name.span,
+                hint=hint,
+                sqlstate="42703",
+            )
         if schema[index].name in found:
-            raise PenstockError("SQL-1301", f'column "{name.text}" stands twice in {clause}', span=name.span, sqlstate="42701")
+            raise PenstockError(
+                "SQL-1301", f'column "{name.text}" stands twice in {clause}', span=name.span, sqlstate="42701"
+            )
         found.append(schema[index].name)
     return tuple(found)
 
@@ -210,5 +251,10 @@ def _partitions(statement: CreateTable, source: Schema) -> tuple[str, ...]:
     names = _named(statement.partitioned_by, source, "PARTITIONED BY")
     if names and len(names) == len(source):
         span = statement.partitioned_by[0].span
-        raise PenstockError("SQL-1308", "PARTITIONED BY names every column, so none is left to write", span=span, hint="leave one out")
+        raise PenstockError(
+            "SQL-1308",
+            "PARTITIONED BY names every column, so none is left to write",
+            span=span,
+            hint="leave one out",
+        )
     return names

@@ -24,7 +24,9 @@ from penstock.planner.statements.script import parse_statement
 
 
 def copied_table(statement: CreateTableLike, source: Table) -> CreateTable:
-    """Return the declaration of a copy: the source's columns, then the new ones; new options, watermark and key take the place of old ones."""
+    """Return the declaration of a copy: the source's columns, then the new ones; new options, watermark
+    and key take the place of old ones.
+    """
     base = parse_statement(create_statement(source, redact=False))
     assert isinstance(base, CreateTable)
     new, out = statement.table, statement.excluding
@@ -32,9 +34,17 @@ def copied_table(statement: CreateTableLike, source: Table) -> CreateTable:
     def copies(part: str) -> bool:
         return part not in out and "ALL" not in out
 
-    columns = tuple(_at(column, statement.source) for column in base.columns if _is_copied(column, copies("GENERATED"), copies("METADATA")))
+    columns = tuple(
+        _at(column, statement.source)
+        for column in base.columns
+        if _is_copied(column, copies("GENERATED"), copies("METADATA"))
+    )
     given = {option.key for option in new.options}
-    old = tuple(OptionEntry(o.key, o.value, new.name.span, new.name.span) for o in base.options if copies("OPTIONS") and o.key not in given)
+    old = tuple(
+        OptionEntry(o.key, o.value, new.name.span, new.name.span)
+        for o in base.options
+        if copies("OPTIONS") and o.key not in given
+    )
     return replace(
         new,
         columns=columns + new.columns,
@@ -58,7 +68,9 @@ def _at(column: ColumnDef, source: Name) -> ColumnDef:
 
 
 def table_of_query(statement: CreateTableAs, relation: Relation) -> CreateTable:
-    """Return the declaration of a table with the columns of a query; raise SQL-1309 for a column that has no type of its own."""
+    """Return the declaration of a table with the columns of a query; raise SQL-1309 for a column that has
+    no type of its own.
+    """
     columns: list[ColumnDef] = []
     for field in relation.fields:
         if isinstance(field.type, Null):

@@ -19,7 +19,9 @@ from penstock.planner.statements.nodes import Insert, Name
 
 
 def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
-    """Return the sink of an INSERT: columns in the table's order, cast to its types, NULL where the statement names none."""
+    """Return the sink of an INSERT: columns in the table's order, cast to its types, NULL where the
+    statement names none.
+    """
     if isinstance(table, MaterializedView):
         message = f'"{table.name}" is a materialized view: its rows are those of its query'
         hint = "write to the tables it reads, or to a table of its own"
@@ -39,7 +41,11 @@ def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
             expressions.append(_missing(field, statement, table))
         else:
             expressions.append(_stored(index, field, relation, statement))
-    return Sink(_projected(relation.plan, expressions, [field.name for field in table.physical_fields]), table, statement.target.span)
+    return Sink(
+        _projected(relation.plan, expressions, [field.name for field in table.physical_fields]),
+        table,
+        statement.target.span,
+    )
 
 
 def _targets(names: Sequence[Name], table: Table, span: Span) -> list[Field]:
@@ -51,7 +57,9 @@ def _targets(names: Sequence[Name], table: Table, span: Span) -> list[Field]:
         if name.text.lower() not in physical:
             raise _no_target(name, table, list(physical))
         if name.text.lower() in seen:
-            raise PenstockError("SQL-1045", f'column "{name.text}" stands twice in the list', span=name.span, sqlstate="42701")
+            raise PenstockError(
+                "SQL-1045", f'column "{name.text}" stands twice in the list', span=name.span, sqlstate="42701"
+            )
         seen.add(name.text.lower())
     return [physical[name.text.lower()] for name in names]
 
@@ -59,13 +67,30 @@ def _targets(names: Sequence[Name], table: Table, span: Span) -> list[Field]:
 def _no_target(name: Name, table: Table, physical: list[str]) -> PenstockError:
     if table.schema.index_of(name.text) is not None:
         hint = "leave it out: it is computed, or filled by the connector"
-        return PenstockError("SQL-1091", f'column "{name.text}" of {table.name} cannot be written', span=name.span, hint=hint, sqlstate="428C9")
+        return PenstockError(
+            "SQL-1091",
+            f'column "{name.text}" of {table.name} cannot be written',
+            span=name.span,
+            hint=hint,
+            sqlstate="428C9",
+        )
     hint = did_you_mean(name.text, physical, others=True) or ""
-    return PenstockError("SQL-1042", f'column "{name.text}" does not exist in {table.name}', span=name.span, hint=hint, sqlstate="42703")
+    return PenstockError(
+        "SQL-1042",
+        f'column "{name.text}" does not exist in {table.name}',
+        span=name.span,
+        hint=hint,
+        sqlstate="42703",
+    )
 
 
-def _wrong_width(statement: Insert, table: Table, targets: Sequence[Field], relation: Relation) -> PenstockError:
-    message = f'"{table.name}" takes {len(targets)} column{"s" if len(targets) != 1 else ""}, the query gives {len(relation.fields)}'
+def _wrong_width(
+    statement: Insert, table: Table, targets: Sequence[Field], relation: Relation
+) -> PenstockError:
+    message = (
+        f'"{table.name}" takes {len(targets)} column{"s" if len(targets) != 1 else ""}, the query gives '
+        f"{len(relation.fields)}"
+    )
     hint = f"the columns are {', '.join(field.name for field in targets)}"
     return PenstockError("SQL-1090", message, span=statement.query.span, hint=hint, sqlstate="42601")
 
@@ -73,7 +98,13 @@ def _wrong_width(statement: Insert, table: Table, targets: Sequence[Field], rela
 def _missing(field: Field, statement: Insert, table: Table) -> Expression:
     if not field.nullable:
         message = f'column "{field.name}" of {table.name} is NOT NULL and is given no value'
-        raise PenstockError("SQL-1093", message, span=statement.target.span, hint=f"add {field.name} to the column list", sqlstate="23502")
+        raise PenstockError(
+            "SQL-1093",
+            message,
+            span=statement.target.span,
+            hint=f"add {field.name} to the column list",
+            sqlstate="23502",
+        )
     return Literal(field.type, True, value=None)
 
 
@@ -81,17 +112,25 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
     source = relation.fields[index]
     if not field.nullable and _always_null(relation.plan, index):
         message = f'column "{field.name}" is NOT NULL and is given NULL'
-        raise PenstockError("SQL-1093", message, span=_place(relation.plan, index) or statement.query.span, sqlstate="23502")
+        raise PenstockError(
+            "SQL-1093", message, span=_place(relation.plan, index) or statement.query.span, sqlstate="23502"
+        )
     if not storable(source.type, field.type):
         message = f'column "{field.name}" is {field.type}, the query gives {source.type}'
-        hint = f"write CAST({source.name or '..'} AS {field.type})" if can_cast(source.type, field.type) else f"give it a {field.type}"
+        hint = (
+            f"write CAST({source.name or '..'} AS {field.type})"
+            if can_cast(source.type, field.type)
+            else f"give it a {field.type}"
+        )
         span = _place(relation.plan, index) or statement.query.span
         raise PenstockError("SQL-1092", message, span=span, hint=hint, sqlstate="42804")
     return coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
 
 
 def storable(given: DataType, wanted: DataType) -> bool:
-    """Return whether a value may be stored in a column without a written CAST: Spark's ANSI rule, no text into anything but text."""
+    """Return whether a value may be stored in a column without a written CAST: Spark's ANSI rule, no text
+    into anything but text.
+    """
     if given == wanted or isinstance(given, Null):
         return True
     return not isinstance(given, String) and can_cast(given, wanted)

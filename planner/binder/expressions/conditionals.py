@@ -38,14 +38,20 @@ def bind_case(binder: Binder, tree: exp.Expr) -> Expression:
     branches = []
     for branch in tree.args["ifs"]:
         condition = branch.this
-        test = binder.condition(condition, "WHEN") if subject is None else binder.call("equal", [subject, binder.bind(condition)], span_of(condition))
+        test = (
+            binder.condition(condition, "WHEN")
+            if subject is None
+            else binder.call("equal", [subject, binder.bind(condition)], span_of(condition))
+        )
         branches.append((test, binder.bind(branch.args["true"])))
     default = tree.args.get("default")
     last = None if default is None else binder.bind(default)
     return case_of(branches, last, span_of(tree))
 
 
-def case_of(branches: Sequence[tuple[Expression, Expression]], default: Expression | None, span: Span | None) -> Expression:
+def case_of(
+    branches: Sequence[tuple[Expression, Expression]], default: Expression | None, span: Span | None
+) -> Expression:
     """Return a CASE whose branches are cast to their common type; no default means NULL."""
     values = [value for _, value in branches] + ([default] if default is not None else [])
     kind = common_type_of([value.type for value in values])
@@ -65,20 +71,42 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
         case "coalesce":
             return _coalesce(args, kind, span)
         case "nullif":
-            same = Call(BOOLEAN, args[0].nullable or args[1].nullable, function="equal", args=_alike(args), span=span)
+            same = Call(
+                BOOLEAN, args[0].nullable or args[1].nullable, function="equal", args=_alike(args), span=span
+            )
             widened = args[0]
-            value = widened.arg if isinstance(widened, Cast) and widened.arg.type == kind else coerced(widened, kind)
-            return Case(kind, True, whens=((same, Literal(kind, True, value=None, span=span)),), default=value, span=span)
+            value = (
+                widened.arg
+                if isinstance(widened, Cast) and widened.arg.type == kind
+                else coerced(widened, kind)
+            )
+            return Case(
+                kind,
+                True,
+                whens=((same, Literal(kind, True, value=None, span=span)),),
+                default=value,
+                span=span,
+            )
         case "zeroifnull":
             return _coalesce([args[0], _zero(kind)], kind, span)
         case "nullifzero":
-            is_zero = Call(BOOLEAN, args[0].nullable, function="equal", args=(args[0], _zero(kind)), span=span)
-            return Case(kind, True, whens=((is_zero, Literal(kind, True, value=None, span=span)),), default=args[0], span=span)
+            is_zero = Call(
+                BOOLEAN, args[0].nullable, function="equal", args=(args[0], _zero(kind)), span=span
+            )
+            return Case(
+                kind,
+                True,
+                whens=((is_zero, Literal(kind, True, value=None, span=span)),),
+                default=args[0],
+                span=span,
+            )
         case "nvl2":
             return _choice(_present(args[0]), args[1], args[2], kind, span)
     if not isinstance(args[0].type, Boolean | Null):
         message = f"if takes a BOOLEAN condition, this is {args[0].type}"
-        raise PenstockError("SQL-1103", message, span=args[0].span, hint="compare it with something", sqlstate="42804")
+        raise PenstockError(
+            "SQL-1103", message, span=args[0].span, hint="compare it with something", sqlstate="42804"
+        )
     return _choice(coerced(args[0], BOOLEAN), args[1], args[2], kind, span)
 
 
@@ -102,7 +130,9 @@ def _present(value: Expression) -> Expression:
     return Call(BOOLEAN, False, function="is_not_null", args=(value,), span=value.span)
 
 
-def _choice(test: Expression, then: Expression, other: Expression, kind: DataType, span: Span | None) -> Expression:
+def _choice(
+    test: Expression, then: Expression, other: Expression, kind: DataType, span: Span | None
+) -> Expression:
     first, second = coerced(then, kind), coerced(other, kind)
     return Case(kind, first.nullable or second.nullable, whens=((test, first),), default=second, span=span)
 

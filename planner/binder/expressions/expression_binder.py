@@ -85,7 +85,9 @@ _PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "sec
 
 
 class Aggregates(Protocol):
-    """Where an expression's aggregate calls, or its calls with OVER, go; ``None`` in its place means that none may stand there."""
+    """Where an expression's aggregate calls, or its calls with OVER, go; ``None`` in its place means that
+    none may stand there.
+    """
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Take an aggregate call and return the node that stands for its result."""
@@ -127,7 +129,9 @@ class ExpressionBinder:
         return bound
 
     def condition(self, tree: exp.Expr, clause: str | None = None) -> Expression:
-        """Return a BOOLEAN expression; raise SQL-1103 for another type, naming ``clause`` or the binder's own."""
+        """Return a BOOLEAN expression; raise SQL-1103 for another type, naming ``clause`` or the binder's
+        own.
+        """
         bound = self.bind(tree)
         if not isinstance(bound.type, Boolean | Null):
             hint = "compare it with something"
@@ -161,12 +165,17 @@ class ExpressionBinder:
     def parameter(self, tree: exp.Expr) -> LambdaVariable | None:
         """Return the parameter of a function around it that a name begins with, the innermost one."""
         first = tree.expressions[0].name.lower()
-        return next((variable for variable in reversed(self.lambda_parameters) if variable.name.lower() == first), None)
+        return next(
+            (variable for variable in reversed(self.lambda_parameters) if variable.name.lower() == first),
+            None,
+        )
 
     def _resolved(self, tree: exp.Expr) -> tuple[Expression, int]:
         column, used = self.scope.resolve(tree.expressions)
         field = column.field
-        return Column(field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree)), used
+        return Column(
+            field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree)
+        ), used
 
     def _dot(self, tree: exp.Expr) -> Expression:
         return field_of(self.bind(tree.this), tree.args["expression"], span_of(tree))
@@ -175,7 +184,12 @@ class ExpressionBinder:
         return element_of(self.bind(tree.this), self.bind(tree.expressions[0]), self.call, span_of(tree))
 
     def _star(self, tree: exp.Expr) -> Expression:
-        raise PenstockError("SQL-1001", "* stands for all columns only in the SELECT list and in COUNT(*)", span=span_of(tree), sqlstate="42601")
+        raise PenstockError(
+            "SQL-1001",
+            "* stands for all columns only in the SELECT list and in COUNT(*)",
+            span=span_of(tree),
+            sqlstate="42601",
+        )
 
     # literals
 
@@ -194,7 +208,9 @@ class ExpressionBinder:
         if index >= len(self.context.parameters):
             count = len(self.context.parameters)
             message = f"parameter {index + 1} has no value: {count} {'is' if count == 1 else 'are'} given"
-            raise PenstockError("SQL-1013", message, span=span_of(tree), hint="pass one value for each ?", sqlstate="07001")
+            raise PenstockError(
+                "SQL-1013", message, span=span_of(tree), hint="pass one value for each ?", sqlstate="07001"
+            )
         return literals.parameter(self.context.parameters[index], span_of(tree))
 
     # predicates
@@ -216,13 +232,23 @@ class ExpressionBinder:
         low, high = self.bind(tree.args["low"]), self.bind(tree.args["high"])
 
         def between(a: Expression, b: Expression) -> Expression:
-            return self.call("and", [self.call("greater_equal", [value, a], span), self.call("less_equal", [value, b], span)], span)
+            return self.call(
+                "and",
+                [self.call("greater_equal", [value, a], span), self.call("less_equal", [value, b], span)],
+                span,
+            )
 
-        return self.call("or", [between(low, high), between(high, low)], span) if tree.args.get("symmetric") else between(low, high)
+        return (
+            self.call("or", [between(low, high), between(high, low)], span)
+            if tree.args.get("symmetric")
+            else between(low, high)
+        )
 
     def _similar(self, tree: exp.Expr) -> Expression:
         consume(tree, "this", "expression")
-        return similar(self.bind(tree.this), self.bind(tree.args["expression"]), None, self.call, span_of(tree))
+        return similar(
+            self.bind(tree.this), self.bind(tree.args["expression"]), None, self.call, span_of(tree)
+        )
 
     def _rounded_to(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, RoundedTo)
@@ -231,19 +257,43 @@ class ExpressionBinder:
     def _subquery(self, tree: exp.Expr) -> Expression:
         if self.subqueries is None:
             hint = "put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here"
-            raise PenstockError("SQL-1601", f"a subquery cannot stand in {self.clause}", span=span_of(tree), hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1601",
+                f"a subquery cannot stand in {self.clause}",
+                span=span_of(tree),
+                hint=hint,
+                sqlstate="0A000",
+            )
         if isinstance(tree, exp.In):
             consume(tree, "this", "query")
             return self.subqueries.contains(tree, self)
-        return self.subqueries.exists(tree, self) if isinstance(tree, exp.Exists) else self.subqueries.scalar(tree, self)
+        return (
+            self.subqueries.exists(tree, self)
+            if isinstance(tree, exp.Exists)
+            else self.subqueries.scalar(tree, self)
+        )
 
     def _tuple(self, tree: exp.Expr) -> Expression:
-        hint = "a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)"
-        raise PenstockError("SQL-1601", "a row of values in parentheses is not supported here", span=span_of(tree), hint=hint, sqlstate="0A000")
+        hint = (
+            "a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)"
+        )
+        raise PenstockError(
+            "SQL-1601",
+            "a row of values in parentheses is not supported here",
+            span=span_of(tree),
+            hint=hint,
+            sqlstate="0A000",
+        )
 
     def _column_at(self, tree: exp.Expr) -> Expression:
         column = next(c for c in self.scope.columns if c.index == tree.meta["index"])
-        return Column(column.field.type, column.field.nullable, index=column.index, name=column.field.name, span=span_of(tree))
+        return Column(
+            column.field.type,
+            column.field.nullable,
+            index=column.index,
+            name=column.field.name,
+            span=span_of(tree),
+        )
 
     def _in(self, tree: exp.Expr) -> Expression:
         if tree.args.get("query") is not None:
@@ -258,7 +308,9 @@ class ExpressionBinder:
                 return bound
         tests = [self.call("equal", [value, item], span_of(tree)) for item in items]
         while len(tests) > 1:
-            pairs = [self.call("or", [a, b], span_of(tree)) for a, b in zip(tests[::2], tests[1::2], strict=False)]
+            pairs = [
+                self.call("or", [a, b], span_of(tree)) for a, b in zip(tests[::2], tests[1::2], strict=False)
+            ]
             tests = pairs + ([tests[-1]] if len(tests) % 2 else [])
         return tests[0]
 
@@ -266,9 +318,13 @@ class ExpressionBinder:
         like = tree.this
         escape = tree.args["expression"]
         if len(escape.name) != 1:
-            raise PenstockError("SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019")
+            raise PenstockError(
+                "SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019"
+            )
         if isinstance(like, exp.SimilarTo):
-            return similar(self.bind(like.this), self.bind(like.args["expression"]), escape, self.call, span_of(tree))
+            return similar(
+                self.bind(like.this), self.bind(like.args["expression"]), escape, self.call, span_of(tree)
+            )
         args = [self.bind(like.this), self.bind(like.args["expression"]), self.bind(escape)]
         return self.call(_BINARY[type(like)], args, span_of(tree))
 
@@ -296,7 +352,13 @@ class ExpressionBinder:
             return self.windows.add(tree, replace(self, clause="a call with OVER"))
         if name.lower() in OVER_ONLY and not is_aggregate(name):
             message = f"{name.lower()} stands only with OVER"
-            raise PenstockError("SQL-1065", message, span=span, hint="write OVER (PARTITION BY .. ORDER BY ..) behind it", sqlstate="42P20")
+            raise PenstockError(
+                "SQL-1065",
+                message,
+                span=span,
+                hint="write OVER (PARTITION BY .. ORDER BY ..) behind it",
+                sqlstate="42P20",
+            )
         if takes_lambda(tree):
             consume(tree, "this", "expressions")
             return bind_lambda_call(tree, self)
@@ -310,12 +372,20 @@ class ExpressionBinder:
         python = self._python_scalar(name, span)
         if name.lower() in CONSTRUCTORS and python is None:
             consume(tree, "this", "expressions", "nulls")
-            return json_constructor(name.lower(), [self.bind(arg) for arg in tree.expressions], tree.args.get("nulls"), self.call, span)
+            return json_constructor(
+                name.lower(),
+                [self.bind(arg) for arg in tree.expressions],
+                tree.args.get("nulls"),
+                self.call,
+                span,
+            )
         for key, word in _OF_AGGREGATES.items():
             if tree.args.get(key):
                 if python is None:
                     resolve(name, [self.bind(arg) for arg in tree.expressions], span)
-                raise PenstockError("SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span)
+                raise PenstockError(
+                    "SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span
+                )
         args = [self.bind(arg) for arg in tree.expressions]
         if python is not None:
             return python_call(name, python, args, span)
@@ -329,11 +399,19 @@ class ExpressionBinder:
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
 
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
-        """Return the program's scalar function of that name; a table function may not stand in an expression."""
+        """Return the program's scalar function of that name; a table function may not stand in an
+        expression.
+        """
         function = self.context.catalog.functions.find(name, span)
         if isinstance(function, PythonTable) or (function is None and is_table_function(name)):
             hint = f"write FROM t, LATERAL TABLE({name}(..)) AS f(..)"
-            raise PenstockError("SQL-1107", f"{name} gives rows: it is a table function", span=span, hint=hint, sqlstate="42809")
+            raise PenstockError(
+                "SQL-1107",
+                f"{name} gives rows: it is a table function",
+                span=span,
+                hint=hint,
+                sqlstate="42809",
+            )
         return function if isinstance(function, PythonScalar) else None
 
     def _extract(self, args: Sequence[Expression], tree: FunctionCall) -> Expression:
@@ -341,12 +419,23 @@ class ExpressionBinder:
         name = str(unit).lower().removesuffix("s")
         if name not in _PART_NAMES:
             hint = did_you_mean(name, _PART_NAMES) or f"parts are {', '.join(_PART_NAMES)}"
-            raise PenstockError("SQL-1011", f"{name} is no part EXTRACT can take", span=span_of(tree.expressions[0]), hint=hint)
+            raise PenstockError(
+                "SQL-1011",
+                f"{name} is no part EXTRACT can take",
+                span=span_of(tree.expressions[0]),
+                hint=hint,
+            )
         return self.call(_PARTS.get(name, name), args[1:], span_of(tree))
 
     def _no_window(self, name: str, span: Span | None) -> PenstockError:
         hint = "compute it in the select list of a subquery, give it a name, and use that name here"
-        return PenstockError("SQL-1065", f"{name.lower()} OVER cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42P20")
+        return PenstockError(
+            "SQL-1065",
+            f"{name.lower()} OVER cannot stand in {self.clause}",
+            span=span,
+            hint=hint,
+            sqlstate="42P20",
+        )
 
     def _no_aggregate(self, name: str, span: Span | None) -> PenstockError:
         hints = {
@@ -357,12 +446,27 @@ class ExpressionBinder:
         }
         hint = hints.get(self.clause, "aggregate in a query over the table")
         if name.lower() in ("any", "some"):
-            hint = "to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)"
-        return PenstockError("SQL-1062", f"the aggregate {name.lower()} cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42803")
+            hint = (
+                "to compare with one of several values write x IN (a, b), with an array's "
+                "ARRAY_CONTAINS(array, x)"
+            )
+        return PenstockError(
+            "SQL-1062",
+            f"the aggregate {name.lower()} cannot stand in {self.clause}",
+            span=span,
+            hint=hint,
+            sqlstate="42803",
+        )
 
     def _semantics(self, tree: exp.Expr) -> Expression:
         word = "FINAL" if tree.args.get("final") else "RUNNING"
-        raise PenstockError("SQL-1746", f"{word} stands in MEASURES only", span=span_of(tree), hint="leave it out", sqlstate="42601")
+        raise PenstockError(
+            "SQL-1746",
+            f"{word} stands in MEASURES only",
+            span=span_of(tree),
+            hint="leave it out",
+            sqlstate="42601",
+        )
 
     def _cast(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, CastTo)

@@ -1,4 +1,6 @@
-"""Spellings that are another function or a CASE: FLOOR and CEIL to a unit, SIMILAR TO, DECODE, functions of a unit."""
+"""Spellings that are another function or a CASE: FLOOR and CEIL to a unit, SIMILAR TO, DECODE, functions
+of a unit.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,18 @@ _PLAIN_IN_SETS = re.compile(r"[\w\s,;:.%#@!-]|[^\x00-\x7f]")
 
 
 def function_meant(name: str, arguments: int) -> str:
-    """Return the function a name stands for when it is called with so many arguments: ``datediff(DAY, a, b)`` is ``timestampdiff``."""
+    """Return the function a name stands for when it is called with so many arguments: ``datediff(DAY, a,
+    b)`` is ``timestampdiff``.
+    """
     return _OF_A_UNIT.get(name.lower(), name) if arguments == 3 else name
 
 
 def rounded_to(tree: RoundedTo, value: Expression, call: Caller) -> Expression:
     """Return ``FLOOR(x TO unit)`` or ``CEIL(x TO unit)`` of a DATE or a timestamp, of the type of x."""
-    span, unit = span_of(tree), Literal(STRING, False, value=tree.args["unit"].name, span=span_of(tree.args["unit"]))
+    span, unit = (
+        span_of(tree),
+        Literal(STRING, False, value=tree.args["unit"].name, span=span_of(tree.args["unit"])),
+    )
     floor = call("date_trunc", [unit, value], span)
     if isinstance(value.type, Date):
         floor = coerced(floor, value.type)
@@ -44,26 +51,43 @@ def decoded(args: Sequence[Expression], call: Caller, span: Span | None) -> Expr
     pairs, rest = args[1:], None
     if len(pairs) % 2:
         pairs, rest = pairs[:-1], pairs[-1]
-    branches = [(call("null_safe_equal", [args[0], wanted], span), value) for wanted, value in zip(pairs[::2], pairs[1::2], strict=True)]
+    branches = [
+        (call("null_safe_equal", [args[0], wanted], span), value)
+        for wanted, value in zip(pairs[::2], pairs[1::2], strict=True)
+    ]
     return case_of(branches, rest, span)
 
 
-def similar(value: Expression, pattern: Expression, escape: exp.Expr | None, call: Caller, span: Span | None) -> Expression:
-    """Return ``x SIMILAR TO pattern`` as a regular expression; raise SQL-1011 for a pattern that is no constant or not well formed."""
+def similar(
+    value: Expression, pattern: Expression, escape: exp.Expr | None, call: Caller, span: Span | None
+) -> Expression:
+    """Return ``x SIMILAR TO pattern`` as a regular expression; raise SQL-1011 for a pattern that is no
+    constant or not well formed.
+    """
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         hint = "write x RLIKE pattern, with a regular expression"
-        raise PenstockError("SQL-1011", "the pattern of SIMILAR TO is no constant text", span=pattern.span or span, hint=hint)
+        raise PenstockError(
+            "SQL-1011", "the pattern of SIMILAR TO is no constant text", span=pattern.span or span, hint=hint
+        )
     if escape is not None and len(escape.name) != 1:
         raise PenstockError("SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019")
     regex = _regex(pattern.value, "\\" if escape is None else escape.name)
     if regex is None:
         hint = "% is any text, _ one character; |, *, +, ?, {n}, () and [] are as in regular expressions"
-        raise PenstockError("SQL-1011", f"the pattern {pattern.value!r} is not well formed", span=pattern.span or span, hint=hint, sqlstate="2201B")
+        raise PenstockError(
+            "SQL-1011",
+            f"the pattern {pattern.value!r} is not well formed",
+            span=pattern.span or span,
+            hint=hint,
+            sqlstate="2201B",
+        )
     return call("rlike", [value, Literal(STRING, False, value=regex, span=pattern.span)], span)
 
 
 def _regex(pattern: str, escape: str) -> str | None:
-    """The pattern of SIMILAR TO as a regular expression of the whole text; ``None`` for one that is not well formed."""
+    """The pattern of SIMILAR TO as a regular expression of the whole text; ``None`` for one that is not
+    well formed.
+    """
     out: list[str] = []
     inside, letters = False, iter(pattern)
     for letter in letters:
@@ -79,7 +103,9 @@ def _regex(pattern: str, escape: str) -> str | None:
             inside = True
             out.append(letter)
         else:
-            out.append({"%": ".*", "_": "."}.get(letter) or (letter if letter in _SPECIAL else re.escape(letter)))
+            out.append(
+                {"%": ".*", "_": "."}.get(letter) or (letter if letter in _SPECIAL else re.escape(letter))
+            )
     whole = rf"(?s)\A(?:{''.join(out)})\z"
     try:
         re.compile(whole.replace(r"\z", r"\Z"))

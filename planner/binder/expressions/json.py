@@ -24,7 +24,9 @@ _WRITES_JSON = ("json_object", "json_array", "to_json", "json_query")
 
 
 def json_read(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
-    """Return ``from_json(text, schema[, options])``, of the type its constant schema names; SQL-1103 and SQL-1204 for what is none."""
+    """Return ``from_json(text, schema[, options])``, of the type its constant schema names; SQL-1103 and
+    SQL-1204 for what is none.
+    """
     called = call("from_json", [*args[:2], *(_mode(option) for option in args[2:])], span)
     schema = args[1]
     assert isinstance(called, Call) and isinstance(schema, Literal)
@@ -37,7 +39,9 @@ def _declared(text: str, span: Span | None) -> DataType:
     try:
         readable(kind)
     except Mismatch as refusal:
-        raise PenstockError("SQL-1103", f"from_json: {refusal.message}", span=span, hint=refusal.hint, sqlstate="42804") from None
+        raise PenstockError(
+            "SQL-1103", f"from_json: {refusal.message}", span=span, hint=refusal.hint, sqlstate="42804"
+        ) from None
     return kind
 
 
@@ -50,12 +54,23 @@ def _mode(option: Expression) -> Expression:
     return Literal(STRING, False, value="", span=option.span)
 
 
-def json_constructor(name: str, args: Sequence[Expression], nulls: str | None, call: Caller, span: Span | None) -> Expression:
-    """Return JSON_OBJECT or JSON_ARRAY; ``nulls`` is NULL or ABSENT. What is written as JSON already is put in as it is."""
+def json_constructor(
+    name: str, args: Sequence[Expression], nulls: str | None, call: Caller, span: Span | None
+) -> Expression:
+    """Return JSON_OBJECT or JSON_ARRAY; ``nulls`` is NULL or ABSENT. What is written as JSON already is
+    put in as it is.
+    """
     if name == "json_object" and len(args) % 2:
-        raise PenstockError("SQL-1102", "json_object takes keys and values in pairs, the last value is missing", span=span, hint="write k VALUE v")
+        raise PenstockError(
+            "SQL-1102",
+            "json_object takes keys and values in pairs, the last value is missing",
+            span=span,
+            hint="write k VALUE v",
+        )
     values = args[1::2] if name == "json_object" else args
-    marks = "".join("j" if isinstance(value, Call) and value.function in _WRITES_JSON else "v" for value in values)
+    marks = "".join(
+        "j" if isinstance(value, Call) and value.function in _WRITES_JSON else "v" for value in values
+    )
     how = Literal(STRING, False, value=f"{(nulls or CONSTRUCTORS[name]).lower()} {marks}", span=span)
     return call(name, [how, *args], span)
 
@@ -63,5 +78,8 @@ def json_constructor(name: str, args: Sequence[Expression], nulls: str | None, c
 def tuple_fields(args: Sequence[Expression], call: Caller, span: Span | None) -> tuple[Expression, ...]:
     """Return the one row ``json_tuple(text, 'a', ..)`` gives, as the arguments of ``stack``."""
     keys = [str(key.value) for key in args[1:] if isinstance(key, Literal)]
-    fields = [call("get_json_object", [args[0], Literal(STRING, False, value=f"$['{key}']", span=span)], span) for key in keys]
+    fields = [
+        call("get_json_object", [args[0], Literal(STRING, False, value=f"$['{key}']", span=span)], span)
+        for key in keys
+    ]
     return (Literal(INT, False, value=1, span=span), *fields)

@@ -1,4 +1,6 @@
-"""Calls that are given functions of elements: transform, filter, exists, forall, aggregate, zip_with, and those of maps."""
+"""Calls that are given functions of elements: transform, filter, exists, forall, aggregate, zip_with, and
+those of maps.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def takes_lambda(tree: FunctionCall) -> bool:
 
 
 def bind_lambda_call(tree: FunctionCall, binder: ExpressionBinder) -> Expression:
-    """Return a call with functions among its arguments; raise SQL-1113 for a function that does not fit there, else as for other calls."""
+    """Return a call with functions among its arguments; raise SQL-1113 for a function that does not fit
+    there, else as for other calls.
+    """
     name, span, args = str(tree.this).lower(), span_of(tree), tree.expressions
     declared = LAMBDA_NAMES.get(name)
     if declared is None:
@@ -39,18 +43,31 @@ def bind_lambda_call(tree: FunctionCall, binder: ExpressionBinder) -> Expression
         raise _misplaced(f"{name} is not given a function", span_of(first))
     least, most = declared.arity
     if not least <= len(args) <= (most or least):
-        raise PenstockError("SQL-1102", f"{declared.name} does not take {len(args)} arguments", span=span, hint=f"write {declared.usage}")
+        raise PenstockError(
+            "SQL-1102",
+            f"{declared.name} does not take {len(args)} arguments",
+            span=span,
+            hint=f"write {declared.usage}",
+        )
     functions = 2 if declared.name == "aggregate" and len(args) == 4 else 1
     values, bodies = args[: len(args) - functions], args[len(args) - functions :]
     for arg in args:
         if isinstance(arg, LambdaFunction) != (arg in bodies):
-            raise _misplaced(f"{declared.name} is given its functions last", span_of(arg), f"write {declared.usage}")
+            raise _misplaced(
+                f"{declared.name} is given its functions last", span_of(arg), f"write {declared.usage}"
+            )
     bound = [binder.bind(value) for value in values]
     for value in bound[: 2 if declared.name == "zip_with" else 1]:
         if not isinstance(value.type, Map if declared.name in _OF_MAPS else Array):
             wanted = "a MAP" if declared.name in _OF_MAPS else "an ARRAY"
             message = f"{declared.name}: {value.type} is not {wanted}"
-            raise PenstockError("SQL-1103", message, span=value.span or span, hint=f"usage: {declared.usage}", sqlstate="42804")
+            raise PenstockError(
+                "SQL-1103",
+                message,
+                span=value.span or span,
+                hint=f"usage: {declared.usage}",
+                sqlstate="42804",
+            )
     if declared.name == "aggregate":
         return _aggregate(bound, bodies, binder, span)
     function = _function(declared.name, bodies[0], _elements(declared.name, bound), binder)
@@ -70,12 +87,24 @@ def _elements(name: str, values: Sequence[Expression]) -> list[tuple[DataType, b
     return [*kinds, (INT, False)] if name in _WITH_PLACE else kinds
 
 
-def _function(name: str, tree: LambdaFunction, kinds: Sequence[tuple[DataType, bool]], binder: ExpressionBinder) -> Lambda:
+def _function(
+    name: str, tree: LambdaFunction, kinds: Sequence[tuple[DataType, bool]], binder: ExpressionBinder
+) -> Lambda:
     names, span = tree.expressions, span_of(tree)
     least = 1 if name in _WITH_PLACE else len(kinds)
     if not least <= len(names) <= len(kinds):
-        wanted = "one parameter" if len(kinds) == 1 else f"{least} or {len(kinds)} parameters" if least < len(kinds) else f"{len(kinds)} parameters"
-        raise _misplaced(f"the function of {name} has {wanted}, this has {len(names)}", span, f"write {LAMBDA_NAMES[name].usage}")
+        wanted = (
+            "one parameter"
+            if len(kinds) == 1
+            else f"{least} or {len(kinds)} parameters"
+            if least < len(kinds)
+            else f"{len(kinds)} parameters"
+        )
+        raise _misplaced(
+            f"the function of {name} has {wanted}, this has {len(names)}",
+            span,
+            f"write {LAMBDA_NAMES[name].usage}",
+        )
     if len({one.name.lower() for one in names}) < len(names):
         raise _misplaced("two parameters of a function have one name", span, "give them different names")
     outside = len(binder.lambda_parameters)
@@ -94,7 +123,10 @@ def _function(name: str, tree: LambdaFunction, kinds: Sequence[tuple[DataType, b
     body = inner.bind(tree.this)
     if name in _CONDITIONS:
         if not isinstance(body.type, Boolean | Null):
-            message, hint = f"the function of {name} gives BOOLEAN, this gives {body.type}", "compare it with something"
+            message, hint = (
+                f"the function of {name} gives BOOLEAN, this gives {body.type}",
+                "compare it with something",
+            )
             raise PenstockError("SQL-1103", message, span=body.span or span, hint=hint, sqlstate="42804")
         body = coerced(body, BOOLEAN)
     return Lambda(body.type, body.nullable, span=span, parameters=parameters, body=body)
@@ -109,14 +141,21 @@ def _result(name: str, values: Sequence[Expression], function: Lambda) -> DataTy
             return BOOLEAN
         case "transform_keys" if isinstance(kind, Map):
             if not is_orderable(function.type) or isinstance(function.type, Null):
-                raise PenstockError("SQL-1103", f"{function.type} cannot be the key of a MAP", span=function.span, sqlstate="42804")
+                raise PenstockError(
+                    "SQL-1103",
+                    f"{function.type} cannot be the key of a MAP",
+                    span=function.span,
+                    sqlstate="42804",
+                )
             return Map(function.type, kind.value)
         case "transform_values" if isinstance(kind, Map):
             return Map(kind.key, function.type)
     return kind
 
 
-def _aggregate(bound: Sequence[Expression], bodies: Sequence[LambdaFunction], binder: ExpressionBinder, span: Span | None) -> Expression:
+def _aggregate(
+    bound: Sequence[Expression], bodies: Sequence[LambdaFunction], binder: ExpressionBinder, span: Span | None
+) -> Expression:
     """The value takes the common type of the start and of what the function makes of it."""
     array, start = bound
     assert isinstance(array.type, Array)
@@ -126,7 +165,9 @@ def _aggregate(bound: Sequence[Expression], bodies: Sequence[LambdaFunction], bi
         kind = common_type(start.type, merge.type)
         merge = merge if kind is None else _function("aggregate", bodies[0], [(kind, True), element], binder)
         if kind is None or merge.type != kind:
-            message = f"the function of aggregate makes {merge.type} of {start.type if kind is None else kind}"
+            message = (
+                f"the function of aggregate makes {merge.type} of {start.type if kind is None else kind}"
+            )
             hint = f"CAST its value to {start.type}, or the start to the type it gives"
             raise PenstockError("SQL-1103", message, span=merge.span or span, hint=hint, sqlstate="42804")
         start = coerced(start, kind)

@@ -65,7 +65,9 @@ def _bad(message: str, span: Span | None, hint: str | None = None) -> PenstockEr
 
 
 def integer_type(value: int) -> DataType | None:
-    """Return INT or BIGINT, whichever first holds the value, a DECIMAL for more digits, or ``None`` above 38 digits."""
+    """Return INT or BIGINT, whichever first holds the value, a DECIMAL for more digits, or ``None`` above
+    38 digits.
+    """
     for kind in (INT, BIGINT):
         if -_RANGES[kind] <= value < _RANGES[kind]:
             return kind
@@ -77,7 +79,11 @@ def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
     """Return a numeric literal, its sign read with it so that the smallest INT is one."""
     text, suffix = ("-" if negative else "") + node.name, node.meta.get("suffix")
     if len(text) > _LONGEST:
-        raise _bad(f"a number of {len(text):,} characters is longer than any that fits", span, "numbers have at most 38 digits")
+        raise _bad(
+            f"a number of {len(text):,} characters is longer than any that fits",
+            span,
+            "numbers have at most 38 digits",
+        )
     if suffix in ("D", "F") or (suffix is None and "e" in text.lower()):
         if math.isinf(float(text)):
             raise _bad(f"{text} does not fit a DOUBLE", span)
@@ -97,12 +103,18 @@ def _decimal(text: str, span: Span | None) -> Literal:
     scale = max(0, -int(exponent))
     precision = max(len(digits) + max(0, int(exponent)), scale, 1)
     if precision > 38:
-        raise _bad(f"{text} does not fit a DECIMAL of 38 digits", span, "write it with an exponent, as 1.5e0, for a DOUBLE")
+        raise _bad(
+            f"{text} does not fit a DECIMAL of 38 digits",
+            span,
+            "write it with an exponent, as 1.5e0, for a DOUBLE",
+        )
     return Literal(Decimal(precision, scale), False, value=value, span=span)
 
 
 def typed(node: TypedLiteral, zone: ZoneInfo) -> Literal:
-    """Return ``DATE '..'``, ``TIME '..'``, ``TIMESTAMP '..'``, ``TIMESTAMP_LTZ '..'`` (an instant, read in ``zone``) or ``X'..'``."""
+    """Return ``DATE '..'``, ``TIME '..'``, ``TIMESTAMP '..'``, ``TIMESTAMP_LTZ '..'`` (an instant, read in
+    ``zone``) or ``X'..'``.
+    """
     text, kind, span = node.this.strip(), node.args["kind"], span_of(node)
     try:
         match kind:
@@ -114,7 +126,9 @@ def typed(node: TypedLiteral, zone: ZoneInfo) -> Literal:
                 return Literal(BINARY, False, value=bytes.fromhex(text), span=span)
         moment = datetime.fromisoformat(text)
     except ValueError:
-        shape = {"DATE": "'2013-01-31'", "TIME": "'12:30:00'", "X": "'00ff'"}.get(kind, "'2013-01-31 12:30:00'")
+        shape = {"DATE": "'2013-01-31'", "TIME": "'12:30:00'", "X": "'00ff'"}.get(
+            kind, "'2013-01-31 12:30:00'"
+        )
         raise _bad(f"'{node.this}' is no {kind}", span, f"write it as {shape}") from None
     if kind == "TIMESTAMP_LTZ":
         local = moment if moment.tzinfo else moment.replace(tzinfo=zone)
@@ -125,7 +139,9 @@ def typed(node: TypedLiteral, zone: ZoneInfo) -> Literal:
 
 
 def interval(node: IntervalLiteral) -> Literal:
-    """Return an interval literal: a timedelta for days to microseconds, a number of months for years and months."""
+    """Return an interval literal: a timedelta for days to microseconds, a number of months for years and
+    months.
+    """
     text, span, sign = node.this.strip(), span_of(node), -1 if node.args.get("negative") else 1
     unit, last = node.args.get("unit"), node.args.get("last")
     if text.startswith(("-", "+")) and unit is not None:
@@ -135,21 +151,31 @@ def interval(node: IntervalLiteral) -> Literal:
     exact = sum((value * _MICROSECONDS[name] for name, value in parts if name in _MICROSECONDS), PyDecimal(0))
     kinds = {name in _MONTHS for name, _ in parts}
     if len(kinds) > 1:
-        raise _bad("an interval has either months and years or days and less", span, "add two intervals instead")
+        raise _bad(
+            "an interval has either months and years or days and less", span, "add two intervals instead"
+        )
     if True in kinds:
         if not -(1 << 31) <= sign * months < 1 << 31:
-            raise _bad("the interval is too long", span, "an interval has at most 178956970 years and 7 months")
+            raise _bad(
+                "the interval is too long", span, "an interval has at most 178956970 years and 7 months"
+            )
         return Literal(YEAR_MONTH_INTERVAL, False, value=sign * months, span=span)
     if exact >= 1 << 62:
         raise _bad("the interval is too long", span)
     return Literal(DAY_TIME_INTERVAL, False, value=timedelta(microseconds=sign * int(exact)), span=span)
 
 
-def _interval_parts(text: str, unit: str | None, last: str | None, span: Span | None) -> list[tuple[str, PyDecimal]]:
+def _interval_parts(
+    text: str, unit: str | None, last: str | None, span: Span | None
+) -> list[tuple[str, PyDecimal]]:
     if unit is not None and last is not None and last != unit:
         pattern = _SPANS.get((unit, last))
         if pattern is None:
-            raise _bad(f"an interval of {unit} TO {last} does not exist", span, "write DAY TO SECOND or YEAR TO MONTH")
+            raise _bad(
+                f"an interval of {unit} TO {last} does not exist",
+                span,
+                "write DAY TO SECOND or YEAR TO MONTH",
+            )
         match = re.fullmatch(pattern, text)
         if match is None:
             shape = {"SECOND": "1 02:03:04", "MONTH": "1-2"}.get(last, "1 02")
@@ -159,9 +185,17 @@ def _interval_parts(text: str, unit: str | None, last: str | None, span: Span | 
         if re.fullmatch(r"\d+", text) is None and not (unit == "SECOND" and re.fullmatch(r"\d+\.\d+", text)):
             raise _bad(f"'{text}' is no number of {unit}S", span, f"write INTERVAL '10' {unit}")
         return [(unit, PyDecimal(text))]
-    parts = [(match[2].upper().removesuffix("S"), PyDecimal(match[1])) for match in _WORD_PARTS.finditer(text)]
-    if not parts or _WORD_PARTS.sub("", text).strip() or any(name not in _MICROSECONDS and name not in _MONTHS for name, _ in parts):
-        raise _bad(f"'{text}' is no interval", span, "write INTERVAL '10' MINUTE or INTERVAL '1 hour 30 minutes'")
+    parts = [
+        (match[2].upper().removesuffix("S"), PyDecimal(match[1])) for match in _WORD_PARTS.finditer(text)
+    ]
+    if (
+        not parts
+        or _WORD_PARTS.sub("", text).strip()
+        or any(name not in _MICROSECONDS and name not in _MONTHS for name, _ in parts)
+    ):
+        raise _bad(
+            f"'{text}' is no interval", span, "write INTERVAL '10' MINUTE or INTERVAL '1 hour 30 minutes'"
+        )
     return parts
 
 
@@ -170,7 +204,12 @@ def parameter(value: Any, span: Span | None) -> Literal:
     kind = _python_type(value)
     if kind is None:
         hint = "pass None, bool, int, float, str, bytes, Decimal, date, time, datetime or timedelta"
-        raise PenstockError("SQL-1014", f"a parameter of Python type {type(value).__name__} has no SQL type", span=span, hint=hint)
+        raise PenstockError(
+            "SQL-1014",
+            f"a parameter of Python type {type(value).__name__} has no SQL type",
+            span=span,
+            hint=hint,
+        )
     if isinstance(value, int) and isinstance(kind, Decimal):
         value = PyDecimal(value)
     if isinstance(value, datetime) and value.tzinfo is not None:

@@ -19,11 +19,23 @@ Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 
 
 def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
-    """Return a field of a row by its name without case; raise SQL-1110 where there is none and SQL-1108 for what is no row."""
+    """Return a field of a row by its name without case; raise SQL-1110 where there is none and SQL-1108
+    for what is no row.
+    """
     kind = base.type
     if not isinstance(kind, Row):
-        hint = "elements are read by a[1] and m['key']" if isinstance(kind, Array | Map) else "a dot reads a field of a ROW"
-        raise PenstockError("SQL-1108", f'{kind} has no field "{name.name}"', span=span_of(name) or span, hint=hint, sqlstate="42809")
+        hint = (
+            "elements are read by a[1] and m['key']"
+            if isinstance(kind, Array | Map)
+            else "a dot reads a field of a ROW"
+        )
+        raise PenstockError(
+            "SQL-1108",
+            f'{kind} has no field "{name.name}"',
+            span=span_of(name) or span,
+            hint=hint,
+            sqlstate="42809",
+        )
     names = [field for field, _ in kind.fields]
     found = [i for i, field in enumerate(names) if field.lower() == name.name.lower()]
     if len(found) != 1:
@@ -39,30 +51,55 @@ def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> l
     """Return all fields of a row by name, for ``r.*``; the names ``hidden`` by EXCEPT must be among them."""
     if not isinstance(row.type, Row):
         hint = "a star stands behind a table or a ROW"
-        raise PenstockError("SQL-1108", f"{row.type} has no fields", span=span_of(name), hint=hint, sqlstate="42809")
+        raise PenstockError(
+            "SQL-1108", f"{row.type} has no fields", span=span_of(name), hint=hint, sqlstate="42809"
+        )
     for other in hidden:
         field_of(row, other, row.span)
     return [(field, field_of(row, exp.to_identifier(field), row.span)) for field, _ in row.type.fields]
 
 
 def element_of(base: Expression, place: Expression, call: Caller, span: Span | None) -> Expression:
-    """Return ``a[i]`` or ``m[key]``; raise SQL-1108 for what has no elements and SQL-1109 for a constant position below 1."""
+    """Return ``a[i]`` or ``m[key]``; raise SQL-1108 for what has no elements and SQL-1109 for a constant
+    position below 1.
+    """
     if not isinstance(base.type, Array | Map):
-        hint = "a field of a row is read by row.name" if isinstance(base.type, Row) else "elements are read of an ARRAY or a MAP"
-        raise PenstockError("SQL-1108", f"{base.type} has no elements", span=span, hint=hint, sqlstate="42809")
-    if isinstance(base.type, Array) and isinstance(place, Literal) and isinstance(place.value, int) and place.value < 1:
+        hint = (
+            "a field of a row is read by row.name"
+            if isinstance(base.type, Row)
+            else "elements are read of an ARRAY or a MAP"
+        )
+        raise PenstockError(
+            "SQL-1108", f"{base.type} has no elements", span=span, hint=hint, sqlstate="42809"
+        )
+    if (
+        isinstance(base.type, Array)
+        and isinstance(place, Literal)
+        and isinstance(place.value, int)
+        and place.value < 1
+    ):
         hint = "a[1] is the first element; element_at(a, -1) is the last one, get(a, 0) counts from 0"
-        raise PenstockError("SQL-1109", "elements of an array count from 1", span=place.span or span, hint=hint, sqlstate="2202E")
+        raise PenstockError(
+            "SQL-1109",
+            "elements of an array count from 1",
+            span=place.span or span,
+            hint=hint,
+            sqlstate="2202E",
+        )
     return call("element", [base, place], span)
 
 
 def with_field_names(row: Expression, args: Sequence[exp.Expr]) -> Expression:
-    """Return ``struct(..)`` with its fields called as the columns they are; others col1, col2, .. by their position."""
+    """Return ``struct(..)`` with its fields called as the columns they are; others col1, col2, .. by their
+    position.
+    """
     assert isinstance(row.type, Row)
     names = [_name(arg) or f"col{i}" for i, arg in enumerate(args, 1)]
     if len({name.lower() for name in names}) < len(names):
         names = [f"col{i}" for i in range(1, len(names) + 1)]
-    return replace(row, type=Row(tuple((name, kind) for name, (_, kind) in zip(names, row.type.fields, strict=True))))
+    return replace(
+        row, type=Row(tuple((name, kind) for name, (_, kind) in zip(names, row.type.fields, strict=True)))
+    )
 
 
 def _name(arg: exp.Expr) -> str | None:
@@ -75,5 +112,7 @@ def orderable(expression: Expression, tree: exp.Expr) -> Expression:
     """Return what is ordered by; raise SQL-1112 for a type without an order."""
     if not is_orderable(expression.type):
         hint = "order by a value in it, as m['key'], or by size(m)"
-        raise PenstockError("SQL-1112", f"{expression.type} has no order", span=span_of(tree), hint=hint, sqlstate="42883")
+        raise PenstockError(
+            "SQL-1112", f"{expression.type} has no order", span=span_of(tree), hint=hint, sqlstate="42883"
+        )
     return expression

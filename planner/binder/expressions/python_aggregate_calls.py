@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PythonAggregateCall(AggregateCall):
-    """An aggregate whose value the program computes from the rows of a group; ``function`` is the name it has in SQL."""
+    """An aggregate whose value the program computes from the rows of a group; ``function`` is the name it
+    has in SQL.
+    """
 
     body: PythonAggregate = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
 
@@ -29,14 +31,25 @@ class PythonAggregateCall(AggregateCall):
 
 
 def python_aggregate_call(
-    call: FunctionCall, function: PythonAggregate, args: Sequence[Expression], distinct: bool, keep: Expression | None
+    call: FunctionCall,
+    function: PythonAggregate,
+    args: Sequence[Expression],
+    distinct: bool,
+    keep: Expression | None,
 ) -> PythonAggregateCall:
-    """Return the call on bound arguments; DISTINCT gives each row of values once. Raises as ``arguments``, and SQL-1105 for other words."""
-    from penstock.planner.parser.syntax_nodes import span_of  # the parser: workers have calls in their plans, and read no text
+    """Return the call on bound arguments; DISTINCT gives each row of values once. Raises as ``arguments``,
+    and SQL-1105 for other words.
+    """
+    # the parser: workers have calls in their plans, and read no text
+    from penstock.planner.parser.syntax_nodes import span_of
 
     span, name = span_of(call), str(call.this).lower()
     for key, word in (("star", "*"), ("nulls", "NULLS"), ("order", "ORDER BY"), ("within", "WITHIN GROUP")):
         if call.args.get(key):
             hint = "a Python aggregate gets its rows in ascending order of their values"
-            raise PenstockError("SQL-1105", f"{word} does not go with {name}", span=span, hint=hint, sqlstate="42809")
-    return PythonAggregateCall(name, arguments(function, args, span), function.result, True, distinct, keep, body=function, span=span)
+            raise PenstockError(
+                "SQL-1105", f"{word} does not go with {name}", span=span, hint=hint, sqlstate="42809"
+            )
+    return PythonAggregateCall(
+        name, arguments(function, args, span), function.result, True, distinct, keep, body=function, span=span
+    )

@@ -21,7 +21,9 @@ ROW_COMPARISONS = ("equal", "not_equal", "null_safe_equal", "less", "less_equal"
 
 
 def compared_rows(function: str, left: exp.Expr, right: exp.Expr, bind: Binder, call: Caller) -> Expression:
-    """Return ``(a, b) < (c, d)``: parts decide from left to right; raise SQL-1114 where they are not rows of as many values."""
+    """Return ``(a, b) < (c, d)``: parts decide from left to right; raise SQL-1114 where they are not rows
+    of as many values.
+    """
     pairs = _pairs(left, right, bind)
     span = span_of(left)
     if function in ("equal", "null_safe_equal"):
@@ -38,14 +40,22 @@ def compared_rows(function: str, left: exp.Expr, right: exp.Expr, bind: Binder, 
 
 def row_among(value: exp.Tuple, rows: Sequence[exp.Expr], bind: Binder, call: Caller) -> Expression:
     """Return ``(a, b) IN ((1, 2), ..)``."""
-    return _joined("or", [compared_rows("equal", value, row, bind, call) for row in rows], call, span_of(value))
+    return _joined(
+        "or", [compared_rows("equal", value, row, bind, call) for row in rows], call, span_of(value)
+    )
 
 
 def _pairs(left: exp.Expr, right: exp.Expr, bind: Binder) -> list[list[Expression]]:
     for side, other in ((left, right), (right, left)):
         if not isinstance(side, exp.Tuple):
             hint = f"write {len(other.expressions)} values in parentheses"
-            raise PenstockError("SQL-1114", "a row of values is compared with one value", span=span_of(side), hint=hint, sqlstate="42804")
+            raise PenstockError(
+                "SQL-1114",
+                "a row of values is compared with one value",
+                span=span_of(side),
+                hint=hint,
+                sqlstate="42804",
+            )
     if len(left.expressions) != len(right.expressions):
         message = f"a row of {len(left.expressions)} values is compared with one of {len(right.expressions)}"
         raise PenstockError("SQL-1114", message, span=span_of(right), sqlstate="42804")

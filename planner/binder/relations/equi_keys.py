@@ -1,4 +1,6 @@
-"""Equalities between the two sides of a join: which columns of each are compared, computed where they are no columns."""
+"""Equalities between the two sides of a join: which columns of each are compared, computed where they are
+no columns.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from penstock.planner.logical.plan import LogicalPlan, Project
 
 
 def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:
-    """Return the (left, right) sides of an equality between the two inputs, the right one over its own columns, or ``None``."""
+    """Return the (left, right) sides of an equality between the two inputs, the right one over its own
+    columns, or ``None``.
+    """
     if not isinstance(part, Call) or part.function != "equal":
         return None
     first, second = part.args
@@ -23,7 +27,9 @@ def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | No
 def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPlan, tuple[int, ...]]:
     """Return the plan with keys that are no columns computed at its end, and the keys' positions."""
     fields = plan.schema.fields
-    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    expressions: list[Expression] = [
+        Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)
+    ]
     names = [f.name for f in fields]
     positions = []
     for key in keys:

@@ -12,7 +12,9 @@ from penstock.planner.logical.plan import LogicalPlan
 
 @dataclass(frozen=True)
 class FromClause:
-    """What FROM gives: a plan and the columns in reach. ``halves``: the sides of an inner join that further conditions may settle by time."""
+    """What FROM gives: a plan and the columns in reach. ``halves``: the sides of an inner join that
+    further conditions may settle by time.
+    """
 
     plan: LogicalPlan
     scope: Scope

@@ -1,4 +1,6 @@
-"""Joins: equalities between the sides become keys, the rest a residual condition; USING shows its columns once."""
+"""Joins: equalities between the sides become keys, the rest a residual condition; USING shows its columns
+once.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,12 @@ _KINDS = {
 }
 
 
-def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext, hints: BlockHints | None = None) -> FromClause:
-    """Return the rows of FROM with its joins, left to right; of the left sides of joins only the first table goes by a name that ``hints`` know."""
+def bind_from(
+    tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext, hints: BlockHints | None = None
+) -> FromClause:
+    """Return the rows of FROM with its joins, left to right; of the left sides of joins only the first
+    table goes by a name that ``hints`` know.
+    """
     left = _first(tree, context)
     first, hints = table_name(tree), hints or BlockHints()
     for join in joins:
@@ -91,8 +97,15 @@ def _first(tree: exp.Expr, context: BindContext) -> FromClause:
     return FromClause(source.relation.plan, source.scope)
 
 
-def _beside(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext, condition: Expression | None = None) -> FromClause:
-    from penstock.planner.binder.relations.lateral import bind_lateral  # it binds a query, which has a FROM: a cycle of rooms, broken here
+def _beside(
+    left: FromClause,
+    tree: LateralQuery,
+    kind: JoinKind,
+    context: BindContext,
+    condition: Expression | None = None,
+) -> FromClause:
+    # it binds a query, which has a FROM: a cycle of rooms, broken here
+    from penstock.planner.binder.relations.lateral import bind_lateral
 
     return bind_lateral(left, tree, kind, context, condition)
 
@@ -121,9 +134,17 @@ def _lateral_kind(left: FromClause, join: exp.Expr, what: str, may_share: bool =
     kind, alias = _KINDS[str(join.args["kind"])], join.this.args.get("alias")
     shares = join.args.get("using") or join.args.get("natural")
     if kind not in (JoinKind.INNER, JoinKind.LEFT) or (shares and not may_share):
-        hint = "write JOIN or LEFT JOIN" if may_share else "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
+        hint = (
+            "write JOIN or LEFT JOIN"
+            if may_share
+            else "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
+        )
         raise PenstockError(
-            "SQL-1601", f"{what} is joined by {'JOIN' if may_share else 'CROSS JOIN'} or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000"
+            "SQL-1601",
+            f"{what} is joined by {'JOIN' if may_share else 'CROSS JOIN'} or LEFT JOIN",
+            span=span_of(join),
+            hint=hint,
+            sqlstate="0A000",
         )
     if alias is not None:
         _refuse_taken(left.scope, alias.this.name, join)
@@ -139,7 +160,9 @@ def _on_of(source: FromClause, join: exp.Expr, context: BindContext) -> Expressi
 
 
 def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
-    """The rows so far, each with those a table function gives for it. Time attributes live on: every row comes in its time."""
+    """The rows so far, each with those a table function gives for it. Time attributes live on: every row
+    comes in its time.
+    """
     kind = _lateral_kind(left, join, "a table function")
     plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
     source = FromClause(plan, Scope(left.scope.columns + given.columns))
@@ -159,10 +182,18 @@ def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
 def _refuse_taken(scope: Scope, name: str, join: exp.Expr) -> None:
     if scope.has_table(name):
         hint = f"give one of them an alias: {name} AS other"
-        raise PenstockError("SQL-1045", f'table name "{name}" stands twice in FROM', span=span_of(join.this), hint=hint, sqlstate="42712")
+        raise PenstockError(
+            "SQL-1045",
+            f'table name "{name}" stands twice in FROM',
+            span=span_of(join.this),
+            hint=hint,
+            sqlstate="42712",
+        )
 
 
-def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
+def _joined(
+    left: FromClause, right: Source, join: exp.Expr, context: BindContext, hinted: Hinted
+) -> FromClause:
     kind = _KINDS[str(join.args["kind"])]
     other = FromClause(right.relation.plan, right.scope)
     combine = partial(_on, left, other, kind, hinted)
@@ -182,11 +213,17 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
     if condition is not None and any(isinstance(node, exp.Subquery) for node in condition.walk()):
         return _on_subqueries(left, other, kind, join, context, hinted)
     if condition is not None:
-        parts = conjuncts(ExpressionBinder(left.scope.beside(right.scope, len(left.plan.schema)), context, "ON").condition(condition))
+        parts = conjuncts(
+            ExpressionBinder(left.scope.beside(right.scope, len(left.plan.schema)), context, "ON").condition(
+                condition
+            )
+        )
     return combine(parts)
 
 
-def _on_subqueries(left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
+def _on_subqueries(
+    left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext, hinted: Hinted
+) -> FromClause:
     from penstock.planner.binder.subqueries.on_clause import (
         join_with_subqueries,  # it binds queries, which have a FROM: a cycle of rooms, broken here
     )
@@ -194,9 +231,15 @@ def _on_subqueries(left: FromClause, right: FromClause, kind: JoinKind, join: ex
     if isinstance(join.this, AsOf | SnapshotTable):
         hint = "put it among the conditions of WHERE"
         raise PenstockError(
-            "SQL-1601", "a subquery in the ON of a temporal or snapshot join is not supported", span=span_of(join), hint=hint, sqlstate="0A000"
+            "SQL-1601",
+            "a subquery in the ON of a temporal or snapshot join is not supported",
+            span=span_of(join),
+            hint=hint,
+            sqlstate="0A000",
         )
-    return join_with_subqueries(left, right, kind, join.args["on"], lambda a, b, parts: _on(a, b, kind, hinted, parts), context)
+    return join_with_subqueries(
+        left, right, kind, join.args["on"], lambda a, b, parts: _on(a, b, kind, hinted, parts), context
+    )
 
 
 def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Identifier]:
@@ -204,24 +247,42 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
     names = [name for name in right.relation.names if scope.find(name)]
     if not names:
         hint = "write the condition with ON; CROSS JOIN pairs every row with every row"
-        raise PenstockError("SQL-1726", "NATURAL JOIN of tables that share no column name", span=span_of(join), hint=hint, sqlstate="42702")
+        raise PenstockError(
+            "SQL-1726",
+            "NATURAL JOIN of tables that share no column name",
+            span=span_of(join),
+            hint=hint,
+            sqlstate="42702",
+        )
     found = [exp.to_identifier(name) for name in names]
     span = span_of(join)
     return [place(name, span.start, span.end) if span is not None else name for name in found]
 
 
-def _on(left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, parts: tuple[Expression, ...]) -> FromClause:
-    times = None if bounded(left.plan) or bounded(right.plan) else (time_roles(left.scope), time_roles(right.scope))
+def _on(
+    left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, parts: tuple[Expression, ...]
+) -> FromClause:
+    times = (
+        None
+        if bounded(left.plan) or bounded(right.plan)
+        else (time_roles(left.scope), time_roles(right.scope))
+    )
     width = len(left.plan.schema)
     plan = hinted(join_on(left.plan, right.plan, kind, parts, times))
     if holds_timed(plan):
         return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
     inner = kind is JoinKind.INNER and times is not None
-    return FromClause(plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None)
+    return FromClause(
+        plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None
+    )
 
 
-def _temporal(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, time: int, parts: tuple[Expression, ...]) -> FromClause:
-    """Return the join with the version in force at a time of the left side; equalities that name no key are conditions on that version."""
+def _temporal(
+    left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, time: int, parts: tuple[Expression, ...]
+) -> FromClause:
+    """Return the join with the version in force at a time of the left side; equalities that name no key
+    are conditions on that version.
+    """
     width = len(left.plan.schema)
     found = versions(tree, right.plan, left.plan.schema[time].type)
     equal = [(part, pair) for part in parts if (pair := key_pair(part, width)) is not None]
@@ -232,14 +293,22 @@ def _temporal(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, t
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(right.plan.schema))}
     residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
-    plan: LogicalPlan = TemporalJoin(wide_left, wide_right, kind, left_keys, right_keys, time, found.time, found.ties, residual)
+    plan: LogicalPlan = TemporalJoin(
+        wide_left, wide_right, kind, left_keys, right_keys, time, found.time, found.ties, residual
+    )
     if added or len(wide_right.schema) > len(right.plan.schema):
         plan = _columns(plan, list(moved.values()))
     return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
 
 
 def _lookup(
-    left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, tree: AsOf, looked: Looked, parts: tuple[Expression, ...]
+    left: FromClause,
+    right: FromClause,
+    kind: JoinKind,
+    hinted: Hinted,
+    tree: AsOf,
+    looked: Looked,
+    parts: tuple[Expression, ...],
 ) -> FromClause:
     """Return the join that asks a database for the rows of each key."""
     width = len(left.plan.schema)
@@ -255,17 +324,35 @@ def _lookup(
     moved = {i: i if i < width else i + added for i in range(width + len(looked.scan.schema))}
     below = {i: i - width for i in moved}
     keys = [(index, theirs) for index, (_, (_, theirs)) in zip(left_keys, keyed, strict=True)]
-    plan = hinted(lookup_plan(wide_left, looked, kind, keys, [part.remap(below) for part in of_table], [part.remap(moved) for part in rest]))
+    plan = hinted(
+        lookup_plan(
+            wide_left,
+            looked,
+            kind,
+            keys,
+            [part.remap(below) for part in of_table],
+            [part.remap(moved) for part in rest],
+        )
+    )
     shift = {i: i + width + added for i in range(len(looked.scan.schema))}
     mine = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(left.plan.schema)]
     found = [column.remap(shift) for column in looked.columns]
     found = [replace(c, nullable=True) if kind is JoinKind.LEFT else c for c in found]
     shown = Project(plan, (*mine, *found), tuple(left.plan.schema.names + right.plan.schema.names))
-    return FromClause(shown, _shown(left, FromClause(right.plan, right.scope.without_roles()), kind, width).with_roles_of(shown.schema))
+    return FromClause(
+        shown,
+        _shown(left, FromClause(right.plan, right.scope.without_roles()), kind, width).with_roles_of(
+            shown.schema
+        ),
+    )
 
 
-def settled_by(source: FromClause, parts: tuple[Expression, ...]) -> tuple[FromClause, tuple[Expression, ...]]:
-    """Return FROM with those conditions of WHERE taken into its inner joins by which time settles them, and the other conditions."""
+def settled_by(
+    source: FromClause, parts: tuple[Expression, ...]
+) -> tuple[FromClause, tuple[Expression, ...]]:
+    """Return FROM with those conditions of WHERE taken into its inner joins by which time settles them,
+    and the other conditions.
+    """
     halves = source.halves
     if halves is None:
         return source, parts
@@ -292,7 +379,9 @@ def _is_key(part: Expression, width: int) -> bool:
 
 
 def holds_timed(plan: LogicalPlan) -> bool:
-    """Return whether the join a plan ends with keeps the time of its rows (a projection may drop its computed keys)."""
+    """Return whether the join a plan ends with keeps the time of its rows (a projection may drop its
+    computed keys).
+    """
     return isinstance(plan.input if isinstance(plan, Project) else plan, TimedJoin | SnapshotJoin)
 
 
@@ -309,22 +398,31 @@ def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> S
 
 
 def _visible(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
-    """The columns after a join that time does not settle. Time attributes live on only where every row still comes in its time: on a side that is
-    never padded with NULLs, when the other side is a bounded table (a join of two streams gives old rows late)."""
+    """The columns after a join that time does not settle. Time attributes live on only where every row still
+    comes in its time: on a side that is never padded with NULLs, when the other side is a bounded table (a
+    join of two streams gives old rows late)."""
     left_bounded, right_bounded = bounded(left.plan), bounded(right.plan)
     if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)):
         left = FromClause(left.plan, left.scope.without_roles())
-    if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (right_bounded and kind is JoinKind.INNER):
+    if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (
+        right_bounded and kind is JoinKind.INNER
+    ):
         right = FromClause(right.plan, right.scope.without_roles())
     return _shown(left, right, kind, width)
 
 
 def join_on(
-    left: LogicalPlan, right: LogicalPlan, kind: JoinKind, parts: Sequence[Expression], times: tuple[Roles, Roles] | None = None
+    left: LogicalPlan,
+    right: LogicalPlan,
+    kind: JoinKind,
+    parts: Sequence[Expression],
+    times: tuple[Roles, Roles] | None = None,
 ) -> LogicalPlan:
-    """Return the join with the equalities among ``parts`` (over left ++ right) as keys; keys that are no columns are computed beneath.
+    """Return the join with the equalities among ``parts`` (over left ++ right) as keys; keys that are no
+    columns are computed beneath.
 
-    ``times``: the columns of each side that tell time; where the conditions bound them enough, the join is settled by time.
+    ``times``: the columns of each side that tell time; where the conditions bound them enough, the join is
+    settled by time.
     """
     width = len(left.schema)
     keys: list[tuple[Expression, Expression]] = []
@@ -352,7 +450,9 @@ def join_on(
 
 def _columns(plan: LogicalPlan, positions: Sequence[int]) -> LogicalPlan:
     fields = [plan.schema[i] for i in positions]
-    expressions = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(positions, fields, strict=True))
+    expressions = tuple(
+        Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(positions, fields, strict=True)
+    )
     return Project(plan, expressions, tuple(f.name for f in fields))
 
 
@@ -360,7 +460,12 @@ def _columns(plan: LogicalPlan, positions: Sequence[int]) -> LogicalPlan:
 
 
 def _using(
-    left: FromClause, right: FromClause, kind: JoinKind, names: Sequence[exp.Identifier], combine: Combine, context: BindContext
+    left: FromClause,
+    right: FromClause,
+    kind: JoinKind,
+    names: Sequence[exp.Identifier],
+    combine: Combine,
+    context: BindContext,
 ) -> FromClause:
     width = len(left.plan.schema)
     binder = ExpressionBinder(Scope(), context, "USING")
@@ -385,23 +490,32 @@ def _using(
 
 
 def _read(column: ScopeColumn, offset: int) -> Column:
-    return Column(column.field.type, column.field.nullable, index=column.index + offset, name=column.field.name)
+    return Column(
+        column.field.type, column.field.nullable, index=column.index + offset, name=column.field.name
+    )
 
 
-def _full_using(joined: FromClause, shared: Sequence[tuple[Field, int, int]], binder: ExpressionBinder) -> FromClause:
-    """A FULL JOIN's shared column is the left value, or the right one where the left is missing; it is computed above the join.
+def _full_using(
+    joined: FromClause, shared: Sequence[tuple[Field, int, int]], binder: ExpressionBinder
+) -> FromClause:
+    """A FULL JOIN's shared column is the left value, or the right one where the left is missing; it is
+    computed above the join.
 
     Each row of a window join is of one window, whichever side it is from, so shared window bounds stay that.
     """
     fields = joined.plan.schema.fields
-    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    expressions: list[Expression] = [
+        Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)
+    ]
     names = [f.name for f in fields]
     lasting = (Role.WINDOW_START, Role.WINDOW_END) if holds_timed(joined.plan) else ()
     merged = []
     for field, mine, theirs in shared:
         value = binder.call("coalesce", [expressions[mine], expressions[theirs]], None)
         role = field.role if field.role in lasting else None
-        merged.append(ScopeColumn(len(expressions), replace(field, type=value.type, nullable=value.nullable, role=role)))
+        merged.append(
+            ScopeColumn(len(expressions), replace(field, type=value.type, nullable=value.nullable, role=role))
+        )
         expressions.append(value)
         names.append(field.name)
     hidden = {index for _, mine, theirs in shared for index in (mine, theirs)}

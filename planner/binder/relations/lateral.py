@@ -1,4 +1,6 @@
-"""LATERAL (query): a query in FROM that reads what stands before it, as a join with its rows, its groups or the first of them."""
+"""LATERAL (query): a query in FROM that reads what stands before it, as a join with its rows, its groups
+or the first of them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from penstock.planner.binder.relations.joins import join_on
 from penstock.planner.binder.relations.tables import bounded, renamed
 from penstock.planner.binder.scope import Relation, Scope, ScopeColumn
 from penstock.planner.binder.star_columns import star_columns
-from penstock.planner.binder.subqueries.correlation import InnerRows, aggregates, bound_rows, is_plain, reaching_out
+from penstock.planner.binder.subqueries.correlation import (
+    InnerRows,
+    aggregates,
+    bound_rows,
+    is_plain,
+    reaching_out,
+)
 from penstock.planner.binder.subqueries.dependent_join import FoundRows, with_domain
 from penstock.planner.binder.subqueries.lateral_top_n import first_rows
 from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
@@ -39,8 +47,15 @@ class _Listed:
     value: Expression
 
 
-def bind_lateral(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext, condition: Expression | None = None) -> FromClause:
-    """Return the rows so far joined with a query that may read them in its WHERE; raise SQL-1601 for one that reads them elsewhere.
+def bind_lateral(
+    left: FromClause,
+    tree: LateralQuery,
+    kind: JoinKind,
+    context: BindContext,
+    condition: Expression | None = None,
+) -> FromClause:
+    """Return the rows so far joined with a query that may read them in its WHERE; raise SQL-1601 for one that
+    reads them elsewhere.
 
     ``condition``: the ON of a LEFT JOIN, over the rows so far and the columns the query gives.
     """
@@ -85,7 +100,11 @@ def _joined(
     listed = _list(rows.scope, query, context)
     if any(query.args.get(key) for key in _ORDERED):
         rows = first_rows(rows, query, context)
-        rows = replace(rows, plan=with_domain(rows.plan, left.plan, rows.domain)) if isinstance(rows, FoundRows) else rows
+        rows = (
+            replace(rows, plan=with_domain(rows.plan, left.plan, rows.domain))
+            if isinstance(rows, FoundRows)
+            else rows
+        )
     return _with_list(left, rows, listed, kind, on, span_of(query))
 
 
@@ -108,16 +127,27 @@ def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
     return found
 
 
-def _aggregated(left: FromClause, query: exp.Expr, context: BindContext, on: tuple[Expression, ...]) -> tuple[LogicalPlan, tuple[Field, ...]]:
-    """One row for each: the aggregates grouped by what the query shares with the rows, joined as values; NULLs where ``on`` is not TRUE of it."""
+def _aggregated(
+    left: FromClause, query: exp.Expr, context: BindContext, on: tuple[Expression, ...]
+) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    """One row for each: the aggregates grouped by what the query shares with the rows, joined as values;
+    NULLs where ``on`` is not TRUE of it.
+    """
     if any(query.args.get(key) for key in _ORDERED):
         hint = "leave ORDER BY and LIMIT out: a list of aggregates is one row"
         raise PenstockError(
-            "SQL-1601", "ORDER BY or LIMIT with aggregates in LATERAL is not supported", span=span_of(query), hint=hint, sqlstate="0A000"
+            "SQL-1601",
+            "ORDER BY or LIMIT with aggregates in LATERAL is not supported",
+            span=span_of(query),
+            hint=hint,
+            sqlstate="0A000",
         )
     binder = ExpressionBinder(left.scope, context, "LATERAL")
     values = SubqueryValues(filtered).aggregated(query, binder, span_of(query))
-    names = [item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context) for item in query.expressions]
+    names = [
+        item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
+        for item in query.expressions
+    ]
     wide, placed = attach(left.plan, values)
     kept = tuple(column(left.plan, i) for i in range(len(left.plan.schema)))
     plan = Project(wide, kept + placed, (*left.plan.schema.names, *names))
@@ -129,24 +159,52 @@ def _aggregated(left: FromClause, query: exp.Expr, context: BindContext, on: tup
 
 
 def _where(condition: Expression, value: Expression) -> Expression:
-    return Case(value.type, True, whens=((condition, value),), default=Literal(value.type, True, value=None), span=value.span)
+    return Case(
+        value.type,
+        True,
+        whens=((condition, value),),
+        default=Literal(value.type, True, value=None),
+        span=value.span,
+    )
 
 
 def _with_list(
-    left: FromClause, rows: InnerRows, listed: Sequence[_Listed], kind: JoinKind, on: tuple[Expression, ...], span: Span | None
+    left: FromClause,
+    rows: InnerRows,
+    listed: Sequence[_Listed],
+    kind: JoinKind,
+    on: tuple[Expression, ...],
+    span: Span | None,
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
-    """The join, what the list computes of the query's own columns below it, what it computes of both above it."""
+    """The join, what the list computes of the query's own columns below it, what it computes of both above
+    it.
+    """
     own = len(rows.plan.schema)
     inner = [item.value for item in listed if all(i >= rows.width for i in item.value.columns())]
     if kind is JoinKind.LEFT and len(inner) < len(listed):
         hint = "select the query's own columns, and compute with them outside of it"
-        raise PenstockError("SQL-1601", "the list of a LEFT JOIN LATERAL reads the rows before it", span=span, hint=hint, sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1601",
+            "the list of a LEFT JOIN LATERAL reads the rows before it",
+            span=span,
+            hint=hint,
+            sqlstate="0A000",
+        )
     below = tuple(column(rows.plan, i) for i in range(own)) + tuple(rows.own(value) for value in inner)
     names = (*rows.plan.schema.names, *(f"item{i + 1}" for i in range(len(inner))))
     places = {id(value): rows.width + own + i for i, value in enumerate(inner)}
-    positions = {i: i for i in range(rows.width)} | {rows.width + i: places.get(id(item.value), 0) for i, item in enumerate(listed)}
-    joined = join_on(left.plan, Project(rows.plan, below, names), kind, (*rows.shared, *(part.remap(positions) for part in on)))
+    positions = {i: i for i in range(rows.width)} | {
+        rows.width + i: places.get(id(item.value), 0) for i, item in enumerate(listed)
+    }
+    joined = join_on(
+        left.plan,
+        Project(rows.plan, below, names),
+        kind,
+        (*rows.shared, *(part.remap(positions) for part in on)),
+    )
     kept = tuple(column(left.plan, i) for i in range(rows.width))
-    given = tuple(column(joined, places[id(item.value)]) if id(item.value) in places else item.value for item in listed)
+    given = tuple(
+        column(joined, places[id(item.value)]) if id(item.value) in places else item.value for item in listed
+    )
     plan = Project(joined, kept + given, (*left.plan.schema.names, *(item.name for item in listed)))
     return plan, plan.schema.fields[rows.width :]

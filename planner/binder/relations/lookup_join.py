@@ -33,25 +33,46 @@ class Looked:
 
 
 def looked_up(plan: LogicalPlan) -> Looked | None:
-    """Return the right side of a join as a table to be asked: of a database, or read again on an interval; ``None`` for all else."""
+    """Return the right side of a join as a table to be asked: of a database, or read again on an interval;
+    ``None`` for all else.
+    """
     match plan:
         case Scan(table=table) if is_looked_up(table):
-            return Looked(plan, tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(plan.schema)))
+            return Looked(
+                plan,
+                tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(plan.schema)),
+            )
         case WatermarkAssign(input=inner):
             return looked_up(inner)
         case Filter(input=inner, predicate=predicate) if (below := looked_up(inner)) is not None:
             known = () if below.scan.predicate is None else conjuncts(below.scan.predicate)
-            return replace(below, scan=replace(below.scan, predicate=conjunction((*known, *conjuncts(_over(predicate, below.columns))))))
+            return replace(
+                below,
+                scan=replace(
+                    below.scan, predicate=conjunction((*known, *conjuncts(_over(predicate, below.columns))))
+                ),
+            )
         case Project(input=inner, expressions=expressions) if (below := looked_up(inner)) is not None:
-            return replace(below, columns=tuple(_over(expression, below.columns) for expression in expressions))
+            return replace(
+                below, columns=tuple(_over(expression, below.columns) for expression in expressions)
+            )
     return None
 
 
 def loaded(plan: LogicalPlan, tree: AsOf) -> None:
-    """Refuse to load once, as what is no table with its filters and columns is, a table that says it is read again. SQL-1730."""
-    again = [node.table.name for node in plan.walk() if isinstance(node, Scan) and reload_ms(node.table) is not None]
+    """Refuse to load once, as what is no table with its filters and columns is, a table that says it is
+    read again. SQL-1730.
+    """
+    again = [
+        node.table.name
+        for node in plan.walk()
+        if isinstance(node, Scan) and reload_ms(node.table) is not None
+    ]
     if again:
-        message = f"{again[0]} is read again on an interval, and that is joined as a table, with filters and columns at most"
+        message = (
+            f"{again[0]} is read again on an interval, and that is joined as a table, with filters and "
+            "columns at most"
+        )
         hint = "join the table itself and aggregate after that, or leave 'scan.reload.interval' out"
         raise PenstockError("SQL-1730", message, span=span_of(tree.this), hint=hint, sqlstate="0A000")
 
@@ -73,7 +94,9 @@ def in_terms_of(parts: Sequence[Expression], looked: Looked, width: int) -> tupl
 
 
 def is_lookup_key(pair: Pair) -> bool:
-    """Return whether a database can be asked for an equality: a column of it, of a type that is the same in all of them."""
+    """Return whether a database can be asked for an equality: a column of it, of a type that is the same
+    in all of them.
+    """
     column = pair[1].arg if isinstance(pair[1], Cast) else pair[1]
     if not isinstance(column, Column):
         return False
@@ -98,11 +121,20 @@ def lookup_plan(
     of_table: Sequence[Expression],
     rest: Sequence[Expression],
 ) -> LogicalPlan:
-    """Return the join: ``keys`` are columns of the left side and of the scan, ``of_table`` conditions over the scan, ``rest`` over left ++ scan."""
+    """Return the join: ``keys`` are columns of the left side and of the scan, ``of_table`` conditions over
+    the scan, ``rest`` over left ++ scan.
+    """
     known = () if looked.scan.predicate is None else conjuncts(looked.scan.predicate)
     scan = replace(looked.scan, predicate=conjunction((*known, *of_table))) if of_table else looked.scan
     right_keys = tuple(_column(right).index for _, right in keys)
-    return LookupJoin(left, scan, kind, tuple(index for index, _ in keys), right_keys, conjunction(tuple(rest)) if rest else None)
+    return LookupJoin(
+        left,
+        scan,
+        kind,
+        tuple(index for index, _ in keys),
+        right_keys,
+        conjunction(tuple(rest)) if rest else None,
+    )
 
 
 def _column(expression: Expression) -> Column:
@@ -113,13 +145,18 @@ def _column(expression: Expression) -> Column:
 
 def refuse_keyless(tree: AsOf) -> PenstockError:
     """Return SQL-1728: there is nothing a database could be asked for."""
-    message = "a lookup join compares a column of the table it looks up, a whole number, STRING, DATE or BOOLEAN, for equality"
+    message = (
+        "a lookup join compares a column of the table it looks up, a whole number, STRING, DATE or "
+        "BOOLEAN, for equality"
+    )
     hint = "write ON l.k = t.k AND ..; compute what the column is compared with on the left side"
     return PenstockError("SQL-1728", message, span=span_of(tree), hint=hint, sqlstate="0A000")
 
 
 def refuse_computed(looked: Looked, kind: JoinKind, tree: AsOf) -> None:
-    """Refuse computed columns of a table a LEFT JOIN looks up: they are computed on what is joined, and there would be nothing. SQL-1728."""
+    """Refuse computed columns of a table a LEFT JOIN looks up: they are computed on what is joined, and
+    there would be nothing. SQL-1728.
+    """
     computed = [column for column in looked.columns if not isinstance(column, Column)]
     if computed and kind is JoinKind.LEFT:
         message = "a LEFT lookup join takes the columns of a table as they are, and this one computes some"

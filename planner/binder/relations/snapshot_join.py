@@ -27,14 +27,19 @@ from penstock.planner.parser.syntax_nodes import (
     span_of,
 )
 
-USAGE = "SNAPSHOT(input => TABLE t, on_time => DESCRIPTOR(ts), load_completed_time => TIMESTAMP '2026-01-01 00:00:00')"
+USAGE = (
+    "SNAPSHOT(input => TABLE t, on_time => DESCRIPTOR(ts), load_completed_time => TIMESTAMP '2026-01-01 "
+    "00:00:00')"
+)
 ARGUMENTS = ("INPUT", "ON_TIME", "LOAD_COMPLETED_TIME", "LOAD_COMPLETED_IDLE_TIMEOUT", "STATE_TTL")
 _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The table of a snapshot join, and when it is loaded; without a time column it is a bounded table, loaded to its end."""
+    """The table of a snapshot join, and when it is loaded; without a time column it is a bounded table,
+    loaded to its end.
+    """
 
     source: Source
     time: int | None
@@ -55,13 +60,19 @@ class Snapshot:
 def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:
     """Return what a call of SNAPSHOT says.
 
-    Raises SQL-1102 for its arguments, SQL-1729 without the time of a table that does not end, and for values that are none.
+    Raises SQL-1102 for its arguments, SQL-1729 without the time of a table that does not end, and for values
+    that are none.
     """
     consume(tree, "expressions", "alias", "lateral")
     given = _arguments(tree)
     data = given.get("INPUT")
     if not isinstance(data, TableArgument):
-        raise PenstockError("SQL-1102", "SNAPSHOT takes a table: input => TABLE name", span=span_of(data or tree), hint=f"write {USAGE}")
+        raise PenstockError(
+            "SQL-1102",
+            "SNAPSHOT takes a table: input => TABLE name",
+            span=span_of(data or tree),
+            hint=f"write {USAGE}",
+        )
     consume(data, "this")
     plain = bind_source(data.this, context)
     table = data.this.copy()
@@ -71,30 +82,59 @@ def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:
         return Snapshot(source, None, None, None, None)
     time = _time(given.get("ON_TIME"), plain, tree)
     at, idle, ttl = (given.get(name) for name in ARGUMENTS[2:])
-    loaded = None if at is None else _moment(at, isinstance(plain.relation.fields[time].type, TimestampLtz), context)
-    return Snapshot(source, time, loaded, _interval(idle, ARGUMENTS[3], context), _interval(ttl, ARGUMENTS[4], context))
+    loaded = (
+        None
+        if at is None
+        else _moment(at, isinstance(plain.relation.fields[time].type, TimestampLtz), context)
+    )
+    return Snapshot(
+        source, time, loaded, _interval(idle, ARGUMENTS[3], context), _interval(ttl, ARGUMENTS[4], context)
+    )
 
 
 def _arguments(tree: SnapshotTable) -> dict[str, exp.Expr]:
     values: dict[str, exp.Expr] = {}
     for position, argument in enumerate(tree.expressions):
-        name, value = (str(argument.this), argument.args["expression"]) if isinstance(argument, NamedArgument) else ("INPUT", argument)
+        name, value = (
+            (str(argument.this), argument.args["expression"])
+            if isinstance(argument, NamedArgument)
+            else ("INPUT", argument)
+        )
         if name not in ARGUMENTS or (position and not isinstance(argument, NamedArgument)):
-            hint = did_you_mean(name, ARGUMENTS, others=True) if isinstance(argument, NamedArgument) else f"write {USAGE}"
-            message = f"SNAPSHOT has no argument {name.lower()}" if isinstance(argument, NamedArgument) else "the arguments of SNAPSHOT have names"
+            hint = (
+                did_you_mean(name, ARGUMENTS, others=True)
+                if isinstance(argument, NamedArgument)
+                else f"write {USAGE}"
+            )
+            message = (
+                f"SNAPSHOT has no argument {name.lower()}"
+                if isinstance(argument, NamedArgument)
+                else "the arguments of SNAPSHOT have names"
+            )
             raise PenstockError("SQL-1102", message, span=span_of(argument), hint=hint, sqlstate="42883")
         if name in values:
-            raise PenstockError("SQL-1102", f"the argument {name.lower()} is given twice", span=span_of(argument), sqlstate="42883")
+            raise PenstockError(
+                "SQL-1102",
+                f"the argument {name.lower()} is given twice",
+                span=span_of(argument),
+                sqlstate="42883",
+            )
         values[name] = value
     return values
 
 
 def _time(descriptor: exp.Expr | None, source: Source, tree: SnapshotTable) -> int:
     times = [field.name for field in source.relation.fields if field.is_event_time]
-    hint = f"write on_time => DESCRIPTOR({times[0]})" if times else "give the table a WATERMARK, or read one that ends"
+    hint = (
+        f"write on_time => DESCRIPTOR({times[0]})"
+        if times
+        else "give the table a WATERMARK, or read one that ends"
+    )
     if not isinstance(descriptor, Descriptor) or len(descriptor.expressions) != 1:
         message = "SNAPSHOT of a table that does not end needs the column its time goes by"
-        raise PenstockError("SQL-1729", message, span=span_of(descriptor or tree), hint=hint, sqlstate="42883")
+        raise PenstockError(
+            "SQL-1729", message, span=span_of(descriptor or tree), hint=hint, sqlstate="42883"
+        )
     identifier = descriptor.expressions[0]
     column, _ = source.scope.resolve([identifier])
     if not column.field.is_event_time:
@@ -104,14 +144,19 @@ def _time(descriptor: exp.Expr | None, source: Source, tree: SnapshotTable) -> i
 
 
 def _moment(tree: exp.Expr, has_zone: bool, context: BindContext) -> int:
-    """Return a constant time as microseconds of the table's time; one of the other kind is seen from the session's zone."""
+    """Return a constant time as microseconds of the table's time; one of the other kind is seen from the
+    session's zone.
+    """
     bound = ExpressionBinder(Scope(), context, "SNAPSHOT").bind(tree)
     literal: Expression = bound
     while isinstance(literal, Cast):
         literal = literal.arg
     value = literal.value if isinstance(literal, Literal) else None
     if not isinstance(value, datetime):
-        hint = "write load_completed_time => TIMESTAMP '2026-01-01 00:00:00', or leave it out: then it is the moment the job is first started"
+        hint = (
+            "write load_completed_time => TIMESTAMP '2026-01-01 00:00:00', or leave it out: then it is "
+            "the moment the job is first started"
+        )
         message = "load_completed_time is a TIMESTAMP or TIMESTAMP_LTZ that is written down"
         raise PenstockError("SQL-1729", message, span=span_of(tree), hint=hint, sqlstate="22023")
     zone: tzinfo = ZoneInfo(str(context.settings.get("table.local-time-zone")))
@@ -129,5 +174,11 @@ def _interval(tree: exp.Expr | None, name: str, context: BindContext) -> int | N
     value = bound.value if isinstance(bound, Literal) else None
     if not isinstance(value, timedelta) or value < timedelta(milliseconds=1):
         message = f"{name.lower()} is an interval of days or less, longer than nothing"
-        raise PenstockError("SQL-1729", message, span=span_of(tree), hint=f"write {name.lower()} => INTERVAL '10' SECOND", sqlstate="22023")
+        raise PenstockError(
+            "SQL-1729",
+            message,
+            span=span_of(tree),
+            hint=f"write {name.lower()} => INTERVAL '10' SECOND",
+            sqlstate="22023",
+        )
     return value // timedelta(milliseconds=1)

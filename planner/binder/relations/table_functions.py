@@ -1,4 +1,6 @@
-"""UNNEST, LATERAL TABLE, LATERAL VIEW: table functions in FROM, which read the columns of what stands before them."""
+"""UNNEST, LATERAL TABLE, LATERAL VIEW: table functions in FROM, which read the columns of what stands
+before them.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ from penstock.planner.parser.syntax_nodes import TableFunctionCall, consume, spa
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 
-def bind_table_function(plan: LogicalPlan, scope: Scope, tree: TableFunctionCall, context: BindContext, outer: bool) -> tuple[LogicalPlan, Scope]:
-    """Return rows with those a table function gives for each, and the scope of the latter's columns over the rows; ``scope`` is what it may read."""
+def bind_table_function(
+    plan: LogicalPlan, scope: Scope, tree: TableFunctionCall, context: BindContext, outer: bool
+) -> tuple[LogicalPlan, Scope]:
+    """Return rows with those a table function gives for each, and the scope of the latter's columns over
+    the rows; ``scope`` is what it may read.
+    """
     consume(tree, "this", "expressions", "alias", "ordinality", "outer")
     span = span_of(tree)
     binder = ExpressionBinder(scope, context, "the arguments of a table function")
@@ -52,9 +58,14 @@ def _python_table(
     return _beside(plan, tree, call, outer or bool(tree.args.get("outer")))
 
 
-def _beside(plan: LogicalPlan, tree: TableFunctionCall, call: TableCall, outer: bool) -> tuple[LogicalPlan, Scope]:
+def _beside(
+    plan: LogicalPlan, tree: TableFunctionCall, call: TableCall, outer: bool
+) -> tuple[LogicalPlan, Scope]:
     """Each row beside those a call gives, under the names the statement gives them."""
-    count, ordinality = len(call.columns), [Field("ordinality", BIGINT, False)] if tree.args.get("ordinality") else []
+    count, ordinality = (
+        len(call.columns),
+        [Field("ordinality", BIGINT, False)] if tree.args.get("ordinality") else [],
+    )
     name, shown = _named([*call.columns, *ordinality], tree)
     width = len(plan.schema)
     call = replace(call, columns=tuple(shown[:count]))
@@ -68,7 +79,9 @@ def _operand(arg: Expression) -> Operand:
 
 
 def _named(columns: Sequence[Field], tree: TableFunctionCall) -> tuple[str | None, list[Field]]:
-    """The alias, and the columns under the names it gives them; the only column of a function goes by the alias itself."""
+    """The alias, and the columns under the names it gives them; the only column of a function goes by the
+    alias itself.
+    """
     alias = tree.args.get("alias")
     if alias is None:
         return None, list(columns)
@@ -77,12 +90,20 @@ def _named(columns: Sequence[Field], tree: TableFunctionCall) -> tuple[str | Non
         single = len(columns) == 1 and columns[0].name in ("col", "value", "id")
         return alias.this.name, [columns[0].renamed(alias.this.name)] if single else list(columns)
     if len(names) != len(columns):
-        message = f"{len(names)} column name{'s are' if len(names) != 1 else ' is'} given for {len(columns)} column{'s' if len(columns) != 1 else ''}"
+        message = (
+            f"{len(names)} column name{'s are' if len(names) != 1 else ' is'} given for {len(columns)} "
+            f"column{'s' if len(columns) != 1 else ''}"
+        )
         hint = f"the columns are {', '.join(field.name for field in columns)}"
         raise PenstockError("SQL-1046", message, span=span_of(alias), hint=hint, sqlstate="42P10")
     seen: set[str] = set()
     for column in names:
         if column.name.lower() in seen:
-            raise PenstockError("SQL-1045", f'column name "{column.name}" is given twice', span=span_of(column), sqlstate="42701")
+            raise PenstockError(
+                "SQL-1045",
+                f'column name "{column.name}" is given twice',
+                span=span_of(column),
+                sqlstate="42701",
+            )
         seen.add(column.name.lower())
     return alias.this.name, [field.renamed(column.name) for field, column in zip(columns, names, strict=True)]

@@ -62,21 +62,43 @@ class Source:
 def bind_source(tree: exp.Expr, context: BindContext) -> Source:
     """Return the relation of a table reference under its alias, columns renamed as the alias says."""
     alias = tree.args.get("alias")
-    name = alias.this.name if alias is not None else tree.this.name.rpartition(".")[2] if isinstance(tree, exp.Table) else None
+    name = (
+        alias.this.name
+        if alias is not None
+        else tree.this.name.rpartition(".")[2]
+        if isinstance(tree, exp.Table)
+        else None
+    )
     relation = _relation(tree, context)
     columns = alias.args.get("columns") if alias is not None else None
     return Source(renamed(relation, columns, span_of(alias)) if columns else relation, name)
 
 
 def renamed(relation: Relation, columns: Sequence[exp.Identifier], span: Span | None) -> Relation:
-    """Return a relation under the column names of an alias or a WITH table; raise SQL-1046 and SQL-1045 for wrong numbers and repeated names."""
+    """Return a relation under the column names of an alias or a WITH table; raise SQL-1046 and SQL-1045
+    for wrong numbers and repeated names.
+    """
     if len(columns) != len(relation.fields):
-        message = f"{len(columns)} column name{'s are' if len(columns) != 1 else ' is'} given for {len(relation.fields)} columns"
-        raise PenstockError("SQL-1046", message, span=span, hint=f"the columns are {', '.join(relation.names)}", sqlstate="42P10")
+        message = (
+            f"{len(columns)} column name{'s are' if len(columns) != 1 else ' is'} given for "
+            f"{len(relation.fields)} columns"
+        )
+        raise PenstockError(
+            "SQL-1046",
+            message,
+            span=span,
+            hint=f"the columns are {', '.join(relation.names)}",
+            sqlstate="42P10",
+        )
     seen: set[str] = set()
     for column in columns:
         if column.name.lower() in seen:
-            raise PenstockError("SQL-1045", f'column name "{column.name}" is given twice', span=span_of(column), sqlstate="42701")
+            raise PenstockError(
+                "SQL-1045",
+                f'column name "{column.name}" is given twice',
+                span=span_of(column),
+                sqlstate="42701",
+            )
         seen.add(column.name.lower())
     return relation.renamed([column.name for column in columns])
 
@@ -88,10 +110,22 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
             return bind_window(tree, context, bind_source)
         case AsOf():
             hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN"
-            raise PenstockError("SQL-1721", "FOR SYSTEM_TIME AS OF stands behind JOIN only", span=span_of(tree), hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1721",
+                "FOR SYSTEM_TIME AS OF stands behind JOIN only",
+                span=span_of(tree),
+                hint=hint,
+                sqlstate="0A000",
+            )
         case SnapshotTable():
             hint = "write FROM a JOIN LATERAL SNAPSHOT(input => TABLE t, ..) AS s ON a.k = s.k"
-            raise PenstockError("SQL-1729", "SNAPSHOT stands behind JOIN LATERAL only", span=span_of(tree), hint=hint, sqlstate="0A000")
+            raise PenstockError(
+                "SQL-1729",
+                "SNAPSHOT stands behind JOIN LATERAL only",
+                span=span_of(tree),
+                hint=hint,
+                sqlstate="0A000",
+            )
         case RowMatches():
             return bind_matches(tree, context, bind_source)
         case exp.Subquery():
@@ -102,18 +136,35 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
             return bind_values(tree, context)
     consume(tree, "this", "alias")
     options = tree.meta.get("options", ())
-    return _with_options(tree, options, context) if options else named_relation(tree.this.name, span_of(tree), context)
+    return (
+        _with_options(tree, options, context)
+        if options
+        else named_relation(tree.this.name, span_of(tree), context)
+    )
 
 
 def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: BindContext) -> Relation:
-    """Return a table as a hint says it is to be read; SQL-1603 for what has no options, SQL-15xx for what its connector does not take."""
+    """Return a table as a hint says it is to be read; SQL-1603 for what has no options, SQL-15xx for what
+    its connector does not take.
+    """
     name, span = tree.this.name, span_of(tree)
     relation = None if name.lower() in context.common_tables else context.catalog.resolve(name, span)
     fixed = next((option for option in options if option.key == "connector"), None)
-    if not isinstance(relation, Table) or isinstance(relation, MaterializedView) or connector_of(relation).internal or fixed is not None:
+    if (
+        not isinstance(relation, Table)
+        or isinstance(relation, MaterializedView)
+        or connector_of(relation).internal
+        or fixed is not None
+    ):
         place = options[0].key_span if fixed is None else fixed.key_span
-        message = f'"{name}" has no options' if fixed is None else "a hint does not change a table's connector"
-        hint = "give the hint to the tables it reads" if fixed is None else "declare another table: CREATE TABLE .. LIKE .."
+        message = (
+            f'"{name}" has no options' if fixed is None else "a hint does not change a table's connector"
+        )
+        hint = (
+            "give the hint to the tables it reads"
+            if fixed is None
+            else "declare another table: CREATE TABLE .. LIKE .."
+        )
         raise PenstockError("SQL-1603", message, span=place, hint=hint, sqlstate="42809")
     changed = {**relation.options, **{option.key: option.value for option in options}}
     check_options(changed, {o.key: o.key_span for o in options}, {o.key: o.value_span for o in options})
@@ -140,7 +191,9 @@ def read_table(relation: Table, span: Span | None, context: BindContext) -> Rela
     """Return the rows of a table of the catalog; SQL-1047 for one that is only written."""
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
-        raise PenstockError("SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809")
+        raise PenstockError(
+            "SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809"
+        )
     if relation.connector == "filesystem" and written_changes(relation) != "append":
         message = f'table "{relation.name}" cannot be read: its files hold changes, one with its op a line'
         hint = "write 'format' = 'debezium-json' to have changes that can be read again"
@@ -164,7 +217,9 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
     if view.name.lower() in context.views:
         raise PenstockError("SQL-1048", f'view "{view.name}" reads itself', span=span, sqlstate="42P17")
     if len(context.views) >= MAX_VIEW_DEPTH:
-        raise PenstockError("SQL-1048", f"views are opened more than {MAX_VIEW_DEPTH} deep", span=span, sqlstate="54001")
+        raise PenstockError(
+            "SQL-1048", f"views are opened more than {MAX_VIEW_DEPTH} deep", span=span, sqlstate="54001"
+        )
     try:
         relation = context.inside_view(view).query(moved(parse_view_query(view.query).tree, span))
     except PenstockError as error:
@@ -174,7 +229,12 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
         raise
     if len(relation.fields) != len(view.schema):
         hint = "create the view again with CREATE OR REPLACE VIEW"
-        raise PenstockError("SQL-1049", f'view "{view.name}" no longer has the columns it was created with', span=span, hint=hint)
+        raise PenstockError(
+            "SQL-1049",
+            f'view "{view.name}" no longer has the columns it was created with',
+            span=span,
+            hint=hint,
+        )
     return relation.renamed(view.schema.names)
 
 
@@ -187,7 +247,9 @@ def scanned(table: Table) -> Relation:
         expressions = []
         for field in table.schema:
             index = source.index_of(field.name)
-            expressions.append(computed[field.name.lower()] if index is None else _column(source.fields, index))
+            expressions.append(
+                computed[field.name.lower()] if index is None else _column(source.fields, index)
+            )
         plan = Project(plan, tuple(expressions), tuple(table.schema.names))
     if table.watermark is not None:
         index = table.schema.index_of(table.watermark.column)
@@ -203,12 +265,16 @@ def _column(fields: Sequence[Field], index: int) -> Column:
 
 def bounded(plan: LogicalPlan) -> bool:
     """Return whether all sources of a plan are bounded tables (a recording read as a stream is none)."""
-    return all(boundedness(node.table) is Boundedness.BOUNDED for node in plan.walk() if isinstance(node, Scan))
+    return all(
+        boundedness(node.table) is Boundedness.BOUNDED for node in plan.walk() if isinstance(node, Scan)
+    )
 
 
 def endless(plan: LogicalPlan) -> bool:
     """Return whether some source of a plan never ends."""
-    return any(boundedness(node.table) is Boundedness.UNBOUNDED for node in plan.walk() if isinstance(node, Scan))
+    return any(
+        boundedness(node.table) is Boundedness.UNBOUNDED for node in plan.walk() if isinstance(node, Scan)
+    )
 
 
 # VALUES
@@ -227,24 +293,45 @@ def bind_values(tree: exp.Expr, context: BindContext) -> Relation:
     for row, node in zip(rows, tree.expressions, strict=True):
         if len(row) != width:
             message = f"the rows of VALUES differ in width: {width} and {len(row)}"
-            raise PenstockError("SQL-1081", message, span=span_of(node), hint="NULL stands for a missing value", sqlstate="42601")
+            raise PenstockError(
+                "SQL-1081",
+                message,
+                span=span_of(node),
+                hint="NULL stands for a missing value",
+                sqlstate="42601",
+            )
     kinds = [common_type_of([row[i].type for row in rows]) for i in range(width)]
     for i, kind in enumerate(kinds):
         if kind is None:
             listed = ", ".join(dict.fromkeys(str(row[i].type) for row in rows))
             span = span_of(tree.expressions[0].expressions[i])
-            raise PenstockError("SQL-1082", f"column {i + 1} of VALUES has no common type: {listed}", span=span, hint="CAST the values to one type")
-    cells = [tuple(coerced(cell, kind) for cell, kind in zip(row, kinds, strict=True) if kind is not None) for row in rows]
+            raise PenstockError(
+                "SQL-1082",
+                f"column {i + 1} of VALUES has no common type: {listed}",
+                span=span,
+                hint="CAST the values to one type",
+            )
+    cells = [
+        tuple(coerced(cell, kind) for cell, kind in zip(row, kinds, strict=True) if kind is not None)
+        for row in rows
+    ]
     names = tuple(f"col{i + 1}" for i in range(width))
     plan = literal_rows(cells, names)
     return Relation(plan, plan.schema.fields)
 
 
 def literal_rows(cells: Sequence[tuple[Expression, ...]], names: tuple[str, ...]) -> LogicalPlan:
-    """Return rows of constant expressions: VALUES where all are literals, else projections of one row each."""
-    fields = tuple(Field(name, cell.type, any(row[i].nullable for row in cells)) for i, (name, cell) in enumerate(zip(names, cells[0], strict=True)))
+    """Return rows of constant expressions: VALUES where all are literals, else projections of one row
+    each.
+    """
+    fields = tuple(
+        Field(name, cell.type, any(row[i].nullable for row in cells))
+        for i, (name, cell) in enumerate(zip(names, cells[0], strict=True))
+    )
     if all(isinstance(cell, Literal) for row in cells for cell in row):
-        rows = tuple(tuple(replace(cell, span=cell.span) for cell in row if isinstance(cell, Literal)) for row in cells)
+        rows = tuple(
+            tuple(replace(cell, span=cell.span) for cell in row if isinstance(cell, Literal)) for row in cells
+        )
         return Values(rows, Schema(fields))
     branches = tuple(Project(one_row(), row, names) for row in cells)
     return branches[0] if len(branches) == 1 else Union(branches)

@@ -1,4 +1,6 @@
-"""Which conditions of a join bound the times of matching rows: comparisons of event-time columns of the two sides, shifted by constants."""
+"""Which conditions of a join bound the times of matching rows: comparisons of event-time columns of the
+two sides, shifted by constants.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ Roles = Mapping[int, Role]
 """The columns of one side that tell time, by position."""
 
 _MICROSECOND = timedelta(microseconds=1)
-# Operators as (whether the first operand is the later one, how much later at least, microseconds); equality says both.
+# Operators as (whether the first operand is the later one, how much later at least, microseconds); equality
+# says both.
 _ORDERS = {
     "less": ((False, 1),),
     "less_equal": ((False, 0),),
@@ -47,20 +50,32 @@ def bounds_times(part: Expression, width: int) -> bool:
     return any(True for _ in _bounds((part,), width))
 
 
-def join_time(parts: Sequence[Expression], width: int, left: Roles, right: Roles, kind: JoinKind) -> JoinTime | None:
-    """Return what the conditions of a join (over left ++ right) say of its times by the pair of columns that says most; None when too little."""
+def join_time(
+    parts: Sequence[Expression], width: int, left: Roles, right: Roles, kind: JoinKind
+) -> JoinTime | None:
+    """Return what the conditions of a join (over left ++ right) say of its times by the pair of columns
+    that says most; None when too little.
+    """
     bounds = list(_bounds(parts, width))
     found = [_of_pair(pair, bounds, width, left, right) for pair in product(sorted(left), sorted(right))]
-    usable = [time for time in found if can_settle(kind, bool(time.left.deadlines), bool(time.right.deadlines))]
+    usable = [
+        time for time in found if can_settle(kind, bool(time.left.deadlines), bool(time.right.deadlines))
+    ]
     return max(usable, key=_merit, default=None)
 
 
 def _merit(time: JoinTime) -> tuple[bool, int, int]:
     delays = [time.delay_us(port) for port in (0, 1)]
-    return time.of_windows, sum(bool(side.deadlines) for side in time.sides), sum(delay is not None for delay in delays)
+    return (
+        time.of_windows,
+        sum(bool(side.deadlines) for side in time.sides),
+        sum(delay is not None for delay in delays),
+    )
 
 
-def _of_pair(pair: tuple[int, int], bounds: Sequence[_Bound], width: int, left: Roles, right: Roles) -> JoinTime:
+def _of_pair(
+    pair: tuple[int, int], bounds: Sequence[_Bound], width: int, left: Roles, right: Roles
+) -> JoinTime:
     mine, theirs = pair
     of_left = tuple(Deadline(b.other, b.offset_us) for b in bounds if b.column == theirs + width)
     of_right = tuple(Deadline(b.other - width, b.offset_us) for b in bounds if b.column == mine)
@@ -83,7 +98,9 @@ def _compared(part: Call) -> tuple[tuple[int, int] | None, tuple[int, int] | Non
     """Return the timestamps a comparison compares; ``a - b <= INTERVAL ..`` compares a with b shifted."""
     for (difference, constant), reversed_ in ((part.args, False), (part.args[::-1], True)):
         match difference, constant:
-            case Call(function="subtract", args=(later, earlier), type=DayTimeInterval()), Literal(value=timedelta() as by):
+            case Call(function="subtract", args=(later, earlier), type=DayTimeInterval()), Literal(
+                value=timedelta() as by
+            ):
                 sides = _shifted(later), _later(_shifted(earlier), by)
                 return sides[::-1] if reversed_ else sides
     return _shifted(part.args[0]), _shifted(part.args[1])
@@ -94,10 +111,13 @@ def _shifted(expression: Expression) -> tuple[int, int] | None:
     match expression:
         case Column(type=Timestamp() | TimestampLtz(), index=index):
             return index, 0
-        case Cast(arg=arg, type=Timestamp() | TimestampLtz() as kind) if type(arg.type) is type(kind) and arg.type.precision <= kind.precision:
+        case Cast(arg=arg, type=Timestamp() | TimestampLtz() as kind) if (
+            type(arg.type) is type(kind) and arg.type.precision <= kind.precision
+        ):
             return _shifted(arg)
         case (
-            Call(function="add", args=(time, Literal(value=timedelta() as by))) | Call(function="add", args=(Literal(value=timedelta() as by), time))
+            Call(function="add", args=(time, Literal(value=timedelta() as by)))
+            | Call(function="add", args=(Literal(value=timedelta() as by), time))
         ):
             return _later(_shifted(time), by)
         case Call(function="subtract", args=(time, Literal(value=timedelta() as by))):

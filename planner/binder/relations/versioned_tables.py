@@ -14,7 +14,8 @@ from penstock.planner.logical.plan import Filter, Join, LogicalPlan, Project, Sc
 
 @dataclass(frozen=True)
 class Versions:
-    """A plan whose rows are versions: the positions of their keys, of their time, and of the columns that break ties of time, in order.
+    """A plan whose rows are versions: the positions of their keys, of their time, and of the columns that
+    break ties of time, in order.
 
     The plan may have more columns than the relation it stands for, behind them.
     """
@@ -26,8 +27,9 @@ class Versions:
 
 
 def versions_of(plan: LogicalPlan) -> Versions | None:
-    """Return a relation as versions: a table with a primary key and a watermark, or a deduplication that keeps the last row of each key by event
-    time, whose every row then is a version; with projections and filters above. None for anything else."""
+    """Return a relation as versions: a table with a primary key and a watermark, or a deduplication that
+    keeps the last row of each key by event time, whose every row then is a version; with projections and
+    filters above. None for anything else."""
     match plan:
         case Project():
             return _projected(plan)
@@ -48,7 +50,9 @@ def _projected(plan: Project) -> Versions | None:
 
 
 def _through(below: Versions, plan: Project) -> Versions:
-    """Return versions under a projection; what tells their key, time and ties stays, if need be behind the columns of the projection."""
+    """Return versions under a projection; what tells their key, time and ties stays, if need be behind the
+    columns of the projection.
+    """
     expressions, names = list(plan.expressions), list(plan.names)
     places = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}
     for index in (*below.keys, below.time, *below.ties):
@@ -58,7 +62,12 @@ def _through(below: Versions, plan: Project) -> Versions:
             expressions.append(Column(field.type, field.nullable, index=index, name=field.name))
             names.append(field.name)
     moved = Project(below.plan, tuple(expressions), tuple(names))
-    return Versions(moved, tuple(places[key] for key in below.keys), places[below.time], tuple(places[tie] for tie in below.ties))
+    return Versions(
+        moved,
+        tuple(places[key] for key in below.keys),
+        places[below.time],
+        tuple(places[tie] for tie in below.ties),
+    )
 
 
 def _of_table(plan: WatermarkAssign) -> Versions | None:
@@ -67,11 +76,17 @@ def _of_table(plan: WatermarkAssign) -> Versions | None:
         return None
     keys = [plan.schema.index_of(name) for name in scan.table.primary_key]
     known = tuple(key for key in keys if key is not None)
-    return Versions(plan, known, plan.time_column, tuple(range(len(plan.schema)))) if len(known) == len(keys) else None
+    return (
+        Versions(plan, known, plan.time_column, tuple(range(len(plan.schema))))
+        if len(known) == len(keys)
+        else None
+    )
 
 
 def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions | None:
-    """Return the rows a filter on ``ROW_NUMBER() OVER (PARTITION BY .. ORDER BY time DESC) = 1`` chooses from."""
+    """Return the rows a filter on ``ROW_NUMBER() OVER (PARTITION BY .. ORDER BY time DESC) = 1`` chooses
+    from.
+    """
     rank = _first_by(predicate)
     if rank is None:
         return None
@@ -85,7 +100,9 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
         plan = plan.input
     if not isinstance(plan, Over) or rank != len(plan.input.schema) or not _keeps_last(plan):
         return None
-    found = Versions(_numbered_one(plan), plan.partition, plan.time_column, tuple(range(len(plan.input.schema))))
+    found = Versions(
+        _numbered_one(plan), plan.partition, plan.time_column, tuple(range(len(plan.input.schema)))
+    )
     for project in reversed(projections):
         found = _through(found, project)
     return found
@@ -93,17 +110,26 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
 
 def _first_by(predicate: Expression) -> int | None:
     """Return the column a predicate demands to be 1."""
-    if not isinstance(predicate, Call) or predicate.function not in ("equal", "less_equal") or len(predicate.args) != 2:
+    if (
+        not isinstance(predicate, Call)
+        or predicate.function not in ("equal", "less_equal")
+        or len(predicate.args) != 2
+    ):
         return None
     rank, one = (arg.arg if isinstance(arg, Cast) else arg for arg in predicate.args)
     return rank.index if isinstance(rank, Column) and isinstance(one, Literal) and one.value == 1 else None
 
 
 def _keeps_last(over: Over) -> bool:
-    if [call.function for call in over.calls] != ["row_number"] or len(over.order) != 1 or not over.order[0].descending:
+    if (
+        [call.function for call in over.calls] != ["row_number"]
+        or len(over.order) != 1
+        or not over.order[0].descending
+    ):
         return False
     timed = over.time_column >= 0 and over.input.schema[over.time_column].is_event_time
-    return timed and not any(type(node) is Join for node in over.input.walk())  # whose rows come later than their time
+    # whose rows come later than their time
+    return timed and not any(type(node) is Join for node in over.input.walk())
 
 
 def _numbered_one(over: Over) -> LogicalPlan:

@@ -36,7 +36,9 @@ def one_row_at_most(plan: LogicalPlan) -> bool:
 
 
 def one_row_for(plan: LogicalPlan, columns: Collection[int]) -> bool:
-    """Return whether no two rows share the values of ``columns``: they hold a primary key, the keys of a group or of a first row."""
+    """Return whether no two rows share the values of ``columns``: they hold a primary key, the keys of a
+    group or of a first row.
+    """
     match plan:
         case Scan(table=table):
             names = [field.name.lower() for field in plan.schema]

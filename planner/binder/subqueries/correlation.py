@@ -29,7 +29,8 @@ Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
 
 @dataclass(frozen=True)
 class InnerRows:
-    """Rows under their own conditions. ``shared`` conditions, ``items`` and ``scope`` see the ``width`` columns of the outer rows before them.
+    """Rows under their own conditions. ``shared`` conditions, ``items`` and ``scope`` see the ``width``
+    columns of the outer rows before them.
 
     ``times``: the own columns that tell time.
     """
@@ -45,13 +46,19 @@ class InnerRows:
         """Return an expression that reads own columns only as one over the own rows."""
         return expression.remap({i: i - self.width for i in expression.columns()})
 
-    def pairs(self, values: Sequence[Expression], tree: exp.Expr, binder: ExpressionBinder) -> list[tuple[Expression, Expression]]:
-        """Return each value with the listed one it is compared with, both in one type; raise SQL-1085 for lists of unequal length."""
+    def pairs(
+        self, values: Sequence[Expression], tree: exp.Expr, binder: ExpressionBinder
+    ) -> list[tuple[Expression, Expression]]:
+        """Return each value with the listed one it is compared with, both in one type; raise SQL-1085 for
+        lists of unequal length.
+        """
         if len(values) != len(self.items):
             many = f"{len(values)} value{'s' if len(values) != 1 else ''}"
             message = f"IN compares {many} with {len(self.items)} column{'s' if len(self.items) != 1 else ''}"
             hint = f"list {many} in the subquery"
-            raise PenstockError("SQL-1085", message, span=span_of(tree.args["query"]), hint=hint, sqlstate="42601")
+            raise PenstockError(
+                "SQL-1085", message, span=span_of(tree.args["query"]), hint=hint, sqlstate="42601"
+            )
         pairs = []
         for value, item in zip(values, self.items, strict=True):
             first, second = binder.call("equal", [value, item], value.span).children
@@ -65,24 +72,43 @@ def tested_values(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def is_plain(tree: exp.Expr) -> bool:
-    """Return whether a subquery is a FROM, a WHERE and a list, with nothing between its rows and those of FROM but its list."""
+    """Return whether a subquery is a FROM, a WHERE and a list, with nothing between its rows and those of
+    FROM but its list.
+    """
     between = ("group", "having", "limit", "offset", "with_", "order")
     return isinstance(tree, exp.Select) and not any(tree.args.get(key) for key in between)
 
 
 def aggregates(tree: exp.Expr, context: BindContext) -> bool:
     """Return whether the list of a SELECT aggregates."""
-    return isinstance(tree, exp.Select) and any(has_aggregate(item, context.is_aggregate) for item in tree.expressions)
+    return isinstance(tree, exp.Select) and any(
+        has_aggregate(item, context.is_aggregate) for item in tree.expressions
+    )
 
 
-def inner_rows(subquery: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering, *, list_matters: bool = True) -> InnerRows:
-    """Bind a subquery inside a query whose rows have ``width`` columns; without ``list_matters`` it is asked for nothing but whether it has rows."""
+def inner_rows(
+    subquery: exp.Expr,
+    outer: Scope,
+    width: int,
+    context: BindContext,
+    filtering: Filtering,
+    *,
+    list_matters: bool = True,
+) -> InnerRows:
+    """Bind a subquery inside a query whose rows have ``width`` columns; without ``list_matters`` it is
+    asked for nothing but whether it has rows.
+    """
     tree = subquery.this
     try:
         if not is_plain(tree) or aggregates(tree, context):
             relation = context.query(tree)
-            columns = (Column(f.type, f.nullable, index=width + i, name=f.name) for i, f in enumerate(relation.fields))
-            return InnerRows(relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None)))
+            columns = (
+                Column(f.type, f.nullable, index=width + i, name=f.name)
+                for i, f in enumerate(relation.fields)
+            )
+            return InnerRows(
+                relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None))
+            )
         rows = bound_rows(tree, outer, width, context, filtering)
         if list_matters or not all(isinstance(item, AllColumns) for item in tree.expressions):
             return replace(rows, items=tuple(bound_list(rows.scope, tree, context)))
@@ -91,11 +117,19 @@ def inner_rows(subquery: exp.Expr, outer: Scope, width: int, context: BindContex
         raise reaching_out(error, tree, outer) from None
 
 
-def bound_rows(tree: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering) -> InnerRows:
-    """Bind FROM and WHERE of a plain subquery: conditions on its own rows filter them, the others are shared."""
+def bound_rows(
+    tree: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering
+) -> InnerRows:
+    """Bind FROM and WHERE of a plain subquery: conditions on its own rows filter them, the others are
+    shared.
+    """
     from_ = tree.args.get("from_")
     hints = BlockHints.of(tree)
-    source = FromClause(one_row(), Scope()) if from_ is None else bind_from(from_.this, tree.args.get("joins") or [], context, hints)
+    source = (
+        FromClause(one_row(), Scope())
+        if from_ is None
+        else bind_from(from_.this, tree.args.get("joins") or [], context, hints)
+    )
     hints.check_used()
     seen = Scope(Scope().beside(source.scope, width).columns, outer)
     binder = ExpressionBinder(seen, context, "WHERE")
@@ -155,15 +189,22 @@ def _resolves(scope: Scope, node: exp.Expr) -> bool:
 
 
 def reaching_out(error: PenstockError, tree: exp.Expr, outer: Scope) -> PenstockError:
-    """Return what to raise where a name in a subquery is not found: it may be a column of the query around it, read where that cannot be."""
+    """Return what to raise where a name in a subquery is not found: it may be a column of the query around
+    it, read where that cannot be.
+    """
     if error.code not in ("SQL-1042", "SQL-1044") or error.span is None:
         return error
     for node in tree.find_all(Reference, AllColumns):
-        parts = node.expressions if isinstance(node, Reference) else [node.this] if node.this is not None else []
+        parts = (
+            node.expressions if isinstance(node, Reference) else [node.this] if node.this is not None else []
+        )
         inside = any(span_of(part) == error.span for part in (node, *parts))
         if inside and _resolves(outer, node):
             name = ".".join(part.name for part in parts) + (".*" if isinstance(node, AllColumns) else "")
             message = f'a subquery cannot read "{name}" of a query around it in this place'
-            hint = "a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION"
+            hint = (
+                "a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, "
+                "WITH or UNION"
+            )
             return PenstockError("SQL-1601", message, span=error.span, hint=hint, sqlstate="0A000")
     return error

@@ -1,4 +1,6 @@
-"""A subquery that shares more than equalities with the rows around it: it is joined to the different values those rows have, and found by them."""
+"""A subquery that shares more than equalities with the rows around it: it is joined to the different
+values those rows have, and found by them.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,27 @@ from penstock.planner.binder.subqueries.correlation import InnerRows
 from penstock.planner.expressions.nodes import Call, Case, Cast, Column, Expression, Literal
 from penstock.planner.logical.plan import Aggregate, JoinKind, LogicalPlan, Project
 
-_STRICT = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "add", "subtract", "multiply", "negate", "and", "like")
+_STRICT = (
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "add",
+    "subtract",
+    "multiply",
+    "negate",
+    "and",
+    "like",
+)
 
 
 @dataclass(frozen=True)
 class OuterValues(LogicalPlan):
-    """Stands for the different values of columns of the rows around a subquery until it is joined to them; never leaves the binder."""
+    """Stands for the different values of columns of the rows around a subquery until it is joined to them;
+    never leaves the binder.
+    """
 
     values: Schema
 
@@ -58,19 +75,24 @@ class FoundRows(InnerRows):
     domain: tuple[Expression, ...] = ()
 
     def own(self, expression: Expression) -> Expression:
-        return expression.remap({i: self.outer[i] if i < self.width else i - self.width for i in expression.columns()})
+        return expression.remap(
+            {i: self.outer[i] if i < self.width else i - self.width for i in expression.columns()}
+        )
 
 
 def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | None = None) -> FoundRows:
-    """Return the rows joined to the different values of the outer columns their conditions (and ``reads``) name; what they share is equalities then.
+    """Return the rows joined to the different values of the outer columns their conditions (and ``reads``)
+    name; what they share is equalities then.
 
-    An outer value that may be NULL, and may be so in a pair that fits, is compared with NULL equal to NULL; raises SQL-1601 where its type has no
-    such comparison.
+    An outer value that may be NULL, and may be so in a pair that fits, is compared with NULL equal to NULL;
+    raises SQL-1601 where its type has no such comparison.
     """
     wanted = sorted({i for part in rows.shared for i in part.columns() if i < rows.width} | set(reads))
     seen = {c.index: c.field for c in (rows.scope.outer.columns if rows.scope.outer is not None else ())}
     fields = [seen[i] for i in wanted]
-    values = OuterValues(Schema(tuple(Field(f"outer{n + 1}", f.type, f.nullable) for n, f in enumerate(fields))))
+    values = OuterValues(
+        Schema(tuple(Field(f"outer{n + 1}", f.type, f.nullable) for n, f in enumerate(fields)))
+    )
     places = {i: n for n, i in enumerate(wanted)}
     own = len(rows.plan.schema)
     beneath = {**places, **{rows.width + i: len(wanted) + i for i in range(own)}}
@@ -78,7 +100,9 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     order = (*range(len(wanted), len(wanted) + own), *range(len(wanted)))
     columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i in order for f in (met.schema[i],))
     plan = Project(met, columns, tuple(c.name for c in columns))
-    domain = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(wanted, fields, strict=True))
+    domain = tuple(
+        Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(wanted, fields, strict=True)
+    )
     shared: list[Expression] = []
     for n, value in enumerate(domain):
         mine = Column(value.type, value.nullable, index=rows.width + own + n, name=value.name)
@@ -131,7 +155,10 @@ def _filled(value: Expression, span: Span | None) -> Expression:
             message = f"a subquery that is a value cannot be found by a {value.type} that may be NULL"
             raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
         if isinstance(value.type, TimestampLtz):  # as text two instants of an hour that comes twice are one
-            value, zero = Call(BIGINT, True, function="unix_micros", args=(value,)), Literal(BIGINT, False, value=0)
+            value, zero = (
+                Call(BIGINT, True, function="unix_micros", args=(value,)),
+                Literal(BIGINT, False, value=0),
+            )
         else:
             value, zero = Cast(STRING, True, arg=value), Literal(STRING, False, value="")
     null = Call(BOOLEAN, False, function="is_null", args=(value,))

@@ -1,4 +1,6 @@
-"""Subqueries in ON: of an inner join they filter its rows, of another one they are values joined to the side they read."""
+"""Subqueries in ON: of an inner join they filter its rows, of another one they are values joined to the
+side they read.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,12 @@ Join = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClause]
 """Joins two sides on conditions over left ++ right."""
 
 
-def join_with_subqueries(left: FromClause, right: FromClause, kind: JoinKind, tree: exp.Expr, join: Join, context: BindContext) -> FromClause:
-    """Return the join on a condition with subqueries in it; raise SQL-1601 for one of an outer join whose subquery reads both sides."""
+def join_with_subqueries(
+    left: FromClause, right: FromClause, kind: JoinKind, tree: exp.Expr, join: Join, context: BindContext
+) -> FromClause:
+    """Return the join on a condition with subqueries in it; raise SQL-1601 for one of an outer join whose
+    subquery reads both sides.
+    """
     width = len(left.plan.schema)
     scope = left.scope.beside(right.scope, width)
     trees = conjunct_trees(tree)
@@ -39,7 +45,9 @@ def join_with_subqueries(left: FromClause, right: FromClause, kind: JoinKind, tr
 
 
 class _Sides:
-    """The two sides of a join with the values of subqueries joined to them; columns of the right side are negative until both are known."""
+    """The two sides of a join with the values of subqueries joined to them; columns of the right side are
+    negative until both are known.
+    """
 
     def __init__(self, left: FromClause, right: FromClause) -> None:
         self._bottoms = (left, right)
@@ -62,11 +70,17 @@ class _Sides:
         return len(self._attached[0].plan.schema)
 
     def over(self, expression: Expression) -> Expression:
-        """Return a condition reading the joined values; columns of the right side are numbered -1, -2 .. there."""
+        """Return a condition reading the joined values; columns of the right side are numbered -1, -2 ..
+        there.
+        """
         if isinstance(expression, ScalarSubquery):
             return self._value(expression)
         if isinstance(expression, Column):
-            return expression if expression.index < self._width else self._of_right(expression, expression.index - self._width)
+            return (
+                expression
+                if expression.index < self._width
+                else self._of_right(expression, expression.index - self._width)
+            )
         return expression.with_children(tuple(self.over(child) for child in expression.children))
 
     def _value(self, node: ScalarSubquery) -> Expression:
@@ -86,7 +100,9 @@ class _Sides:
 
     def _side(self, number: int) -> FromClause:
         bottom, plan = self._bottoms[number], self._attached[number].plan
-        return bottom if plan is bottom.plan else FromClause(plan, roles_above(bottom.scope, plan, bottom.plan))
+        return (
+            bottom if plan is bottom.plan else FromClause(plan, roles_above(bottom.scope, plan, bottom.plan))
+        )
 
 
 def _numbered(part: Expression, width: int) -> Expression:

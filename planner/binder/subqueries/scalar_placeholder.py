@@ -1,4 +1,6 @@
-"""Subqueries that stand for a value: held as a node while an expression is bound, then joined to the rows the expression reads."""
+"""Subqueries that stand for a value: held as a node while an expression is bound, then joined to the rows
+the expression reads.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,11 @@ from penstock.planner.logical.plan import Join, JoinKind, LogicalPlan
 
 @dataclass(frozen=True)
 class ScalarSubquery(Expression):
-    """The ``value`` over the one row of ``plan`` whose ``keys`` equal ``outer``, NULLs where there is none; never leaves the binder.
+    """The ``value`` over the one row of ``plan`` whose ``keys`` equal ``outer``, NULLs where there is none;
+    never leaves the binder.
 
-    ``certain``: there always is such a row. ``domain``: the expressions whose different values ``OuterValues`` in the plan stand for.
+    ``certain``: there always is such a row. ``domain``: the expressions whose different values
+    ``OuterValues`` in the plan stand for.
     """
 
     outer: tuple[Expression, ...] = ()
@@ -38,7 +42,9 @@ class ScalarSubquery(Expression):
 
 
 class Attached:
-    """Rows with the subqueries of expressions joined to them one by one; columns are added at the end only."""
+    """Rows with the subqueries of expressions joined to them one by one; columns are added at the end
+    only.
+    """
 
     def __init__(self, plan: LogicalPlan) -> None:
         self.plan = plan
@@ -61,8 +67,12 @@ class Attached:
         return _moved(node, len(wide.schema))
 
 
-def attach(plan: LogicalPlan, expressions: Sequence[Expression]) -> tuple[LogicalPlan, tuple[Expression, ...]]:
-    """Return the plan with the subqueries of its expressions joined to it, columns added at its end only, and the expressions reading these."""
+def attach(
+    plan: LogicalPlan, expressions: Sequence[Expression]
+) -> tuple[LogicalPlan, tuple[Expression, ...]]:
+    """Return the plan with the subqueries of its expressions joined to it, columns added at its end only,
+    and the expressions reading these.
+    """
     attached = Attached(plan)
     changed = tuple(attached.over(expression) for expression in expressions)
     return attached.plan, changed

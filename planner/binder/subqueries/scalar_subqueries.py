@@ -1,4 +1,6 @@
-"""Subqueries as values: a scalar subquery, and EXISTS and IN where they are no condition of WHERE by themselves."""
+"""Subqueries as values: a scalar subquery, and EXISTS and IN where they are no condition of WHERE by
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def any_row(plan: LogicalPlan) -> LogicalPlan:
 
 
 def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression) -> LogicalPlan:
-    """Return one row per key (without keys: one when there are rows): the key, and whether a value of its rows is NULL."""
+    """Return one row per key (without keys: one when there are rows): the key, and whether a value of its
+    rows is NULL.
+    """
     wide, positions = with_keys(plan, keys)
     unique = tuple(dict.fromkeys(positions))
     calls = (_COUNT, AggregateCall("count", (value,), BIGINT, False))
@@ -91,10 +95,14 @@ class SubqueryValues:
 
     def exists(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return EXISTS as a value."""
-        rows = inner_rows(tree.this, binder.scope, _width(binder), binder.context, self.filtering, list_matters=False)
+        rows = inner_rows(
+            tree.this, binder.scope, _width(binder), binder.context, self.filtering, list_matters=False
+        )
         rows, keys = _found(rows, span_of(tree))
         facts = found_facts(rows.plan, [key for _, key in keys])
-        return _value(keys, facts, logical("is_not_null", column(facts, len(keys), padded=True)), span_of(tree), rows)
+        return _value(
+            keys, facts, logical("is_not_null", column(facts, len(keys), padded=True)), span_of(tree), rows
+        )
 
     def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return IN as a value: NULL where only a NULL keeps it from being FALSE."""
@@ -106,13 +114,19 @@ class SubqueryValues:
         inner = [rows.own(right) for _, right in pairs]
         matches = keys + [(left, right) for (left, _), right in zip(pairs, inner, strict=True)]
         facts = found_facts(rows.plan, [key for _, key in matches])
-        found = _value(matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span, rows)
+        found = _value(
+            matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span, rows
+        )
         if not any(value.nullable for pair in pairs for value in pair):
             return found
         if len(pairs) > 1:
             hint = "put it among the conditions of WHERE by itself, or say that the columns are NOT NULL"
             raise PenstockError(
-                "SQL-1601", "IN of several values that may be NULL is a condition of WHERE only", span=span, hint=hint, sqlstate="0A000"
+                "SQL-1601",
+                "IN of several values that may be NULL is a condition of WHERE only",
+                span=span,
+                hint=hint,
+                sqlstate="0A000",
             )
         facts = null_facts(rows.plan, [key for _, key in keys], inner[0])
         flag = column(facts, len(keys), padded=True)
@@ -126,7 +140,9 @@ class SubqueryValues:
         return Case(BOOLEAN, True, whens=tuple(whens), default=FALSE, span=span)
 
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
-        """Return a subquery's one value, NULL where it has no row; raise SQL-1086 where it may have several."""
+        """Return a subquery's one value, NULL where it has no row; raise SQL-1086 where it may have
+        several.
+        """
         query, span = tree.this, span_of(tree)
         if is_plain(query) and aggregates(query, binder.context) and not query.args.get("distinct"):
             _one_column(len(query.expressions), span)
@@ -147,7 +163,9 @@ class SubqueryValues:
         return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
 
     def _one_of(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
-        """The one row a subquery without aggregates has for an outer row: the first by its order, or the only one by a key."""
+        """The one row a subquery without aggregates has for an outer row: the first by its order, or the
+        only one by a key.
+        """
         rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
         items = bound_list(rows.scope, query, binder.context)
         _one_column(len(items), span)
@@ -164,30 +182,52 @@ class SubqueryValues:
         return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
 
     def aggregated(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> list[Expression]:
-        """Return the values of a list of aggregates without GROUP BY: grouped by what the query shares with the outer rows."""
+        """Return the values of a list of aggregates without GROUP BY: grouped by what the query shares
+        with the outer rows.
+        """
         rows = bound_rows(query, binder.scope, _width(binder), binder.context, self.filtering)
         calls = AggregateList()
         inner = ExpressionBinder(rows.scope, binder.context, "SELECT", calls)
-        listed = [inner.bind(item.this if isinstance(item, exp.Alias) else item) for item in query.expressions]
+        listed = [
+            inner.bind(item.this if isinstance(item, exp.Alias) else item) for item in query.expressions
+        ]
         for call in calls.calls:
             _refuse_outer(call, rows.width, span)
-        rows, keys = _found(rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None])
+        rows, keys = _found(
+            rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None]
+        )
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
         unique = tuple(dict.fromkeys(positions))
         own = tuple(call.map(rows.own) for call in calls.calls)
         plan = Aggregate(wide, unique, own, tuple(map(str, own)))
         outer, outputs = tuple(o for o, _ in keys), tuple(unique.index(position) for position in positions)
-        values = [expression.transform(lambda node: _result(node, plan, bool(keys), binder)) for expression in listed]
-        made = partial(ScalarSubquery, span=span, outer=outer, plan=plan, keys=outputs, certain=not keys, domain=_domain(rows))
+        values = [
+            expression.transform(lambda node: _result(node, plan, bool(keys), binder))
+            for expression in listed
+        ]
+        made = partial(
+            ScalarSubquery,
+            span=span,
+            outer=outer,
+            plan=plan,
+            keys=outputs,
+            certain=not keys,
+            domain=_domain(rows),
+        )
         return [made(value.type, value.nullable, value=value) for value in values]
 
 
 def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
-    """Refuse an aggregate of nothing but outer columns: by the standard it is one of the outer query, whatever rows the subquery has."""
+    """Refuse an aggregate of nothing but outer columns: by the standard it is one of the outer query,
+    whatever rows the subquery has.
+    """
     read = {i for e in (*call.args, call.filter) if e is not None for i in e.columns()}
     if read and max(read) < width:
         message = f"{call} is an aggregate of the query around the subquery: it reads only columns of that"
-        hint = "write the aggregate in the query around it; for the value of its row, select the column without an aggregate"
+        hint = (
+            "write the aggregate in the query around it; for the value of its row, select the column "
+            "without an aggregate"
+        )
         raise PenstockError("SQL-1601", message, span=call.span or span, hint=hint, sqlstate="0A000")
 
 
@@ -209,10 +249,13 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
     return binder.call("coalesce", [found, none], node.span)
 
 
-def _found(rows: InnerRows, span: Span | None, reads: Sequence[Expression] = ()) -> tuple[InnerRows, list[tuple[Expression, Expression]]]:
+def _found(
+    rows: InnerRows, span: Span | None, reads: Sequence[Expression] = ()
+) -> tuple[InnerRows, list[tuple[Expression, Expression]]]:
     """Return the rows and the equalities they are found by, (outer, own) each.
 
-    Where they share other conditions, or ``reads`` names outer columns, they are the rows joined to the different outer values.
+    Where they share other conditions, or ``reads`` names outer columns, they are the rows joined to the
+    different outer values.
     """
     outer = {i for expression in reads for i in expression.columns() if i < rows.width}
     if outer or any(key_pair(part, rows.width) is None for part in rows.shared):
@@ -239,7 +282,9 @@ def _is_first(plan: LogicalPlan) -> bool:
 
 def _several(span: Span | None) -> PenstockError:
     hint = "aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1"
-    return PenstockError("SQL-1086", "a subquery that is a value may give one row only", span=span, hint=hint, sqlstate="21000")
+    return PenstockError(
+        "SQL-1086", "a subquery that is a value may give one row only", span=span, hint=hint, sqlstate="21000"
+    )
 
 
 def _domain(rows: InnerRows) -> tuple[Expression, ...]:
@@ -247,11 +292,24 @@ def _domain(rows: InnerRows) -> tuple[Expression, ...]:
 
 
 def _value(
-    keys: Sequence[tuple[Expression, Expression]], facts: LogicalPlan, value: Expression, span: Span | None, rows: InnerRows | None = None
+    keys: Sequence[tuple[Expression, Expression]],
+    facts: LogicalPlan,
+    value: Expression,
+    span: Span | None,
+    rows: InnerRows | None = None,
 ) -> ScalarSubquery:
     outer = tuple(left for left, _ in keys)
     domain = () if rows is None else _domain(rows)
-    return ScalarSubquery(value.type, value.nullable, span=span, outer=outer, plan=facts, keys=tuple(range(len(keys))), value=value, domain=domain)
+    return ScalarSubquery(
+        value.type,
+        value.nullable,
+        span=span,
+        outer=outer,
+        plan=facts,
+        keys=tuple(range(len(keys))),
+        value=value,
+        domain=domain,
+    )
 
 
 def _one_column(count: int, span: Span | None) -> None:

@@ -1,4 +1,6 @@
-"""Subqueries: IN and EXISTS among the conditions of WHERE become SEMI and ANTI joins, everywhere else a subquery is a value joined to the rows."""
+"""Subqueries: IN and EXISTS among the conditions of WHERE become SEMI and ANTI joins, everywhere else a
+subquery is a value joined to the rows.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,15 @@ from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan
 
 
 def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext) -> FromClause:
-    """Return the rows for which every condition is TRUE: plain conditions first, then subqueries in the order they are written."""
+    """Return the rows for which every condition is TRUE: plain conditions first, then subqueries in the
+    order they are written.
+    """
     trees = [part for tree in where for part in conjunct_trees(tree)]
-    plain = tuple(ExpressionBinder(source.scope, context, "WHERE").condition(tree) for tree in trees if not has_subquery(tree))
+    plain = tuple(
+        ExpressionBinder(source.scope, context, "WHERE").condition(tree)
+        for tree in trees
+        if not has_subquery(tree)
+    )
     source, rest = settled_by(source, tuple(part for condition in plain for part in conjuncts(condition)))
     rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
     for tree in trees:
@@ -42,7 +50,9 @@ def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext
 
 
 def roles_above(scope: Scope, plan: LogicalPlan, bottom: LogicalPlan) -> Scope:
-    """Return a scope of the rows of ``bottom`` as it is above the joins of subqueries: with the roles of rows that still come in their time."""
+    """Return a scope of the rows of ``bottom`` as it is above the joins of subqueries: with the roles of
+    rows that still come in their time.
+    """
     while plan is not bottom:
         if isinstance(plan, TimedJoin):
             scope = scope.with_roles_of(plan.schema)
@@ -53,7 +63,9 @@ def roles_above(scope: Scope, plan: LogicalPlan, bottom: LogicalPlan) -> Scope:
 
 
 def joins_bounded(plan: LogicalPlan, bottom: LogicalPlan) -> bool:
-    """Return whether all that subqueries have joined above a node is bounded, so that its rows still come in their time."""
+    """Return whether all that subqueries have joined above a node is bounded, so that its rows still come
+    in their time.
+    """
     while plan is not bottom:
         if isinstance(plan, Join) and not bounded(plan.right):
             return False
@@ -94,7 +106,9 @@ def _whether_in(plan: LogicalPlan, tree: exp.Expr, negated: bool, binder: Expres
     pairs = rows.pairs(values, tree, binder)
     times = _times(binder.scope, rows, plan)
     if not negated:
-        return join_on(plan, rows.plan, JoinKind.SEMI, (*rows.shared, *(_equal(pair) for pair in pairs)), times)
+        return join_on(
+            plan, rows.plan, JoinKind.SEMI, (*rows.shared, *(_equal(pair) for pair in pairs)), times
+        )
     return _not_in(plan, rows, pairs, times)
 
 
@@ -102,21 +116,34 @@ def _equal(pair: tuple[Expression, Expression]) -> Call:
     return logical("equal", *pair)
 
 
-def _not_in(plan: LogicalPlan, rows: InnerRows, pairs: Sequence[tuple[Expression, Expression]], times: tuple[Roles, Roles] | None) -> LogicalPlan:
-    """Keep a row when no comparison is TRUE or NULL: a NULL on either side keeps it only where it meets no row at all."""
+def _not_in(
+    plan: LogicalPlan,
+    rows: InnerRows,
+    pairs: Sequence[tuple[Expression, Expression]],
+    times: tuple[Roles, Roles] | None,
+) -> LogicalPlan:
+    """Keep a row when no comparison is TRUE or NULL: a NULL on either side keeps it only where it meets no
+    row at all.
+    """
     width = rows.width
     keyed = [key_pair(part, width) for part in rows.shared]
     may_be_null = any(value.nullable for pair in pairs for value in pair)
     if not may_be_null:
-        return join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_equal(pair) for pair in pairs)), times)
+        return join_on(
+            plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_equal(pair) for pair in pairs)), times
+        )
     if len(pairs) > 1 or None in keyed:
-        return join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_not_false(pair) for pair in pairs)), times)
+        return join_on(
+            plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_not_false(pair) for pair in pairs)), times
+        )
     left, right = pairs[0]
     plan = join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, _equal(pairs[0])))
     keys = [pair for pair in keyed if pair is not None]
     facts = null_facts(rows.plan, [key for _, key in keys], rows.own(right))
     wide, left_keys = with_keys(plan, [key for key, _ in keys])
-    holds_null = column(facts, len(facts.schema) - 1).remap({len(facts.schema) - 1: len(wide.schema) + len(facts.schema) - 1})
+    holds_null = column(facts, len(facts.schema) - 1).remap(
+        {len(facts.schema) - 1: len(wide.schema) + len(facts.schema) - 1}
+    )
     residual = logical("or", holds_null, logical("is_null", left)) if left.nullable else holds_null
     return Join(wide, facts, JoinKind.ANTI, left_keys, tuple(range(len(facts.schema) - 1)), residual)
 

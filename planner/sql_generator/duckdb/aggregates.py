@@ -43,7 +43,10 @@ def _avg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.E
     if not isinstance(kind, Decimal) or not isinstance(call.type, Decimal):
         return aggregate("avg")(call, args, filtered)
     total = Decimal(min(38, kind.precision + _DIGITS_OF_A_COUNT), kind.scale)
-    dividend = cast(aggregate("sum")(call, args, filtered), exp.DataType.build(f"DECIMAL({total.precision}, {total.scale})"))
+    dividend = cast(
+        aggregate("sum")(call, args, filtered),
+        exp.DataType.build(f"DECIMAL({total.precision}, {total.scale})"),
+    )
     count = aggregate("count")(call, [arg.copy() for arg in args], filtered)
     divisor = function("nullif", count, integer(0))
     return decimal_quotient(dividend, total, divisor, Decimal(_DIGITS_OF_A_COUNT, 0), call.type)
@@ -69,9 +72,19 @@ def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
         return aggregate(function)(call, [arg.copy() for arg in args], filtered)
 
     count = of("count")
-    below = function("sqrt", cast(binary(exp.Mul, count.copy(), binary(exp.Sub, count.copy(), integer(1))), exp.DataType.build("DOUBLE")))
-    scaled = binary(exp.Div, binary(exp.Mul, of("skewness"), binary(exp.Sub, count.copy(), integer(2))), below)
-    pair = when(exp.EQ(this=count, expression=integer(2)), cast(integer(0), exp.DataType.build("DOUBLE")), scaled)
+    below = function(
+        "sqrt",
+        cast(
+            binary(exp.Mul, count.copy(), binary(exp.Sub, count.copy(), integer(1))),
+            exp.DataType.build("DOUBLE"),
+        ),
+    )
+    scaled = binary(
+        exp.Div, binary(exp.Mul, of("skewness"), binary(exp.Sub, count.copy(), integer(2))), below
+    )
+    pair = when(
+        exp.EQ(this=count, expression=integer(2)), cast(integer(0), exp.DataType.build("DOUBLE")), scaled
+    )
     return when(exp.GT(this=of("var_pop"), expression=integer(0)), pair, exp.null())
 
 
@@ -83,11 +96,18 @@ def _kept(call: exp.Expr, condition: exp.Expr, filtered: Filtered) -> exp.Expr:
     if not isinstance(outer, exp.Filter):
         return whole
     inner.replace(call)
-    outer.set("expression", exp.Where(this=exp.And(this=exp.Paren(this=condition), expression=exp.Paren(this=outer.expression.this))))
+    outer.set(
+        "expression",
+        exp.Where(
+            this=exp.And(this=exp.Paren(this=condition), expression=exp.Paren(this=outer.expression.this))
+        ),
+    )
     return whole
 
 
-def _ordered(name: str, args: Sequence[exp.Expr], keys: Sequence[tuple[exp.Expr, Direction]], distinct: bool) -> exp.Expr:
+def _ordered(
+    name: str, args: Sequence[exp.Expr], keys: Sequence[tuple[exp.Expr, Direction]], distinct: bool
+) -> exp.Expr:
     """An aggregate with an ORDER BY inside, ties broken by its first argument."""
     ways = [*keys, *([] if distinct and keys else [(args[0].copy(), Direction())])]
     items = [exp.Ordered(this=key, desc=way.descending, nulls_first=way.nulls_first) for key, way in ways]
@@ -100,7 +120,9 @@ def _keys(call: AggregateCall, args: list[exp.Expr]) -> list[tuple[exp.Expr, Dir
 
 
 def _list(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    values = _kept(_ordered("list", args[:1], _keys(call, args), call.distinct), not_null(args[0].copy()), filtered)
+    values = _kept(
+        _ordered("list", args[:1], _keys(call, args), call.distinct), not_null(args[0].copy()), filtered
+    )
     return function("coalesce", values, cast(exp.Array(expressions=[]), _kind(call)))
 
 
@@ -109,7 +131,9 @@ def _listagg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> e
 
 
 def _position(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    return filtered(_ordered("first" if call.function == "first_value" else "last", args[:1], _keys(call, args), False))
+    return filtered(
+        _ordered("first" if call.function == "first_value" else "last", args[:1], _keys(call, args), False)
+    )
 
 
 def _extreme_by(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
@@ -129,12 +153,15 @@ def _mode(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
         return filtered(function("min", args[0]))
     counts = function("map_values", filtered(function("histogram", args[0])))
     keys = function("map_keys", filtered(function("histogram", args[0].copy())))
-    return function("list_extract", keys, function("list_position", counts, function("list_max", counts.copy())))
+    return function(
+        "list_extract", keys, function("list_position", counts, function("list_max", counts.copy()))
+    )
 
 
 AGGREGATES: dict[str, AggregateSpelling] = {
     **named_aggregates(
-        "count min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or bit_and bit_or bit_xor covar_pop covar_samp "
+        "count min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or bit_and bit_or "
+        "bit_xor covar_pop covar_samp "
         "regr_avgx regr_avgy regr_sxx regr_syy regr_sxy regr_r2"
     ),
     "any_value": aggregate("min"),

@@ -1,4 +1,6 @@
-"""CAST as Spark does it, on DuckDB: fractions are cut, not rounded; text must be a whole number to be an integer; words for truth."""
+"""CAST as Spark does it, on DuckDB: fractions are cut, not rounded; text must be a whole number to be an
+integer; words for truth.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def failing(message: str, kind: exp.DataType) -> exp.Expr:
     return cast(function("error", text(message)), kind)
 
 
-def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
+def cast_like_spark(
+    flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool
+) -> exp.Expr:
     """Return CAST(arg AS target), or TRY_CAST when ``safe``, with Spark's ANSI meaning."""
     if isinstance(source, Array | Map | Row) or isinstance(target, Array | Map | Row):
         return nested_cast(flavour, arg, source, target, safe)
@@ -51,8 +55,18 @@ def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: D
             return _truth(flavour, arg, safe)
         case String(), _ if is_integer(target):
             whole = function("regexp_full_match", arg, text(_INTEGER_TEXT))
-            wrong = exp.null() if safe else failing(f"CAST_INVALID_INPUT: text that is no whole number cannot be cast to {target}", kind)
-            return when(exp.Or(this=whole, expression=exp.Is(this=arg.copy(), expression=exp.null())), cast(arg.copy(), kind, safe), wrong)
+            wrong = (
+                exp.null()
+                if safe
+                else failing(
+                    f"CAST_INVALID_INPUT: text that is no whole number cannot be cast to {target}", kind
+                )
+            )
+            return when(
+                exp.Or(this=whole, expression=exp.Is(this=arg.copy(), expression=exp.null())),
+                cast(arg.copy(), kind, safe),
+                wrong,
+            )
         case ((Float() | Double() | Decimal()), _) if is_integer(target):
             return cast(function("trunc", arg), kind, safe)
         case ((Float() | Double()), Decimal()):
@@ -73,7 +87,9 @@ def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: D
             return flavour.from_epoch_us(cast(micros, flavour.kind(BIGINT), safe), target)
         case TimestampLtz(), Decimal():
             micros = cast(function("epoch_us", arg), flavour.kind(Decimal(32, 0)))
-            return cast(binary(exp.Mul, micros, cast(text("0.000001"), flavour.kind(Decimal(6, 6)))), kind, safe)
+            return cast(
+                binary(exp.Mul, micros, cast(text("0.000001"), flavour.kind(Decimal(6, 6)))), kind, safe
+            )
         case TimestampLtz(), (Float() | Double()):
             return cast(binary(exp.Div, function("epoch_us", arg), integer(1_000_000)), kind, safe)
         case ((DayTimeInterval() | YearMonthInterval()), String()):
@@ -84,7 +100,9 @@ def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: D
             seconds = function("floor", binary(exp.Div, function("epoch_us", arg), integer(1_000_000)))
             return cast(cast(seconds, flavour.kind(BIGINT)), kind, safe)
         case _, TimestampLtz() if is_integer(source):
-            return flavour.from_epoch_us(binary(exp.Mul, cast(arg, flavour.kind(BIGINT)), integer(1_000_000)), target)
+            return flavour.from_epoch_us(
+                binary(exp.Mul, cast(arg, flavour.kind(BIGINT)), integer(1_000_000)), target
+            )
         case Binary(), String():
             return function("decode", arg)
         case String(), Binary():
@@ -95,7 +113,11 @@ def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: D
 def _single(arg: exp.Expr, kind: exp.DataType) -> exp.Expr:
     """A double too large for a float is infinite."""
     large = exp.GTE(this=function("abs", arg), expression=exp.Literal.number(_LARGEST_SINGLE))
-    infinite = when(exp.GT(this=arg.copy(), expression=integer(0)), cast(text("Infinity"), kind), cast(text("-Infinity"), kind.copy()))
+    infinite = when(
+        exp.GT(this=arg.copy(), expression=integer(0)),
+        cast(text("Infinity"), kind),
+        cast(text("-Infinity"), kind.copy()),
+    )
     special = exp.Or(this=function("isnan", arg.copy()), expression=function("isinf", arg.copy()))
     return when(special, cast(arg.copy(), kind.copy()), when(large, infinite, cast(arg.copy(), kind.copy())))
 
@@ -107,7 +129,11 @@ def _truth(flavour: Flavour, arg: exp.Expr, safe: bool) -> exp.Expr:
         return exp.In(this=word.copy(), expressions=[text(w) for w in words])
 
     kind = flavour.kind(Boolean())
-    wrong = exp.null() if safe else failing("CAST_INVALID_INPUT: text that is no truth value cannot be cast to BOOLEAN", kind)
+    wrong = (
+        exp.null()
+        if safe
+        else failing("CAST_INVALID_INPUT: text that is no truth value cannot be cast to BOOLEAN", kind)
+    )
     ifs = [
         exp.If(this=one_of(_TRUE_WORDS), true=exp.true()),
         exp.If(this=one_of(_FALSE_WORDS), true=exp.false()),

@@ -22,7 +22,8 @@ from penstock.planner.sql_generator.duckdb.strings import constant, refuse
 from penstock.planner.sql_generator.spark.functions import FIXED_UNITS_US, unit_of
 
 _WRITTEN = (
-    "y=%Y yyyy=%Y yy=%y M=%-m MM=%m MMM=%b MMMM=%B d=%-d dd=%d H=%-H HH=%H h=%-I hh=%I m=%-M mm=%M s=%-S ss=%S SSS=%g SSSSSS=%f"
+    "y=%Y yyyy=%Y yy=%y M=%-m MM=%m MMM=%b MMMM=%B d=%-d dd=%d H=%-H HH=%H h=%-I hh=%I m=%-M mm=%M "
+    "s=%-S ss=%S SSS=%g SSSSSS=%f"
     " a=%p E=%a EE=%a EEE=%a EEEE=%A D=%-j DDD=%j"
 )
 _DIRECTIVES = dict(pair.split("=") for pair in _WRITTEN.split())
@@ -47,11 +48,15 @@ def strftime_pattern(call: Call, pattern: object) -> str:
 
 
 def _strptime_pattern(call: Call, pattern: object) -> str:
-    """Return a pattern to read by. DuckDB takes 1900 for a missing year, and does not ask whether parts of one text agree with one another."""
+    """Return a pattern to read by. DuckDB takes 1900 for a missing year, and does not ask whether parts of
+    one text agree with one another.
+    """
     written = strftime_pattern(call, pattern)
     letters = {piece[2] for piece in _PATTERN_PIECE.finditer(str(pattern)) if piece[2]}
     if "y" not in letters or "D" in letters or ("a" in letters) != ("h" in letters) or {"H", "h"} <= letters:
-        raise refuse(call, "with a pattern without a year, with a day of the year, or with other hours than HH or hh a")
+        raise refuse(
+            call, "with a pattern without a year, with a day of the year, or with other hours than HH or hh a"
+        )
     return written
 
 
@@ -65,7 +70,9 @@ def _typed(spelling: Spelling) -> Spelling:
 
 def _part(name: str, shift: int = 0) -> Spelling:
     """A part of a time as INT."""
-    return lambda call, args: cast(binary(exp.Add, function("datepart", text(name), args[0]), integer(shift)), _kind(call.type))
+    return lambda call, args: cast(
+        binary(exp.Add, function("datepart", text(name), args[0]), integer(shift)), _kind(call.type)
+    )
 
 
 def _instant(micros: exp.Expr) -> exp.Expr:
@@ -78,7 +85,9 @@ def _scaled(width_us: int) -> Spelling:
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         if call.args[0].type != BIGINT:
-            return _instant(cast(function("trunc", binary(exp.Mul, args[0], integer(width_us))), _kind(BIGINT)))
+            return _instant(
+                cast(function("trunc", binary(exp.Mul, args[0], integer(width_us))), _kind(BIGINT))
+            )
         return _instant(binary(exp.Mul, args[0], integer(width_us)))
 
     return spelling
@@ -87,7 +96,11 @@ def _scaled(width_us: int) -> Spelling:
 def _floored(time: exp.Expr, width_us: int) -> exp.Expr:
     """Whole units since 1970 as BIGINT, rounded down."""
     micros = function("epoch_us", time)
-    remainder = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, micros, integer(width_us)), integer(width_us)), integer(width_us))
+    remainder = binary(
+        exp.Mod,
+        binary(exp.Add, binary(exp.Mod, micros, integer(width_us)), integer(width_us)),
+        integer(width_us),
+    )
     return binary(exp.IntDiv, binary(exp.Sub, micros.copy(), remainder), integer(width_us))
 
 
@@ -99,19 +112,29 @@ def _timestampdiff(call: Call, args: list[exp.Expr]) -> exp.Expr:
     unit, (first, second) = unit_of(call), args[1:]
     width = FIXED_UNITS_US.get(unit)
     if width is None or (width >= FIXED_UNITS_US["day"] and isinstance(call.args[1].type, TimestampLtz)):
-        zone_free = [time if isinstance(call.args[1].type, Timestamp) else cast(time, _kind(TIMESTAMP)) for time in (first, second)]
+        zone_free = [
+            time if isinstance(call.args[1].type, Timestamp) else cast(time, _kind(TIMESTAMP))
+            for time in (first, second)
+        ]
         if width is None:
             return binary(exp.IntDiv, function("penstock_months", *zone_free), integer(_MONTHS[unit]))
         return function("date_sub", text(unit), first, second)
-    return binary(exp.IntDiv, binary(exp.Sub, function("epoch_us", second), function("epoch_us", first)), integer(width))
+    return binary(
+        exp.IntDiv, binary(exp.Sub, function("epoch_us", second), function("epoch_us", first)), integer(width)
+    )
 
 
 def _timestampadd(call: Call, args: list[exp.Expr]) -> exp.Expr:
     unit, (count, time) = unit_of(call), args[1:]
     if unit in _MONTHS:
-        by = function("to_months", cast(binary(exp.Mul, count, integer(_MONTHS[unit])), exp.DataType.build("INT")))
+        by = function(
+            "to_months", cast(binary(exp.Mul, count, integer(_MONTHS[unit])), exp.DataType.build("INT"))
+        )
     elif unit in ("day", "week"):
-        by = function("to_days", cast(binary(exp.Mul, count, integer(7 if unit == "week" else 1)), exp.DataType.build("INT")))
+        by = function(
+            "to_days",
+            cast(binary(exp.Mul, count, integer(7 if unit == "week" else 1)), exp.DataType.build("INT")),
+        )
     else:
         by = function("to_microseconds", binary(exp.Mul, count, integer(FIXED_UNITS_US[unit])))
     return binary(exp.Add, time, by)
@@ -126,7 +149,9 @@ def _read(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """Text by a pattern as TIMESTAMP; without one, as a CAST reads it."""
     if len(args) == 1:
         return cast(args[0], _kind(call.type))
-    return cast(function("strptime", args[0], text(_strptime_pattern(call, constant(call, 1)))), _kind(call.type))
+    return cast(
+        function("strptime", args[0], text(_strptime_pattern(call, constant(call, 1)))), _kind(call.type)
+    )
 
 
 def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -170,7 +195,9 @@ TIME_FUNCTIONS: dict[str, Spelling] = {
     "dayofweek": _part("dow", 1),
     "weekday": _part("isodow", -1),
     "date_trunc": _typed(named("date_trunc")),
-    "trunc": _typed(lambda call, args: function("date_trunc", text(canonical_unit(str(constant(call, 1)))), args[0])),
+    "trunc": _typed(
+        lambda call, args: function("date_trunc", text(canonical_unit(str(constant(call, 1)))), args[0])
+    ),
     "date_format": _date_format,
     "to_timestamp": _read,
     "to_date": _read,
@@ -192,7 +219,9 @@ TIME_FUNCTIONS: dict[str, Spelling] = {
     "unix_seconds": _counted(1_000_000),
     "unix_millis": _counted(1_000),
     "unix_micros": _counted(1),
-    "unix_date": lambda call, args: cast(binary(exp.Sub, args[0], cast(text(_EPOCH_DAY), _kind(Date()))), _kind(call.type)),
+    "unix_date": lambda call, args: cast(
+        binary(exp.Sub, args[0], cast(text(_EPOCH_DAY), _kind(Date()))), _kind(call.type)
+    ),
     "date_from_unix_date": lambda call, args: binary(exp.Add, cast(text(_EPOCH_DAY), _kind(Date())), args[0]),
     "current_timestamp": lambda call, args: function("now"),
     "proctime": lambda call, args: function("now"),

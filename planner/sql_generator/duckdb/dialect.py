@@ -54,13 +54,19 @@ _ORDERED = frozenset({"less", "less_equal", "greater", "greater_equal", "greates
 
 
 class DuckDbFlavour(Flavour):
-    """DuckDB: division by zero, rounding casts, calendar arithmetic and a few texts are spelled out to mean what Spark means."""
+    """DuckDB: division by zero, rounding casts, calendar arithmetic and a few texts are spelled out to
+    mean what Spark means.
+    """
 
     name = "duckdb"
     dialect = "duckdb"
-    functions: Mapping[str, Spelling] = MappingProxyType({**NUMBERS, **STRING_FUNCTIONS, **TIME_FUNCTIONS, **DUCKDB_NESTED})
+    functions: Mapping[str, Spelling] = MappingProxyType(
+        {**NUMBERS, **STRING_FUNCTIONS, **TIME_FUNCTIONS, **DUCKDB_NESTED}
+    )
     aggregates = AGGREGATES
-    join_words = MappingProxyType({**Flavour.join_words, JoinKind.SEMI: ("", "SEMI"), JoinKind.ANTI: ("", "ANTI")})
+    join_words = MappingProxyType(
+        {**Flavour.join_words, JoinKind.SEMI: ("", "SEMI"), JoinKind.ANTI: ("", "ANTI")}
+    )
 
     def kind(self, kind: DataType) -> exp.DataType:
         if isinstance(kind, Null):
@@ -120,10 +126,14 @@ class DuckDbFlavour(Flavour):
         return function("unnest", function("generate_series", first, last, integer(step)))
 
     def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
-        places = function("generate_series", integer(0), binary(exp.Sub, function("len", array.copy()), integer(1)))
+        places = function(
+            "generate_series", integer(0), binary(exp.Sub, function("len", array.copy()), integer(1))
+        )
         if outer:
             filled = exp.GT(this=function("len", array.copy()), expression=integer(0))
-            array, places = (when(filled.copy(), values, function("list_value", exp.null())) for values in (array, places))
+            array, places = (
+                when(filled.copy(), values, function("list_value", exp.null())) for values in (array, places)
+            )
         return [exp.alias_(function("unnest", places), "p"), exp.alias_(function("unnest", array), "v")]
 
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
@@ -132,7 +142,9 @@ class DuckDbFlavour(Flavour):
                 return function("epoch_us", column)
             case YearMonthInterval():
                 years = binary(exp.Mul, function("datepart", text("year"), column), integer(12))
-                return cast(binary(exp.Add, years, function("datepart", text("month"), column.copy())), self.kind(INT))
+                return cast(
+                    binary(exp.Add, years, function("datepart", text("month"), column.copy())), self.kind(INT)
+                )
         return cast(column, self.kind(kind))
 
     def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:

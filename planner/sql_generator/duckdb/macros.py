@@ -1,9 +1,12 @@
-"""What DuckDB is taught before a query runs: functions of ours in its own SQL, where one expression would be too long to repeat."""
+"""What DuckDB is taught before a query runs: functions of ours in its own SQL, where one expression would
+be too long to repeat.
+"""
 
 from __future__ import annotations
 
 MACROS = (
-    # the shortest decimal text of a float as Java prints it: 1.0E7 from ten million on, 1.0E-4 below a thousandth
+    # the shortest decimal text of a float as Java prints it: 1.0E7 from ten million on, 1.0E-4 below a
+    # thousandth
     """
     CREATE TEMP MACRO penstock_scientific(digits, exponent) AS
       substr(digits, 1, 1) || '.' || coalesce(nullif(rtrim(substr(digits, 2), '0'), ''), '0') || 'E' || exponent
@@ -34,7 +37,8 @@ MACROS = (
     r"""
     CREATE TEMP MACRO penstock_day(s) AS regexp_replace(penstock_moment(s), '^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})[ T].*$', '\1')
     """,
-    # whole months from a to b as java.time counts them: days are compared after the time of day has been carried
+    # whole months from a to b as java.time counts them: days are compared after the time of day has been
+    # carried
     """
     CREATE TEMP MACRO penstock_packed(d) AS (year(d) * 12 + month(d) - 1) * 32 + day(d)
     """,
@@ -48,13 +52,15 @@ MACROS = (
     CREATE TEMP MACRO penstock_months(a, b) AS
       (penstock_packed(CAST(b AS DATE) + penstock_carry(a, b)) - penstock_packed(CAST(a AS DATE))) // 32
     """,
-    # the next digit of a / b: of 10 r by way of 3 r and 9 r, for 10 r itself may not fit 128 bits where 3 r does
+    # the next digit of a / b: of 10 r by way of 3 r and 9 r, for 10 r itself may not fit 128 bits where 3 r
+    # does
     """
     CREATE TEMP MACRO penstock_next_digit(a, b) AS {
       'q': a.q * 10 + 3 * (3 * a.r // b) + 3 * (3 * a.r % b) // b + (3 * (3 * a.r % b) % b + a.r) // b,
       'r': (3 * (3 * a.r % b) % b + a.r) % b}
     """,
-    # a / b and what is left, with that many more digits, exact however large a with these digits is: by long division
+    # a / b and what is left, with that many more digits, exact however large a with these digits is: by long
+    # division
     """
     CREATE TEMP MACRO penstock_divided(a, b, digits) AS
       list_reduce(range(digits), LAMBDA s, i: penstock_next_digit(s, CAST(abs(b) AS UHUGEINT)),

@@ -1,4 +1,6 @@
-"""How DuckDB spells those functions of arrays, maps and rows that mean there what they mean on Spark; the others run on our own runtime."""
+"""How DuckDB spells those functions of arrays, maps and rows that mean there what they mean on Spark; the
+others run on our own runtime.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,17 @@ from penstock.planner.sql_generator.spark.nested import field_name
 
 
 def _typed(spelling: Spelling) -> Spelling:
-    return lambda call, args: cast(spelling(call, args), exp.DataType.build(to_spark(call.type), dialect="spark"))
+    return lambda call, args: cast(
+        spelling(call, args), exp.DataType.build(to_spark(call.type), dialect="spark")
+    )
 
 
 def _struct(names: list[str], values: list[exp.Expr]) -> exp.Expr:
     """Fields one by one: a struct of literals is written with its names in quotes."""
-    parts = [exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=value) for name, value in zip(names, values, strict=True)]
+    parts = [
+        exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=value)
+        for name, value in zip(names, values, strict=True)
+    ]
     return exp.Struct(expressions=parts)
 
 
@@ -61,12 +68,18 @@ def _element(call: Call, args: list[exp.Expr]) -> exp.Expr:
         return function("map_extract_value", *args)
     if isinstance(call.args[1], Literal):
         return function("list_extract", *args)
-    return when(exp.GTE(this=args[1], expression=integer(1)), function("list_extract", args[0], args[1].copy()), exp.null())
+    return when(
+        exp.GTE(this=args[1], expression=integer(1)),
+        function("list_extract", args[0], args[1].copy()),
+        exp.null(),
+    )
 
 
 def _get(call: Call, args: list[exp.Expr]) -> exp.Expr:
     inside = exp.GTE(this=args[1], expression=integer(0))
-    return when(inside, function("list_extract", args[0], binary(exp.Add, args[1].copy(), integer(1))), exp.null())
+    return when(
+        inside, function("list_extract", args[0], binary(exp.Add, args[1].copy(), integer(1))), exp.null()
+    )
 
 
 def _map(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -80,20 +93,32 @@ def _size(call: Call, args: list[exp.Expr]) -> exp.Expr:
 def _contains(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """NULL where the value is not found beside NULLs."""
     array, value = args
-    open_ = exp.Or(this=exp.Is(this=value, expression=exp.null()), expression=exp.Is(this=array, expression=exp.null()))
+    open_ = exp.Or(
+        this=exp.Is(this=value, expression=exp.null()), expression=exp.Is(this=array, expression=exp.null())
+    )
     found = function("list_contains", array.copy(), value.copy())
     holds_null = exp.GT(this=function("len", array.copy()), expression=function("list_count", array.copy()))
-    branches = [exp.If(this=open_, true=exp.null()), exp.If(this=found, true=exp.true()), exp.If(this=holds_null, true=exp.null())]
+    branches = [
+        exp.If(this=open_, true=exp.null()),
+        exp.If(this=found, true=exp.true()),
+        exp.If(this=holds_null, true=exp.null()),
+    ]
     return exp.Case(ifs=branches, default=exp.false())
 
 
 def _unless_null(name: str) -> Spelling:
     """A function that takes a NULL array for an empty one there."""
-    return lambda call, args: when(exp.Is(this=args[0], expression=exp.null()), exp.null(), function(name, args[0].copy(), *args[1:]))
+    return lambda call, args: when(
+        exp.Is(this=args[0], expression=exp.null()), exp.null(), function(name, args[0].copy(), *args[1:])
+    )
 
 
 def _prepend(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    return when(exp.Is(this=args[0], expression=exp.null()), exp.null(), function("list_prepend", args[1], args[0].copy()))
+    return when(
+        exp.Is(this=args[0], expression=exp.null()),
+        exp.null(),
+        function("list_prepend", args[1], args[0].copy()),
+    )
 
 
 def _reverse(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -108,7 +133,10 @@ def concatenation(texts: Spelling) -> Spelling:
             return texts(call, args)
         result = args[0]
         for arg in args[1:]:
-            either = exp.Or(this=exp.Is(this=result.copy(), expression=exp.null()), expression=exp.Is(this=arg.copy(), expression=exp.null()))
+            either = exp.Or(
+                this=exp.Is(this=result.copy(), expression=exp.null()),
+                expression=exp.Is(this=arg.copy(), expression=exp.null()),
+            )
             result = when(either, exp.null(), function("list_concat", result, arg))
         return result
 
@@ -148,13 +176,22 @@ DUCKDB_NESTED: dict[str, Spelling] = {
 
 
 def nested_cast(flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
-    """Return a cast of a nested type: of values every one of which has a value in the other type; a row goes field by field, by position."""
+    """Return a cast of a nested type: of values every one of which has a value in the other type; a row
+    goes field by field, by position.
+    """
     refused = flavour.refusal(f"CAST of {source} to {target}")
     if isinstance(source, Row) and isinstance(target, Row) and not safe:
         pairs = list(zip(source.fields, target.fields, strict=True))
         parts = [function("struct_extract", arg.copy(), text(name)) for (name, _), _ in pairs]
-        casts = [p if m == t else flavour.cast(p, m, t, safe) for p, ((_, m), (_, t)) in zip(parts, pairs, strict=True)]
-        return when(exp.Is(this=arg, expression=exp.null()), exp.null(), _struct([name for name, _ in target.fields], casts))
+        casts = [
+            p if m == t else flavour.cast(p, m, t, safe)
+            for p, ((_, m), (_, t)) in zip(parts, pairs, strict=True)
+        ]
+        return when(
+            exp.Is(this=arg, expression=exp.null()),
+            exp.null(),
+            _struct([name for name, _ in target.fields], casts),
+        )
     if not _widens(source, target):
         raise refused
     return cast(arg, flavour.kind(target), safe)
@@ -170,4 +207,7 @@ def _widens(source: DataType, target: DataType) -> bool:
             return _widens(source.key, target.key) and _widens(source.value, target.value)
     if source == target:
         return True
-    return is_integer(source) and (isinstance(target, Double | Decimal) or (is_integer(target) and INTEGERS.index(source) < INTEGERS.index(target)))
+    return is_integer(source) and (
+        isinstance(target, Double | Decimal)
+        or (is_integer(target) and INTEGERS.index(source) < INTEGERS.index(target))
+    )

@@ -75,11 +75,19 @@ def _multiply(call: Call, args: list[exp.Expr]) -> exp.Expr:
     kinds = [arg.type for arg in call.args]
     for interval, factor in ((0, 1), (1, 0)):
         if isinstance(kinds[interval], DayTimeInterval):
-            return _micros(binary(exp.Mul, function("epoch_us", args[interval]), args[factor]), is_integer(kinds[factor]))
+            return _micros(
+                binary(exp.Mul, function("epoch_us", args[interval]), args[factor]), is_integer(kinds[factor])
+            )
         if isinstance(kinds[interval], YearMonthInterval):
             months = function("datepart", text("month"), args[interval])
             years = binary(exp.Mul, function("datepart", text("year"), args[interval].copy()), integer(12))
-            return function("to_months", cast(function("round", binary(exp.Mul, binary(exp.Add, years, months), args[factor])), duck(INT)))
+            return function(
+                "to_months",
+                cast(
+                    function("round", binary(exp.Mul, binary(exp.Add, years, months), args[factor])),
+                    duck(INT),
+                ),
+            )
     if isinstance(call.type, Decimal):
         return cast(binary(exp.Mul, *_roomy(call, args, sum(map(_scale, call.args)))), duck(call.type))
     return binary(exp.Mul, *args)
@@ -90,13 +98,22 @@ def _scale(arg: Expression) -> int:
 
 
 def _roomy(call: Call, args: list[exp.Expr], scale: int) -> list[exp.Expr]:
-    """Operands of decimals, whose exact result has that scale, wide enough that DuckDB gives it all 38 digits: of two in 64 bits it makes one
-    in 64 bits, and fails. A result that Spark rounds to fewer digits may need more than 38 before."""
+    """Operands of decimals, whose exact result has that scale, wide enough that DuckDB gives it all 38
+    digits: of two in 64 bits it makes one in 64 bits, and fails. A result that Spark rounds to fewer digits
+    may need more than 38 before."""
     if isinstance(call.type, Decimal) and call.type.scale < scale:
-        raise refuse(call, f"where its exact result, of {scale} digits after the point, is rounded to {call.type.scale}")
-    if all(isinstance(kind, Decimal) and kind.precision <= _DIGITS_OF_64_BITS for kind in (call.type, *(arg.type for arg in call.args))):
+        raise refuse(
+            call,
+            f"where its exact result, of {scale} digits after the point, is rounded to {call.type.scale}",
+        )
+    if all(
+        isinstance(kind, Decimal) and kind.precision <= _DIGITS_OF_64_BITS
+        for kind in (call.type, *(arg.type for arg in call.args))
+    ):
         return args
-    return [cast(arg, duck(Decimal(38, _scale(operand)))) for arg, operand in zip(args, call.args, strict=True)]
+    return [
+        cast(arg, duck(Decimal(38, _scale(operand)))) for arg, operand in zip(args, call.args, strict=True)
+    ]
 
 
 def _micros(product: exp.Expr, exact: bool) -> exp.Expr:
@@ -112,10 +129,14 @@ def _divide(call: Call, args: list[exp.Expr]) -> exp.Expr:
     return guarded(call, args[1], binary(exp.Div, *args))
 
 
-def decimal_quotient(left: exp.Expr, dividend: Decimal, right: exp.Expr, divisor: Decimal, kind: Decimal) -> exp.Expr:
-    """Return left / right, of these types, as a decimal of ``kind``, halves away from zero; what does not fit it raises.
+def decimal_quotient(
+    left: exp.Expr, dividend: Decimal, right: exp.Expr, divisor: Decimal, kind: Decimal
+) -> exp.Expr:
+    """Return left / right, of these types, as a decimal of ``kind``, halves away from zero; what does not fit
+    it raises.
 
-    In 128-bit integers: at once where no dividend has more than 38 digits, else by long division, for values seldom fill their types.
+    In 128-bit integers: at once where no dividend has more than 38 digits, else by long division, for values
+    seldom fill their types.
     """
     shift = kind.scale - dividend.scale + divisor.scale
     assert shift >= 0, "a quotient has no fewer digits after the point than Spark's rule gives it"
@@ -149,7 +170,11 @@ def _unscaled(value: exp.Expr, scale: int) -> exp.Expr:
 def _div(call: Call, args: list[exp.Expr]) -> exp.Expr:
     left, right = (arg.type for arg in call.args)
     if isinstance(left, Decimal) and isinstance(right, Decimal):
-        above, below, shift = _unscaled(args[0], left.scale), _unscaled(args[1], right.scale), right.scale - left.scale
+        above, below, shift = (
+            _unscaled(args[0], left.scale),
+            _unscaled(args[1], right.scale),
+            right.scale - left.scale,
+        )
         if shift > 0:
             quotient = function("penstock_cut_quotient", above, below, integer(shift))
         else:  # cut twice is cut once
@@ -159,7 +184,9 @@ def _div(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """The remainder. Of decimals whose common type has more than 38 digits DuckDB takes that of doubles, so it is one of integers here."""
+    """The remainder. Of decimals whose common type has more than 38 digits DuckDB takes that of doubles,
+    so it is one of integers here.
+    """
     left, right = (_digits(arg.type) for arg in call.args)
     if not isinstance(call.type, Decimal) or left is None or right is None:
         return cast(binary(exp.Mod, *args), duck(call.type))
@@ -170,12 +197,22 @@ def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if shift > 0:
         return _decimal(function("penstock_rest", above, below, integer(shift)), scale, call.type)
     more = exp.paren(binary(exp.Mod, binary(exp.IntDiv, above, _power(-shift)), below))
-    return _decimal(binary(exp.Add, binary(exp.Mul, more, _power(-shift)), binary(exp.Mod, above.copy(), _power(-shift))), scale, call.type)
+    return _decimal(
+        binary(exp.Add, binary(exp.Mul, more, _power(-shift)), binary(exp.Mod, above.copy(), _power(-shift))),
+        scale,
+        call.type,
+    )
 
 
 def _digits(kind: DataType) -> Decimal | None:
     """Return the decimal type that holds all values of an exact number's type."""
-    return kind if isinstance(kind, Decimal) else Decimal(_DIGITS_OF_64_BITS + 1, 0) if is_integer(kind) else None
+    return (
+        kind
+        if isinstance(kind, Decimal)
+        else Decimal(_DIGITS_OF_64_BITS + 1, 0)
+        if is_integer(kind)
+        else None
+    )
 
 
 def _mod(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -186,7 +223,10 @@ def _pmod(call: Call, args: list[exp.Expr]) -> exp.Expr:
     rest = _rest(call, args)
     total = binary(exp.Add, rest.copy(), args[1].copy())
     if isinstance(call.type, Decimal):
-        either = exp.And(this=exp.LT(this=rest, expression=integer(0)), expression=exp.GT(this=args[1].copy(), expression=integer(0)))
+        either = exp.And(
+            this=exp.LT(this=rest, expression=integer(0)),
+            expression=exp.GT(this=args[1].copy(), expression=integer(0)),
+        )
         return guarded(call, args[1], when(either, cast(total, duck(call.type)), rest.copy()))
     positive = cast(binary(exp.Mod, exp.paren(total), args[1].copy()), duck(call.type))
     return guarded(call, args[1], when(exp.LT(this=rest, expression=integer(0)), positive, rest.copy()))
@@ -206,7 +246,9 @@ def _bround(call: Call, args: list[exp.Expr]) -> exp.Expr:
     return cast(function("round_even", args[0], args[1] if len(args) > 1 else integer(0)), duck(call.type))
 
 
-def _within(name: str, low: int | None, otherwise: str | None, high: int | None = None, *, strict: bool = False) -> Spelling:
+def _within(
+    name: str, low: int | None, otherwise: str | None, high: int | None = None, *, strict: bool = False
+) -> Spelling:
     """A function that raises outside its domain here and gives NaN or NULL on Spark."""
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -216,7 +258,10 @@ def _within(name: str, low: int | None, otherwise: str | None, high: int | None 
             inside = exp.And(this=inside, expression=exp.LTE(this=x.copy(), expression=integer(high)))
         outside = exp.null() if otherwise is None else cast(text(otherwise), duck(DOUBLE))
         empty = exp.Is(this=x.copy(), expression=exp.null())
-        return exp.Case(ifs=[exp.If(this=inside, true=function(name, x.copy())), exp.If(this=empty, true=exp.null())], default=outside)
+        return exp.Case(
+            ifs=[exp.If(this=inside, true=function(name, x.copy())), exp.If(this=empty, true=exp.null())],
+            default=outside,
+        )
 
     return spelling
 
@@ -224,8 +269,13 @@ def _within(name: str, low: int | None, otherwise: str | None, high: int | None 
 def _log(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if len(args) == 1:
         return _within("ln", 0, None, strict=True)(call, args)
-    both = exp.And(this=exp.GT(this=args[0], expression=integer(0)), expression=exp.GT(this=args[1], expression=integer(0)))
-    return when(both, binary(exp.Div, function("ln", args[1].copy()), function("ln", args[0].copy())), exp.null())
+    both = exp.And(
+        this=exp.GT(this=args[0], expression=integer(0)),
+        expression=exp.GT(this=args[1], expression=integer(0)),
+    )
+    return when(
+        both, binary(exp.Div, function("ln", args[1].copy()), function("ln", args[0].copy())), exp.null()
+    )
 
 
 NUMBERS: dict[str, Spelling] = {

@@ -35,7 +35,11 @@ def refuse(call: Call, why: str) -> PenstockError:
     """Return the error for a call whose function DuckDB has, but not with these arguments."""
     hint = "SET 'bounded.backend' = 'spark', or SET 'execution.runtime-mode' = 'streaming'"
     return PenstockError(
-        "BND-5101", f"function {call.function} has no spelling on the bounded backend duckdb {why}", hint=hint, span=call.span, sqlstate="0A000"
+        "BND-5101",
+        f"function {call.function} has no spelling on the bounded backend duckdb {why}",
+        hint=hint,
+        span=call.span,
+        sqlstate="0A000",
     )
 
 
@@ -43,7 +47,9 @@ _LARGEST = 10_000
 
 
 def _modest(spelling: Spelling, position: int) -> Spelling:
-    """A call that makes much of little only where a small constant says how much: penstock's own kernels look at sizes, DuckDB's do not."""
+    """A call that makes much of little only where a small constant says how much: penstock's own kernels
+    look at sizes, DuckDB's do not.
+    """
 
     def spelled(call: Call, args: list[exp.Expr]) -> exp.Expr:
         value = constant(call, position) if position < len(args) else 0
@@ -82,7 +88,10 @@ def _substr(call: Call, args: list[exp.Expr]) -> exp.Expr:
     begin = exp.Case(
         ifs=[
             exp.If(this=exp.LT(this=position, expression=integer(0)), true=from_end),
-            exp.If(this=exp.GT(this=position.copy(), expression=integer(0)), true=binary(exp.Sub, position.copy(), integer(1))),
+            exp.If(
+                this=exp.GT(this=position.copy(), expression=integer(0)),
+                true=binary(exp.Sub, position.copy(), integer(1)),
+            ),
             exp.If(this=exp.EQ(this=position.copy(), expression=integer(0)), true=integer(0)),
         ]
     )
@@ -90,7 +99,12 @@ def _substr(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if len(args) < 3:
         return function("substr", args[0], binary(exp.Add, first, integer(1)))
     end = binary(exp.Add, begin.copy(), cast(args[2], _kind("BIGINT")))
-    return function("substr", args[0], binary(exp.Add, first, integer(1)), _at_least(0, binary(exp.Sub, end, first.copy())))
+    return function(
+        "substr",
+        args[0],
+        binary(exp.Add, first, integer(1)),
+        _at_least(0, binary(exp.Sub, end, first.copy())),
+    )
 
 
 def _concat(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -108,7 +122,9 @@ def _padded(name: str) -> Spelling:
         if len(args) == 2:
             return function(name, args[0], width, text(" "))
         cut = function("left", args[0].copy(), width.copy())
-        return when(exp.EQ(this=args[2], expression=text("")), cut, function(name, args[0], width, args[2].copy()))
+        return when(
+            exp.EQ(this=args[2], expression=text("")), cut, function(name, args[0], width, args[2].copy())
+        )
 
     return spelling
 
@@ -139,7 +155,9 @@ def _split_part(call: Call, args: list[exp.Expr]) -> exp.Expr:
     zero = exp.EQ(this=args[2].copy(), expression=integer(0))
     ends = exp.In(this=args[2].copy(), expressions=[integer(1), integer(-1)])
     nothing = function("left", args[0].copy(), integer(0))
-    whole = exp.Case(ifs=[exp.If(this=ends, true=args[0].copy()), exp.If(this=exp.Not(this=ends.copy()), true=nothing)])
+    whole = exp.Case(
+        ifs=[exp.If(this=ends, true=args[0].copy()), exp.If(this=exp.Not(this=ends.copy()), true=nothing)]
+    )
     pieces = when(exp.EQ(this=args[1].copy(), expression=text("")), whole, function("split_part", *args))
     return when(zero, failing("INVALID_INDEX_OF_ZERO: split_part counts from 1", _kind("TEXT")), pieces)
 
@@ -150,7 +168,9 @@ def _regexp_replace(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if not isinstance(by, str):
         raise refuse(call, "with a replacement that is no constant")
     pieces = re.findall(r"\\(.)|\$(\d)|([^\\$])", by, flags=re.DOTALL)
-    rewritten = "".join(f"\\{group}" if group else (quoted or plain).replace("\\", "\\\\") for quoted, group, plain in pieces)
+    rewritten = "".join(
+        f"\\{group}" if group else (quoted or plain).replace("\\", "\\\\") for quoted, group, plain in pieces
+    )
     return function("regexp_replace", args[0], args[1], text(rewritten), text("g"))
 
 
@@ -188,7 +208,9 @@ STRING_FUNCTIONS: dict[str, Spelling] = {
     "space": _modest(lambda call, args: function("repeat", text(" "), _at_least(0, args[0])), 0),
     "concat": concatenation(_concat),
     "concat_op": concatenation(_concat),
-    "replace": _modest(lambda call, args: function("replace", args[0], args[1], args[2] if len(args) > 2 else text("")), 2),
+    "replace": _modest(
+        lambda call, args: function("replace", args[0], args[1], args[2] if len(args) > 2 else text("")), 2
+    ),
     "lpad": _modest(_padded("lpad"), 1),
     "rpad": _modest(_padded("rpad"), 1),
     "instr": _typed(named("instr")),

@@ -1,4 +1,6 @@
-"""How Spark spells aggregates, so that they have the values the engine gives: ties and orders never left to chance."""
+"""How Spark spells aggregates, so that they have the values the engine gives: ties and orders never left
+to chance.
+"""
 
 from __future__ import annotations
 
@@ -63,15 +65,23 @@ def _extreme_by(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -
 
 
 def _rows(call: AggregateCall, args: list[exp.Expr], filtered: Filtered, needed: bool) -> exp.Expr:
-    """The sorted array of rows: the keys as k0, k1, .., then the value as x; those with a value only where it is ``needed``."""
+    """The sorted array of rows: the keys as k0, k1, .., then the value as x; those with a value only where
+    it is ``needed``.
+    """
     keys = args[len(call.values) :]
     parts = [(f"k{i}", key) for i, key in enumerate(keys)] + [("x", args[0])]
-    row: exp.Expr = function("named_struct", *(part for name, value in parts for part in (exp.Literal.string(name), value)))
+    row: exp.Expr = function(
+        "named_struct", *(part for name, value in parts for part in (exp.Literal.string(name), value))
+    )
     row = exp.Case(ifs=[exp.If(this=not_null(args[0].copy()), true=row)]) if needed else row
     rows = filtered(function("collect_list", row))
     if all(way == Direction() for way in call.order):
         return function("array_sort", rows)
-    return function("array_sort", rows, exp.Lambda(this=_compared(call.order), expressions=[exp.to_identifier("a"), exp.to_identifier("b")]))
+    return function(
+        "array_sort",
+        rows,
+        exp.Lambda(this=_compared(call.order), expressions=[exp.to_identifier("a"), exp.to_identifier("b")]),
+    )
 
 
 def _compared(ways: Sequence[Direction]) -> exp.Expr:
@@ -88,7 +98,9 @@ def _compared(ways: Sequence[Direction]) -> exp.Expr:
             ],
             default=integer(-less),
         )
-        ifs.append(exp.If(this=exp.Not(this=exp.Paren(this=exp.NullSafeEQ(this=a, expression=b))), true=decided))
+        ifs.append(
+            exp.If(this=exp.Not(this=exp.Paren(this=exp.NullSafeEQ(this=a, expression=b))), true=decided)
+        )
     return exp.Case(ifs=ifs, default=integer(0))
 
 
@@ -119,7 +131,9 @@ def _list(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
 
 def _listagg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     some = exp.GT(this=filtered(function("count", args[0].copy())), expression=integer(0))
-    return exp.Case(ifs=[exp.If(this=some, true=function("array_join", _list(call, args, filtered), args[1]))])
+    return exp.Case(
+        ifs=[exp.If(this=some, true=function("array_join", _list(call, args, filtered), args[1]))]
+    )
 
 
 def _percentile_approx(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
@@ -128,7 +142,9 @@ def _percentile_approx(call: AggregateCall, args: list[exp.Expr], filtered: Filt
 
 
 def _mode(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    return filtered(function("min" if call.distinct else "mode", args[0], *([] if call.distinct else [exp.true()])))
+    return filtered(
+        function("min" if call.distinct else "mode", args[0], *([] if call.distinct else [exp.true()]))
+    )
 
 
 def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
@@ -137,10 +153,18 @@ def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) ->
     v, w = exp.to_identifier("v"), exp.to_identifier("w")
     same = function("filter", every, exp.Lambda(this=exp.EQ(this=w, expression=v), expressions=[w.copy()]))
     counts = function(
-        "transform", keys.copy(), exp.Lambda(this=cast(function("size", same), exp.DataType.build(str(BIGINT))), expressions=[v.copy()])
+        "transform",
+        keys.copy(),
+        exp.Lambda(
+            this=cast(function("size", same), exp.DataType.build(str(BIGINT))), expressions=[v.copy()]
+        ),
     )
     some = exp.GT(this=filtered(function("count", args[0].copy())), expression=integer(0))
-    return when(some, function("map_from_arrays", keys, counts), cast(exp.null(), exp.DataType.build(to_spark(call.type), dialect="spark")))
+    return when(
+        some,
+        function("map_from_arrays", keys, counts),
+        cast(exp.null(), exp.DataType.build(to_spark(call.type), dialect="spark")),
+    )
 
 
 def takes_rows(call: AggregateCall) -> bool:
@@ -149,15 +173,19 @@ def takes_rows(call: AggregateCall) -> bool:
 
 
 def rows_of_group(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    """Return the rows of a group as an array of structs in ascending order, NULLs first; with DISTINCT each once."""
+    """Return the rows of a group as an array of structs in ascending order, NULLs first; with DISTINCT
+    each once.
+    """
     row = function("struct", *(args or [integer(0)]))
     return function("array_sort", filtered(function("collect_set" if call.distinct else "collect_list", row)))
 
 
 AGGREGATES: dict[str, AggregateSpelling] = {
     **named_aggregates(
-        "count sum avg min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or bit_and bit_or bit_xor skewness kurtosis corr covar_pop "
-        "covar_samp regr_avgx regr_avgy regr_sxx regr_syy regr_sxy regr_slope regr_intercept regr_r2 percentile"
+        "count sum avg min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or bit_and "
+        "bit_or bit_xor skewness kurtosis corr covar_pop "
+        "covar_samp regr_avgx regr_avgy regr_sxx regr_syy regr_sxy regr_slope regr_intercept "
+        "regr_r2 percentile"
     ),
     "sum0": _sum0,
     "any_value": _any_value,

@@ -62,7 +62,8 @@ class SparkFlavour(Flavour):
     aggregates = AGGREGATES
 
     def kind(self, kind: DataType) -> exp.DataType:
-        if isinstance(kind, Null | Time | Array | Map | Row | Foreign):  # sqlglot would write ARRAY<TIME> as ARRAY<TIMESTAMP>
+        # sqlglot would write ARRAY<TIME> as ARRAY<TIMESTAMP>
+        if isinstance(kind, Null | Time | Array | Map | Row | Foreign):
             return _as_written(to_spark(kind))
         return exp.DataType.build(to_spark(kind), dialect="spark")
 
@@ -90,7 +91,9 @@ class SparkFlavour(Flavour):
         return cast(text(literal_text(value)), self.kind(kind))
 
     def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-        """As for any dialect; an aggregate of Python is an Arrow function of the sorted array of a group's rows."""
+        """As for any dialect; an aggregate of Python is an Arrow function of the sorted array of a group's
+        rows.
+        """
         if not isinstance(call, PythonAggregateCall):
             return super().spell_aggregate(call, args, filtered)
         if not takes_rows(call):
@@ -114,11 +117,17 @@ class SparkFlavour(Flavour):
         return binary(exp.Add, cast(text(_EPOCH), self.kind(kind)), us_interval(micros))
 
     def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
-        return function("explode", function("sequence", first, last, cast(integer(step), exp.DataType.build("BIGINT"))))
+        return function(
+            "explode", function("sequence", first, last, cast(integer(step), exp.DataType.build("BIGINT")))
+        )
 
     def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
         names = [exp.to_identifier("p"), exp.to_identifier("v")]
-        return [exp.Aliases(this=function("posexplode_outer" if outer else "posexplode", array), expressions=names)]
+        return [
+            exp.Aliases(
+                this=function("posexplode_outer" if outer else "posexplode", array), expressions=names
+            )
+        ]
 
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
         match kind:
@@ -134,11 +143,15 @@ class SparkFlavour(Flavour):
                 return cast(column, self.kind(kind))
             case DayTimeInterval():
                 return us_interval(column)
-        return cast(cast(column, _with_months(kind, _MONTHS)), self.kind(kind)) if has_months(kind) else column
+        return (
+            cast(cast(column, _with_months(kind, _MONTHS)), self.kind(kind)) if has_months(kind) else column
+        )
 
 
 def has_months(kind: DataType) -> bool:
-    """Return whether a type is an interval of months or has one inside, which Spark hands over as no Arrow: the wire has counts of months."""
+    """Return whether a type is an interval of months or has one inside, which Spark hands over as no
+    Arrow: the wire has counts of months.
+    """
     match kind:
         case Array(element):
             return has_months(element)
@@ -195,7 +208,9 @@ def interval_us(interval: exp.Expr) -> exp.Expr:
         total = scaled if total is None else binary(exp.Add, total, scaled)
     seconds = exp.Extract(this=exp.var("SECOND"), expression=interval.copy())
     assert total is not None
-    return binary(exp.Add, total, cast(binary(exp.Mul, seconds, integer(1_000_000)), exp.DataType.build("BIGINT")))
+    return binary(
+        exp.Add, total, cast(binary(exp.Mul, seconds, integer(1_000_000)), exp.DataType.build("BIGINT"))
+    )
 
 
 def us_interval(micros: exp.Expr) -> exp.Expr:
@@ -204,7 +219,13 @@ def us_interval(micros: exp.Expr) -> exp.Expr:
     days = cast(exp.Paren(this=exp.IntDiv(this=micros, expression=day)), exp.DataType.build("INT"))
     rest = binary(exp.Mod, micros.copy(), day.copy())
     seconds = cast(rest, exp.DataType.build("DECIMAL(18, 6)"))
-    return function("make_dt_interval", days, integer(0), integer(0), cast(binary(exp.Div, seconds, micro), exp.DataType.build("DECIMAL(18, 6)")))
+    return function(
+        "make_dt_interval",
+        days,
+        integer(0),
+        integer(0),
+        cast(binary(exp.Div, seconds, micro), exp.DataType.build("DECIMAL(18, 6)")),
+    )
 
 
 def _day_time_literal(value: timedelta) -> exp.Expr:

@@ -51,7 +51,9 @@ def like(node: type[exp.Expr]) -> Spelling:
 
 def is_truth(truth: bool) -> Spelling:
     """Return the spelling of IS TRUE or IS FALSE."""
-    return lambda call, args: exp.Paren(this=exp.Is(this=args[0], expression=exp.true() if truth else exp.false()))
+    return lambda call, args: exp.Paren(
+        this=exp.Is(this=args[0], expression=exp.true() if truth else exp.false())
+    )
 
 
 def conditional(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -66,7 +68,9 @@ def nvl2(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _typed(spelling: Spelling) -> Spelling:
     """The spelling cast to the call's type, where Spark's own result type is another."""
-    return lambda call, args: cast(spelling(call, args), exp.DataType.build(to_spark(call.type), dialect="spark"))
+    return lambda call, args: cast(
+        spelling(call, args), exp.DataType.build(to_spark(call.type), dialect="spark")
+    )
 
 
 def _moved(node: type[exp.Expr]) -> Spelling:
@@ -74,7 +78,9 @@ def _moved(node: type[exp.Expr]) -> Spelling:
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         result = binary(node, *args)
-        if isinstance(call.type, Date | DayTimeInterval | Timestamp) and any(isinstance(arg.type, Date) for arg in call.args):
+        if isinstance(call.type, Date | DayTimeInterval | Timestamp) and any(
+            isinstance(arg.type, Date) for arg in call.args
+        ):
             return cast(result, exp.DataType.build(to_spark(call.type), dialect="spark"))
         return result
 
@@ -107,19 +113,28 @@ def _from_json(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 _SAME_NAME = (
-    "coalesce nullif greatest least abs ceil floor round bround pmod sqrt cbrt pow exp ln log log10 log2 sin cos tan asin acos atan "
-    "atan2 degrees radians pi upper lower initcap length octet_length substr left right repeat space concat concat_ws replace translate "
-    "lpad rpad reverse instr position split_part contains regexp_replace regexp_extract ascii chr md5 sha1 sha2 year quarter "
-    "month day hour minute second dayofweek weekday dayofyear weekofyear trunc date_format to_date make_date datediff date_add date_sub "
-    "add_months last_day unix_timestamp from_unixtime timestamp_seconds timestamp_millis timestamp_micros unix_seconds unix_millis "
+    "coalesce nullif greatest least abs ceil floor round bround pmod sqrt cbrt pow exp ln log log10 "
+    "log2 sin cos tan asin acos atan "
+    "atan2 degrees radians pi upper lower initcap length octet_length substr left right repeat "
+    "space concat concat_ws replace translate "
+    "lpad rpad reverse instr position split_part contains regexp_replace regexp_extract ascii chr "
+    "md5 sha1 sha2 year quarter "
+    "month day hour minute second dayofweek weekday dayofyear weekofyear trunc date_format to_date "
+    "make_date datediff date_add date_sub "
+    "add_months last_day unix_timestamp from_unixtime timestamp_seconds timestamp_millis "
+    "timestamp_micros unix_seconds unix_millis "
     "unix_micros unix_date date_from_unix_date current_timestamp localtimestamp current_date rlike"
 )
 
 _MORE_OF_SPARK = (
-    "shiftleft shiftright shiftrightunsigned bit_count getbit bin hex unhex conv crc32 hash xxhash64 base64 unbase64 encode decode url_encode "
-    "url_decode parse_url levenshtein soundex overlay substring_index format_number format_string find_in_set regexp_count regexp_substr "
-    "regexp_instr regexp_extract_all get_json_object json_array_length json_object_keys sinh cosh tanh asinh acosh atanh cot sec csc expm1 log1p "
-    "hypot rint nanvl zeroifnull nullifzero e factorial width_bucket next_day dayname monthname months_between convert_timezone "
+    "shiftleft shiftright shiftrightunsigned bit_count getbit bin hex unhex conv crc32 hash "
+    "xxhash64 base64 unbase64 encode decode url_encode "
+    "url_decode parse_url levenshtein soundex overlay substring_index format_number format_string "
+    "find_in_set regexp_count regexp_substr "
+    "regexp_instr regexp_extract_all get_json_object json_array_length json_object_keys sinh cosh "
+    "tanh asinh acosh atanh cot sec csc expm1 log1p "
+    "hypot rint nanvl zeroifnull nullifzero e factorial width_bucket next_day dayname monthname "
+    "months_between convert_timezone "
     "try_add try_subtract try_multiply try_divide try_mod"
 )
 

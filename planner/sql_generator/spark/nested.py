@@ -28,22 +28,37 @@ def _element(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _struct(call: Call, args: list[exp.Expr]) -> exp.Expr:
     assert isinstance(call.type, Row)
-    return function("named_struct", *(part for (name, _), arg in zip(call.type.fields, args, strict=True) for part in (text(name), arg)))
+    return function(
+        "named_struct",
+        *(part for (name, _), arg in zip(call.type.fields, args, strict=True) for part in (text(name), arg)),
+    )
 
 
 def _at_time_zone(call: Call, args: list[exp.Expr]) -> exp.Expr:
     here = function("current_timezone")
     if isinstance(call.args[0].type, TimestampLtz):
-        return function("convert_timezone", here, args[1], cast(args[0], exp.DataType.build("TIMESTAMP_NTZ", dialect="spark")))
-    return cast(function("convert_timezone", args[1], here, args[0]), exp.DataType.build(to_spark(call.type), dialect="spark"))
+        return function(
+            "convert_timezone",
+            here,
+            args[1],
+            cast(args[0], exp.DataType.build("TIMESTAMP_NTZ", dialect="spark")),
+        )
+    return cast(
+        function("convert_timezone", args[1], here, args[0]),
+        exp.DataType.build(to_spark(call.type), dialect="spark"),
+    )
 
 
 SPARK_NESTED: dict[str, Spelling] = {
     **same_names(
-        "array map named_struct element_at try_element_at get size array_contains array_position array_remove array_append array_prepend "
-        "array_distinct array_compact sort_array array_sort array_join array_min array_max array_union array_intersect array_except arrays_overlap "
-        "array_repeat slice flatten sequence split map_keys map_values map_entries map_contains_key map_from_arrays map_from_entries map_concat "
-        "str_to_map transform filter exists forall aggregate zip_with map_filter transform_keys transform_values"
+        "array map named_struct element_at try_element_at get size array_contains array_position "
+        "array_remove array_append array_prepend "
+        "array_distinct array_compact sort_array array_sort array_join array_min array_max "
+        "array_union array_intersect array_except arrays_overlap "
+        "array_repeat slice flatten sequence split map_keys map_values map_entries map_contains_key "
+        "map_from_arrays map_from_entries map_concat "
+        "str_to_map transform filter exists forall aggregate zip_with map_filter transform_keys "
+        "transform_values"
     ),
     "field": _field,
     "element": _element,

@@ -1,7 +1,9 @@
-"""``python -m tests.engine.bounded.catalog_trials``: each kind of catalog of Spark used for real, by our own words, a Spark of its own each.
+"""``python -m tests.engine.bounded.catalog_trials``: each kind of catalog of Spark used for real, by our own
+words, a Spark of its own each.
 
-Hive with a metastore in a temporary directory, and Derby through JDBC, need nothing but pyspark. ``--postgres URL`` with the driver in ``--jar``
-(Debian: libpostgresql-jdbc-java), and ``--iceberg`` or ``--delta`` with their jars in ``--jar``, are tried when asked for.
+Hive with a metastore in a temporary directory, and Derby through JDBC, need nothing but pyspark. ``--postgres
+URL`` with the driver in ``--jar`` (Debian: libpostgresql-jdbc-java), and ``--iceberg`` or ``--delta`` with
+their jars in ``--jar``, are tried when asked for.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _ROWS = "(1, 'pen', 1.50, 10), (2, 'ink', 2.25, 10), (3, 'pen', 3.00, 20), (4, '
 
 @dataclass(frozen=True)
 class Trial:
-    """One kind of catalog. ``made``: what makes its tables; ``pushed``, ``aggregated``: words of the plan of a filter, of an aggregate."""
+    """One kind of catalog. ``made``: what makes its tables; ``pushed``, ``aggregated``: words of the plan
+    of a filter, of an aggregate.
+    """
 
     name: str
     catalog: str
@@ -38,7 +42,12 @@ class Trial:
 
 def _jdbc(name: str, url: str, driver: str, database: str, jar: str | None) -> Trial:
     key = f"spark.sql.catalog.{name}"
-    settings = {key: _JDBC, f"{key}.url": url, f"{key}.driver": driver, f"{key}.pushDownAggregate": "true"} | ({"spark.jars": jar} if jar else {})
+    settings = {
+        key: _JDBC,
+        f"{key}.url": url,
+        f"{key}.driver": driver,
+        f"{key}.pushDownAggregate": "true",
+    } | ({"spark.jars": jar} if jar else {})
     made = (
         f"CREATE TABLE {name}.{database}.orders (id INT, item VARCHAR(10), price DECIMAL(10, 2), day INT)",
         f"CREATE TABLE {name}.{database}.summary (item VARCHAR(10), n BIGINT)",
@@ -50,12 +59,17 @@ def _jdbc(name: str, url: str, driver: str, database: str, jar: str | None) -> T
         database,
         settings,
         made,
-        ("PushedFilters: [price IS NOT NULL, day IS NOT NULL, price > 2.00, day = 20]", "ReadSchema: struct<item:string>"),
+        (
+            "PushedFilters: [price IS NOT NULL, day IS NOT NULL, price > 2.00, day = 20]",
+            "ReadSchema: struct<item:string>",
+        ),
         ("PushedAggregates: [COUNT(*), MAX(",),
     )
 
 
-def _of_files(name: str, catalog: str, settings: dict[str, str], using: str, pushed: tuple[str, ...]) -> Trial:
+def _of_files(
+    name: str, catalog: str, settings: dict[str, str], using: str, pushed: tuple[str, ...]
+) -> Trial:
     where = f"{catalog}.sales"
     made = (
         f"CREATE DATABASE {where}",
@@ -81,7 +95,10 @@ def trials(folder: Path, arguments: argparse.Namespace) -> dict[str, Trial]:
             "spark_catalog",
             hive,
             "STORED AS PARQUET",
-            ("GreaterThan(price,2.00), EqualTo(day,20)]", "ReadSchema: struct<item:string,price:decimal(10,2),day:int>"),
+            (
+                "GreaterThan(price,2.00), EqualTo(day,20)]",
+                "ReadSchema: struct<item:string,price:decimal(10,2),day:int>",
+            ),
         )
     ]
     made.append(
@@ -93,12 +110,25 @@ def trials(folder: Path, arguments: argparse.Namespace) -> dict[str, Trial]:
             ("PartitionFilters: [isnotnull(day), (day = 20)]", "GreaterThan(price,2.00)]"),
         )
     )
-    made.append(_jdbc("derby", f"jdbc:derby:{folder}/derby;create=true", "org.apache.derby.jdbc.EmbeddedDriver", "APP", None))
+    made.append(
+        _jdbc(
+            "derby",
+            f"jdbc:derby:{folder}/derby;create=true",
+            "org.apache.derby.jdbc.EmbeddedDriver",
+            "APP",
+            None,
+        )
+    )
     if arguments.postgres:
         made.append(_jdbc("postgres", arguments.postgres, "org.postgresql.Driver", "public", jar))
     if arguments.iceberg:
         key = "spark.sql.catalog.ice"
-        ice = {"spark.jars": jar, key: "org.apache.iceberg.spark.SparkCatalog", f"{key}.type": "hadoop", f"{key}.warehouse": f"{folder}/ice"}
+        ice = {
+            "spark.jars": jar,
+            key: "org.apache.iceberg.spark.SparkCatalog",
+            f"{key}.type": "hadoop",
+            f"{key}.warehouse": f"{folder}/ice",
+        }
         made.append(_of_files("iceberg", "ice", ice, "USING iceberg", ("filters=price", "price > 2.00")))
     if arguments.delta:
         delta = {"spark.jars": jar, "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"}
@@ -138,18 +168,56 @@ def tried(trial: Trial) -> int:
         join = "SELECT s.id, o.item FROM s JOIN orders AS o ON s.id = o.id WHERE o.price > 2"
         steps: list[tuple[str, Callable[[], object]]] = [
             ("make", made),
-            ("CREATE CATALOG", lambda: done(f"CREATE CATALOG lake WITH ('type' = 'spark', 'catalog' = '{trial.catalog}'{options})")),
+            (
+                "CREATE CATALOG",
+                lambda: done(
+                    f"CREATE CATALOG lake WITH ('type' = 'spark', 'catalog' = '{trial.catalog}'{options})"
+                ),
+            ),
             ("USE", lambda: done(f"USE lake.{trial.database}")),
             ("SHOW DATABASES", lambda: (trial.database.lower(), "yes") in rows("SHOW DATABASES")),
-            ("SHOW TABLES", lambda: {"orders", "summary"} <= {str(row[0]).lower() for row in rows("SHOW TABLES")}),
-            ("DESCRIBE", lambda: [str(row[0]).lower() for row in rows("DESCRIBE orders")] == ["id", "item", "price", "day"]),
-            ("SELECT", lambda: sorted(rows("SELECT item, SUM(price) FROM orders WHERE price > 2 GROUP BY item"))[0][0] == "cap"),
-            ("EXPLAIN filter", lambda: says(plan("SELECT item FROM orders WHERE price > 2 AND day = 20"), trial.pushed)),
-            ("EXPLAIN aggregate", lambda: says(plan("SELECT item, COUNT(*), MAX(id) FROM orders GROUP BY item"), trial.aggregated)),
+            (
+                "SHOW TABLES",
+                lambda: {"orders", "summary"} <= {str(row[0]).lower() for row in rows("SHOW TABLES")},
+            ),
+            (
+                "DESCRIBE",
+                lambda: (
+                    [str(row[0]).lower() for row in rows("DESCRIBE orders")] == ["id", "item", "price", "day"]
+                ),
+            ),
+            (
+                "SELECT",
+                lambda: (
+                    sorted(rows("SELECT item, SUM(price) FROM orders WHERE price > 2 GROUP BY item"))[0][0]
+                    == "cap"
+                ),
+            ),
+            (
+                "EXPLAIN filter",
+                lambda: says(plan("SELECT item FROM orders WHERE price > 2 AND day = 20"), trial.pushed),
+            ),
+            (
+                "EXPLAIN aggregate",
+                lambda: says(
+                    plan("SELECT item, COUNT(*), MAX(id) FROM orders GROUP BY item"), trial.aggregated
+                ),
+            ),
             ("CREATE stream", lambda: done(_STREAM)),
-            ("join a stream", lambda: sorted(rows(join.replace(" s ", f" {_HERE}.s "))) == [(2, "ink"), (3, "pen"), (4, "cap")]),
-            ("INSERT INTO", lambda: done("INSERT INTO summary SELECT item, COUNT(*) FROM orders GROUP BY item")),
-            ("what it wrote", lambda: sorted(rows("SELECT * FROM summary")) == [("cap", 1), ("ink", 1), ("pen", 2)]),
+            (
+                "join a stream",
+                lambda: (
+                    sorted(rows(join.replace(" s ", f" {_HERE}.s "))) == [(2, "ink"), (3, "pen"), (4, "cap")]
+                ),
+            ),
+            (
+                "INSERT INTO",
+                lambda: done("INSERT INTO summary SELECT item, COUNT(*) FROM orders GROUP BY item"),
+            ),
+            (
+                "what it wrote",
+                lambda: sorted(rows("SELECT * FROM summary")) == [("cap", 1), ("ink", 1), ("pen", 2)],
+            ),
         ]
         for what, step in steps:
             began = time.perf_counter()
@@ -168,7 +236,9 @@ _STREAM = f"CREATE TABLE {_HERE}.s (id BIGINT) WITH ('connector' = 'datagen', 'n
 
 def main() -> int:
     """Try each kind in a process of its own, as settings of its start are Spark's own."""
-    parser = argparse.ArgumentParser(prog="python -m tests.engine.bounded.catalog_trials", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.engine.bounded.catalog_trials", description=__doc__
+    )
     parser.add_argument("--jar", help="jars for what pyspark does not bring, with commas between")
     parser.add_argument("--postgres", help="jdbc:postgresql://host/database?user=..&password=..")
     parser.add_argument("--iceberg", action="store_true")
@@ -180,7 +250,10 @@ def main() -> int:
         if arguments.only:
             return tried(known[arguments.only])
         command = [sys.executable, "-m", "tests.engine.bounded.catalog_trials", *sys.argv[1:]]
-        return sum(subprocess.run([*command, "--only", name], check=False, timeout=240).returncode != 0 for name in known)
+        return sum(
+            subprocess.run([*command, "--only", name], check=False, timeout=240).returncode != 0
+            for name in known
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A program whose Spark is a server of Spark Connect (SPARK_REMOTE): what it saw, as JSON. The last thing it does is to end the server."""
+"""A program whose Spark is a server of Spark Connect (SPARK_REMOTE): what it saw, as JSON. The last thing
+it does is to end the server.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,13 @@ def main(path: str, java_pid: int) -> None:
     """Use everything that goes another way over Connect."""
     saw: dict[str, Any] = {}
     with penstock.connect() as connection:
-        connection.execute(f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}/n.csv')")
+        connection.execute(
+            f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}/n.csv')"
+        )
         saw["small"] = connection.execute("SELECT 1 + 1 AS two").fetchall()
-        saw["ordered"] = [row[0] for row in connection.execute("SELECT n FROM n ORDER BY n DESC").fetchall()] == list(range(99_999, -1, -1))
+        saw["ordered"] = [
+            row[0] for row in connection.execute("SELECT n FROM n ORDER BY n DESC").fetchall()
+        ] == list(range(99_999, -1, -1))
         saw["place"] = isinstance(SESSIONS.place, SparkServer)
         connection.create_function(twice)
         saw["python"] = connection.execute("SELECT SUM(twice(n)) FROM n").fetchall()
@@ -49,8 +55,12 @@ def main(path: str, java_pid: int) -> None:
         connection.execute("USE lake.shop")
         saw["tables"] = connection.execute("SHOW TABLES").fetchall()
         connection.execute("USE default_catalog.default_database")
-        saw["rows"] = connection.execute("SELECT id, item FROM lake.shop.orders WHERE id > 2 ORDER BY id").fetchall()
-        saw["plan"] = connection.execute("EXPLAIN PHYSICAL SELECT id FROM lake.shop.orders WHERE id > 2").fetchall()
+        saw["rows"] = connection.execute(
+            "SELECT id, item FROM lake.shop.orders WHERE id > 2 ORDER BY id"
+        ).fetchall()
+        saw["plan"] = connection.execute(
+            "EXPLAIN PHYSICAL SELECT id FROM lake.shop.orders WHERE id > 2"
+        ).fetchall()
         saw["errors"] = [
             told(connection, "SELECT CAST(t AS INT) FROM n"),
             told(connection, "SELECT 1 / (n - n) FROM n"),

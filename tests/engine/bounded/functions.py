@@ -25,7 +25,9 @@ def register(tables: RegisteredTables) -> Scan:
     batch = rows()
     tables.register("rows", pa.Table.from_batches([batch]))
     schema = Schema(tuple(Field(name, COLUMNS[name][0]) for name in batch.schema.names))
-    return Scan(Table("rows", schema, schema, {"connector": "registered", "name": "rows"}), tuple(range(len(schema))))
+    return Scan(
+        Table("rows", schema, schema, {"connector": "registered", "name": "rows"}), tuple(range(len(schema)))
+    )
 
 
 def differences(backend: BoundedBackend, scan: Scan, family: str) -> tuple[list[str], list[str]]:
@@ -38,19 +40,27 @@ def differences(backend: BoundedBackend, scan: Scan, family: str) -> tuple[list[
         except PenstockError as error:
             assert error.code == REFUSED
             refused.append(text)
-    wrong = [line for start in range(0, len(said), AT_ONCE) for line in _compare(backend, scan, said[start : start + AT_ONCE])]
+    wrong = [
+        line
+        for start in range(0, len(said), AT_ONCE)
+        for line in _compare(backend, scan, said[start : start + AT_ONCE])
+    ]
     return wrong, refused
 
 
 def _compare(backend: BoundedBackend, scan: Scan, cases: list[tuple[str, Expression]]) -> list[str]:
-    plan = Project(scan, tuple(expression for _, expression in cases), tuple(f"v{i}" for i in range(len(cases))))
+    plan = Project(
+        scan, tuple(expression for _, expression in cases), tuple(f"v{i}" for i in range(len(cases)))
+    )
     table = pa.Table.from_batches(list(backend.run(plan)), plan.schema.to_arrow())
     wrong = []
     for index, (text, expression) in enumerate(cases):
         theirs, ours = _plain(table.column(index).combine_chunks()), _plain(run(expression, rows()))
         parted = [(a, b) for a, b in zip(theirs, ours, strict=True) if not _same(a, b)]
         if parted:
-            wrong.append(f"{text}: {backend.name} {parted[0][0]!r}, ours {parted[0][1]!r} ({len(parted)} rows)")
+            wrong.append(
+                f"{text}: {backend.name} {parted[0][0]!r}, ours {parted[0][1]!r} ({len(parted)} rows)"
+            )
     return wrong
 
 
@@ -58,7 +68,11 @@ def _plain(column: pa.Array) -> list[Any]:
     """Times as integers: Python's end at the year 9999."""
     if pa.types.is_date(column.type):
         column = column.cast(pa.int32())
-    return (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type) else column).to_pylist()
+    return (
+        column.cast(pa.int64())
+        if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type)
+        else column
+    ).to_pylist()
 
 
 def _same(a: Any, b: Any) -> bool:

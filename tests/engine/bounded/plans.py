@@ -92,11 +92,15 @@ CSV = {"format": "csv", "csv.null-literal": "NA"}
 
 def flights() -> Scan:
     columns = [(name, STRING if name in _TEXTS else INT) for name in _NAMES.split()]
-    return Scan(files("flights", DATA / "flights" / "2013-01.csv.gz", columns, **CSV), tuple(range(len(columns))))
+    return Scan(
+        files("flights", DATA / "flights" / "2013-01.csv.gz", columns, **CSV), tuple(range(len(columns)))
+    )
 
 
 def airlines() -> Scan:
-    return Scan(files("airlines", DATA / "airlines.csv.gz", [("carrier", STRING), ("name", STRING)], **CSV), (0, 1))
+    return Scan(
+        files("airlines", DATA / "airlines.csv.gz", [("carrier", STRING), ("name", STRING)], **CSV), (0, 1)
+    )
 
 
 def departures() -> LogicalPlan:
@@ -104,7 +108,12 @@ def departures() -> LogicalPlan:
     scan = flights()
     actual, scheduled = col(scan, "dep_time"), col(scan, "sched_dep_time")
     planned = Case(INT, True, whens=((call("is_not_null", BOOLEAN, actual), actual),), default=scheduled)
-    hours = call("multiply", BIGINT, call("div", BIGINT, Cast(BIGINT, True, arg=planned), lit(100, BIGINT)), lit(60, BIGINT))
+    hours = call(
+        "multiply",
+        BIGINT,
+        call("div", BIGINT, Cast(BIGINT, True, arg=planned), lit(100, BIGINT)),
+        lit(60, BIGINT),
+    )
     minutes = call("add", BIGINT, hours, Cast(BIGINT, True, arg=call("mod", INT, planned, lit(100, INT))))
     day = call("make_date", DATE, *(col(scan, name) for name in ("year", "month", "day")))
     departed = call("timestampadd", TIMESTAMP, lit("MINUTE", STRING), minutes, Cast(TIMESTAMP, True, arg=day))
@@ -124,28 +133,51 @@ def windowed(kind: WindowKind, **sizes: Any) -> WindowAggregate:
         agg("max", INT, col(rows, "arr_delay")),
         agg("count", BIGINT, col(rows, "dep_time"), distinct=True),
     )
-    return WindowAggregate(rows, Windowing(kind, 0, **sizes), (1, 2), aggregates, ("n", "cancelled", "delay", "mean", "worst", "times"))
+    return WindowAggregate(
+        rows,
+        Windowing(kind, 0, **sizes),
+        (1, 2),
+        aggregates,
+        ("n", "cancelled", "delay", "mean", "worst", "times"),
+    )
 
 
 def _percent(rows: WindowAggregate) -> LogicalPlan:
     """100.0 * cancelled / n as decimals, rounded, the largest first."""
     wide = Decimal(20, 0)
-    product = call("multiply", Decimal(25, 1), lit(PyDecimal("100.0"), Decimal(4, 1)), Cast(wide, True, arg=col(rows, 3)))
-    share = call("round", Decimal(26, 1), call("divide", Decimal(38, 14), product, Cast(wide, True, arg=col(rows, 2))), lit(1, INT))
+    product = call(
+        "multiply", Decimal(25, 1), lit(PyDecimal("100.0"), Decimal(4, 1)), Cast(wide, True, arg=col(rows, 3))
+    )
+    share = call(
+        "round",
+        Decimal(26, 1),
+        call("divide", Decimal(38, 14), product, Cast(wide, True, arg=col(rows, 2))),
+        lit(1, INT),
+    )
     project = Project(rows, (col(rows, 0), col(rows, 1), share), ("origin", "carrier", "percent"))
     return TopN(project, (SortKey(Column(Decimal(26, 1), True, index=2), True, False),), 12)
 
 
 def _sorted_join(rows: WindowAggregate) -> LogicalPlan:
     join = Join(rows, airlines(), JoinKind.INNER, (1,), (0,))
-    project = Project(join, tuple(col(join, i) for i in (0, 12, 2, 3, 4, 5, 8)), ("origin", "name", "n", "c", "d", "mean", "start"))
+    project = Project(
+        join,
+        tuple(col(join, i) for i in (0, 12, 2, 3, 4, 5, 8)),
+        ("origin", "name", "n", "c", "d", "mean", "start"),
+    )
     keys = (SortKey(col(project, 6)), SortKey(col(project, 1), True, False), SortKey(col(project, 0)))
     return Sink(Sort(project, keys), None)
 
 
 def _attached(rows: LogicalPlan) -> LogicalPlan:
     table = WindowTable(rows, Windowing(WindowKind.HOP, 0, 4 * HOUR_US, 2 * HOUR_US))
-    return WindowAggregate(table, AttachedWindow(6, 7), (1,), (agg("count", BIGINT), agg("min", TIMESTAMP, col(table, 8))), ("n", "first"))
+    return WindowAggregate(
+        table,
+        AttachedWindow(6, 7),
+        (1,),
+        (agg("count", BIGINT), agg("min", TIMESTAMP, col(table, 8))),
+        ("n", "first"),
+    )
 
 
 AWKWARD = ((lit("a\\'b", STRING), lit(1, INT)), (lit('x\ny\t"`', STRING), lit(None, INT)))
@@ -156,7 +188,13 @@ def _over(rows: LogicalPlan) -> LogicalPlan:
     late = Filter(rows, call("greater", BOOLEAN, col(rows, "dep_delay"), lit(240, INT)))
     delay, order = col(late, "dep_delay"), (SortKey(col(late, 0)),)
     rest = (lit(2, BIGINT), lit(-1, INT))
-    calls = (agg("rank", INT), agg("lag", INT, delay, *rest), agg("last_value", INT, delay), agg("sum", BIGINT, delay), agg("avg", DOUBLE, delay))
+    calls = (
+        agg("rank", INT),
+        agg("lag", INT, delay, *rest),
+        agg("last_value", INT, delay),
+        agg("sum", BIGINT, delay),
+        agg("avg", DOUBLE, delay),
+    )
     names = tuple(f"o{i}" for i in range(len(calls)))
     rows = Over(late, (2,), order, Frame(FrameUnit.ROWS, -3, 0), calls, names, True)
     total = (agg("max", INT, delay), agg("count", BIGINT), agg("row_number", INT))
@@ -206,7 +244,10 @@ def answer(backend: BoundedBackend, plan: LogicalPlan) -> list[tuple[Any, ...]]:
     expected = plan.schema.to_arrow()
     assert all(batch.schema == expected for batch in batches)
     columns = [column.to_pylist() for column in pa.Table.from_batches(batches, expected).columns]
-    return [tuple(float(f"{value:.9g}") if isinstance(value, float) else value for value in row) for row in zip(*columns, strict=True)]
+    return [
+        tuple(float(f"{value:.9g}") if isinstance(value, float) else value for value in row)
+        for row in zip(*columns, strict=True)
+    ]
 
 
 def multiset(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:

@@ -74,7 +74,9 @@ def test_flights_in_january(duckdb: BoundedBackend) -> None:
 def test_orders_hold(duckdb: BoundedBackend) -> None:
     rows = answer(duckdb, PLANS["sorted join"])
     assert [row[6] for row in rows] == sorted(row[6] for row in rows)
-    assert [row[2] for row in answer(duckdb, PLANS["percent"])] == sorted((r[2] for r in answer(duckdb, PLANS["percent"])), reverse=True)
+    assert [row[2] for row in answer(duckdb, PLANS["percent"])] == sorted(
+        (r[2] for r in answer(duckdb, PLANS["percent"])), reverse=True
+    )
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
@@ -84,7 +86,15 @@ def test_functions_mean_what_ours_mean(duckdb: BoundedBackend, family: str) -> N
     assert [text for text in refused if "'Q'" not in text] == CANNOT_SAY.get(family, [])
 
 
-KINDS = [("b", BOOLEAN), ("n", INT), ("x", DOUBLE), ("s", STRING), ("d", DATE), ("t", TIMESTAMP), ("z", TIMESTAMP_LTZ)]
+KINDS = [
+    ("b", BOOLEAN),
+    ("n", INT),
+    ("x", DOUBLE),
+    ("s", STRING),
+    ("d", DATE),
+    ("t", TIMESTAMP),
+    ("z", TIMESTAMP_LTZ),
+]
 ROWS = [
     (True, 1, 1.5, "a,b", "2024-01-02", "2024-01-02 03:04:05.5", "2024-01-02T03:04:05Z"),
     (None, None, None, None, None, None, None),
@@ -100,7 +110,10 @@ def write_table(directory: Path, kind: str) -> Table:
         for b, n, x, s, d, t, z in ROWS:
             quoted = "NA" if s is None else '"' + s.replace('"', '""') + '"'
             lines.append(
-                ",".join("NA" if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in (n, "e", b, x))
+                ",".join(
+                    "NA" if v is None else str(v).lower() if isinstance(v, bool) else str(v)
+                    for v in (n, "e", b, x)
+                )
                 + f",{quoted},{d or 'NA'},{t or ''},{z or ''}"
             )
         text = "\n".join(lines) + "\n"
@@ -110,7 +123,10 @@ def write_table(directory: Path, kind: str) -> Table:
         options = {"csv.null-literal": "NA"}
     elif kind == "json":
         names = [name for name, _ in KINDS]
-        objects = [{k: v for k, v in zip(names, row, strict=True) if v is not None and v != float("-inf")} for row in ROWS]
+        objects = [
+            {k: v for k, v in zip(names, row, strict=True) if v is not None and v != float("-inf")}
+            for row in ROWS
+        ]
         (directory / "a.jsonl").write_text("\n".join(json.dumps(o) for o in objects) + "\n")
         options = {}
     else:
@@ -118,7 +134,9 @@ def write_table(directory: Path, kind: str) -> Table:
         table = pa.table({name: pa.array([t[name] for t in texts]) for name in ("b", "n", "x", "s")})
         for index, name in ((4, "d"), (5, "t")):
             kind_of = pa.date32() if name == "d" else pa.timestamp("us")
-            table = table.append_column(name, pa.array([row[index] for row in ROWS]).cast(pa.timestamp("us")).cast(kind_of))
+            table = table.append_column(
+                name, pa.array([row[index] for row in ROWS]).cast(pa.timestamp("us")).cast(kind_of)
+            )
         instants = pa.array([1704164645000000, None, 1704159245000000]).cast(pa.timestamp("us", "UTC"))
         pq.write_table(table.append_column("z", instants), directory / "a.parquet")
         options = {}
@@ -132,7 +150,11 @@ def check_formats(backend: BoundedBackend, directory: Path, kind: str) -> None:
     rows = answer(backend, Scan(table, (1, 3, 6, 0, 2, 4, 5)))
     first = next(row for row in rows if row[0] == 1)
     assert first[1] == "a,b" and first[3] is True and first[4] == 1.5
-    assert str(first[2]) == "2024-01-02 03:04:05+00:00" and str(first[5]) == "2024-01-02" and str(first[6]) == "2024-01-02 03:04:05.500000"
+    assert (
+        str(first[2]) == "2024-01-02 03:04:05+00:00"
+        and str(first[5]) == "2024-01-02"
+        and str(first[6]) == "2024-01-02 03:04:05.500000"
+    )
     third = next(row for row in rows if row[0] == -7)
     assert str(third[2]) == "2024-01-02 01:34:05+00:00" and third[1] == 'say "x"'
     assert len(rows) == 3 and (None,) * 7 in rows
@@ -147,7 +169,10 @@ def test_bad_records_fail_or_are_left_out(duckdb: BoundedBackend, tmp_path: Path
     (tmp_path / "t.csv").write_text("n,s\n1,a\nx,b\n3,c\n")
     with pytest.raises(PenstockError) as caught:
         answer(duckdb, Scan(files("t", tmp_path / "t.csv", [("n", INT), ("s", STRING)]), (0, 1)))
-    assert caught.value.code == "DAT-4201" and "row 2 (byte 8): column n: 'x' is not a valid INT" in caught.value.message
+    assert (
+        caught.value.code == "DAT-4201"
+        and "row 2 (byte 8): column n: 'x' is not a valid INT" in caught.value.message
+    )
     skipping = files("t", tmp_path / "t.csv", [("n", INT), ("s", STRING)], **{"on-error": "skip"})
     assert answer(duckdb, Scan(skipping, (0, 1))) == [(1, "a"), (3, "c")]
     assert answer(duckdb, Scan(skipping, (1,))) == [("a",), ("c",)]
@@ -163,7 +188,10 @@ def test_a_column_that_is_not_there(duckdb: BoundedBackend, tmp_path: Path) -> N
 def test_registered_tables_of_every_kind(duckdb: BoundedBackend) -> None:
     kinds = (("i", DAY_TIME_INTERVAL), ("m", YEAR_MONTH_INTERVAL), ("n", BIGINT))
     schema = Schema(tuple(Field(name, kind) for name, kind in kinds))
-    table = pa.table([pa.array([90_000_000], pa.duration("us")), pa.array([14], pa.int32()), pa.array([5])], schema=schema.to_arrow())
+    table = pa.table(
+        [pa.array([90_000_000], pa.duration("us")), pa.array([14], pa.int32()), pa.array([5])],
+        schema=schema.to_arrow(),
+    )
     REGISTERED.register("kinds", table)
     scan = Scan(Table("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2))
     (batch,) = duckdb.run(scan)
@@ -171,7 +199,9 @@ def test_registered_tables_of_every_kind(duckdb: BoundedBackend) -> None:
     REGISTERED.register("once", iter([{"n": n} for n in range(3000)]))
     numbers = Schema((Field("n", BIGINT),))
     scan = Scan(Table("once", numbers, numbers, {"connector": "registered", "name": "once"}), (0,))
-    assert multiset(answer(duckdb, Filter(scan, call("less", BOOLEAN, col(scan, 0), lit(10, BIGINT))))) == Counter({(n,): 1 for n in range(10)})
+    assert multiset(
+        answer(duckdb, Filter(scan, call("less", BOOLEAN, col(scan, 0), lit(10, BIGINT))))
+    ) == Counter({(n,): 1 for n in range(10)})
 
 
 def test_errors_of_the_data_are_the_users(duckdb: BoundedBackend) -> None:
@@ -179,7 +209,11 @@ def test_errors_of_the_data_are_the_users(duckdb: BoundedBackend) -> None:
     zero = call("divide", DOUBLE, lit(1.0, DOUBLE), lit(0.0, DOUBLE))
     with pytest.raises(PenstockError) as caught:
         answer(duckdb, Project(scan, (zero,), ("z",)))
-    assert caught.value.code == "RUN-2001" and str(caught.value.kind) == "user" and "division by zero" in caught.value.message
+    assert (
+        caught.value.code == "RUN-2001"
+        and str(caught.value.kind) == "user"
+        and "division by zero" in caught.value.message
+    )
 
 
 def test_cancel_ends_a_query(duckdb: BoundedBackend) -> None:
@@ -210,17 +244,31 @@ DECIMALS = [(3, 1), (10, 3), (18, 0), (18, 3), (20, 2), (38, 2), (38, 0)]
 
 @pytest.mark.parametrize("function", ["add", "subtract", "multiply"])
 def test_decimals_have_all_their_digits(duckdb: BoundedBackend, function: str) -> None:
-    """The largest values of each type, of 64 bits too, and an integer: what is no fault of ours is none of DuckDB's."""
+    """The largest values of each type, of 64 bits too, and an integer: what is no fault of ours is none of
+    DuckDB's.
+    """
     kinds: list[DataType] = [*(Decimal(p, s) for p, s in DECIMALS), INT]
     rows = pa.record_batch(
-        [pa.array([f"{sign}{'9' * (p - s)}.{'9' * s}" for sign in ("", "-")] + [None]).cast(pa.decimal128(p, s)) for p, s in DECIMALS]
+        [
+            pa.array([f"{sign}{'9' * (p - s)}.{'9' * s}" for sign in ("", "-")] + [None]).cast(
+                pa.decimal128(p, s)
+            )
+            for p, s in DECIMALS
+        ]
         + [pa.array([2**31 - 1, -(2**31), None], pa.int32())],
         names=[f"x{i}" for i in range(len(kinds))],
     )
     schema = Schema(tuple(Field(name, kind) for name, kind in zip(rows.schema.names, kinds, strict=True)))
     REGISTERED.register(f"decimals_{function}", pa.Table.from_batches([rows]))
-    scan = Scan(Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}), tuple(range(len(kinds))))
-    pairs = [checked_call(function, col(scan, left), col(scan, right)) for left in range(len(kinds)) for right in range(len(DECIMALS))]
+    scan = Scan(
+        Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}),
+        tuple(range(len(kinds))),
+    )
+    pairs = [
+        checked_call(function, col(scan, left), col(scan, right))
+        for left in range(len(kinds))
+        for right in range(len(DECIMALS))
+    ]
     fits, faults = [], []
     for expression in pairs:
         try:
@@ -229,7 +277,9 @@ def test_decimals_have_all_their_digits(duckdb: BoundedBackend, function: str) -
             assert error.code == "RUN-2002"
             faults.append(expression)
     assert len(fits) > 25 and len(faults) > 2
-    plan = Project(scan, tuple(expression for expression, _ in fits), tuple(f"v{i}" for i in range(len(fits))))
+    plan = Project(
+        scan, tuple(expression for expression, _ in fits), tuple(f"v{i}" for i in range(len(fits)))
+    )
     theirs = list(zip(*answer(duckdb, plan), strict=True))
     wrong = {str(e): (list(a), b) for (e, b), a in zip(fits, theirs, strict=True) if list(a) != b}
     assert not wrong
@@ -239,18 +289,31 @@ def test_decimals_have_all_their_digits(duckdb: BoundedBackend, function: str) -
 
 
 def check_divisions(backend: BoundedBackend, registered: RegisteredTables, function: str) -> None:
-    """Quotients and rests of the largest, the smallest and middling decimals of each type: ours, whatever 128 bits hold on the way."""
+    """Quotients and rests of the largest, the smallest and middling decimals of each type: ours, whatever
+    128 bits hold on the way.
+    """
     largest = [f"{'9' * (p - s)}.{'9' * s}" for p, s in DECIMALS]
     smallest = [f"0.{'7':>0{s}}" if s else "7" for _, s in DECIMALS]
     middling = [f"{'8' * ((p - s + 1) // 2)}.{'5' * s}" for p, s in DECIMALS]
     columns: list[pa.Array] = []
     for (p, s), big, small, some in zip(DECIMALS, largest, smallest, middling, strict=True):
-        columns.append(pa.array([big, f"-{big}", big, f"-{big}", small, f"-{small}", None, small, some]).cast(pa.decimal128(p, s)))
-        columns.append(pa.array([big, big, f"-{some}", some, big, f"-{some}", big, None, some]).cast(pa.decimal128(p, s)))
+        columns.append(
+            pa.array([big, f"-{big}", big, f"-{big}", small, f"-{small}", None, small, some]).cast(
+                pa.decimal128(p, s)
+            )
+        )
+        columns.append(
+            pa.array([big, big, f"-{some}", some, big, f"-{some}", big, None, some]).cast(pa.decimal128(p, s))
+        )
     rows = pa.record_batch(columns, names=[f"x{i}" for i in range(len(columns))])
-    schema = Schema(tuple(Field(name, Decimal(*DECIMALS[i // 2])) for i, name in enumerate(rows.schema.names)))
+    schema = Schema(
+        tuple(Field(name, Decimal(*DECIMALS[i // 2])) for i, name in enumerate(rows.schema.names))
+    )
     registered.register(f"decimals_{function}", pa.Table.from_batches([rows]))
-    scan = Scan(Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}), tuple(range(len(columns))))
+    scan = Scan(
+        Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}),
+        tuple(range(len(columns))),
+    )
     fits, faults = [], []
     for left in range(0, len(columns), 2):
         for right in range(1, len(columns), 2):
@@ -261,7 +324,9 @@ def check_divisions(backend: BoundedBackend, registered: RegisteredTables, funct
                 assert error.code == "RUN-2002"
                 faults.append(expression)
     assert len(fits) >= 25
-    plan = Project(scan, tuple(expression for expression, _ in fits), tuple(f"v{i}" for i in range(len(fits))))
+    plan = Project(
+        scan, tuple(expression for expression, _ in fits), tuple(f"v{i}" for i in range(len(fits)))
+    )
     theirs = list(zip(*answer(backend, plan), strict=True))
     assert not {str(e): (a, b) for (e, a), b in zip(fits, theirs, strict=True) if a != list(b)}
     for expression in faults[::6]:
@@ -284,7 +349,9 @@ def test_an_average_whose_sum_has_no_digit_left_for_more(duckdb: BoundedBackend)
 
 
 def test_the_text_of_a_query_is_no_fault_of_it(duckdb: BoundedBackend) -> None:
-    """DuckDB shows the query beside an error, and with it the words in which the guard of a division would fail."""
+    """DuckDB shows the query beside an error, and with it the words in which the guard of a division would
+    fail.
+    """
     large = Cast(INT, False, arg=lit(10**12, BIGINT), safe=False)
     with pytest.raises(PenstockError, match=r"RUN-2002.*1000000000000 out of range for INT"):
         answer(duckdb, Project(airlines(), (call("div", BIGINT, large, lit(7, INT)),), ("v",)))

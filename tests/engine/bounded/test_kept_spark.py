@@ -1,4 +1,6 @@
-"""A Spark that outlives the command line that started it, and programs whose Spark is a server of Spark Connect: one server for both."""
+"""A Spark that outlives the command line that started it, and programs whose Spark is a server of Spark
+Connect: one server for both.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     said = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    return subprocess.run([sys.executable, *words], cwd=ROOT, env=said, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env=said,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
 
 
 def gone(pid: int, within_s: float = PATIENCE_S) -> bool:
@@ -55,7 +65,9 @@ def test_nothing_kept_is_said(place: Path, capsys: pytest.CaptureFixture[str]) -
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_directory_of_somebody_else_is_not_used(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_of_somebody_else_is_not_used(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from penstock.engine.bounded.spark import keep_alive
 
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
@@ -75,7 +87,9 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
 
 
 @pytest.mark.spark
-def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spark_is_kept_alive_and_served_over_connect(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     try:
         find_java()
     except PenstockError as error:
@@ -83,7 +97,17 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pyte
     if missing_modules():
         pytest.skip("the modules of Spark Connect are not installed")
     table = f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{place}/n.csv')"
-    query = run("-m", "penstock", "--set", "spark.keep-alive=1 min", "--csv", "-c", table, "-c", "SELECT COUNT(*) AS n FROM n")
+    query = run(
+        "-m",
+        "penstock",
+        "--set",
+        "spark.keep-alive=1 min",
+        "--csv",
+        "-c",
+        table,
+        "-c",
+        "SELECT COUNT(*) AS n FROM n",
+    )
     assert (query.returncode, query.stdout) == (0, "n\n100000\n"), query.stderr
     (state,) = kept_states()
     assert state["leases"] == 0 and state["keep_alive_s"] == 60
@@ -91,7 +115,15 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pyte
     told = capsys.readouterr().out
     assert json.loads(told)[0]["java_pid"] == state["java_pid"] and state["token"] not in told
 
-    stranger = run("-m", "penstock", "-c", table, "-c", "SELECT COUNT(*) FROM n", SPARK_REMOTE=state["url"] + "/;token=none")
+    stranger = run(
+        "-m",
+        "penstock",
+        "-c",
+        table,
+        "-c",
+        "SELECT COUNT(*) FROM n",
+        SPARK_REMOTE=state["url"] + "/;token=none",
+    )
     assert "BND-5018" in stranger.stderr and state["token"] not in stranger.stderr
 
     known = {"SPARK_REMOTE": state["url"], "SPARK_CONNECT_AUTHENTICATE_TOKEN": state["token"]}
@@ -108,7 +140,11 @@ def check(saw: dict[str, Any]) -> None:
     assert saw["tables"] == [["orders", "spark", "bounded", "no"]]
     assert saw["rows"] == [[3, "text of 3"], [4, "text of 4"]]
     assert any("PushedFilters" in line for (line,) in saw["plan"])
-    assert [error[:2] for error in saw["errors"]] == [["RUN-2003", "22018"], ["RUN-2001", "22012"], ["SQL-1041", "42P01"]]
+    assert [error[:2] for error in saw["errors"]] == [
+        ["RUN-2003", "22018"],
+        ["RUN-2001", "22012"],
+        ["SQL-1041", "42P01"],
+    ]
     assert saw["closed_s"] < 60  # a second, on a machine that is not busy
     assert saw["killed"][0] == "BND-5008" and saw["killed_s"] < 60
     assert saw["after"][0] == "BND-5008"

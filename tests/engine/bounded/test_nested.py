@@ -1,4 +1,6 @@
-"""Arrays, maps and rows on DuckDB: what it has words for is what our own runtime gives; what it has none for runs there."""
+"""Arrays, maps and rows on DuckDB: what it has words for is what our own runtime gives; what it has none
+for runs there.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def test_what_duckdb_says_is_what_we_compute(session: Session) -> None:
     wrong = []
     for start in range(0, len(said), 40):
         some = said[start : start + 40]
-        table = session.execute("SELECT " + ", ".join(f"{text} AS c{i}" for i, text in enumerate(some)) + " FROM given").final_rows(PATIENCE_S)
+        table = session.execute(
+            "SELECT " + ", ".join(f"{text} AS c{i}" for i, text in enumerate(some)) + " FROM given"
+        ).final_rows(PATIENCE_S)
         for i, text in enumerate(some):
             pairs = zip(table.column(i).to_pylist(), run(bound(text), rows()).to_pylist(), strict=True)
             wrong += [f"{text}: DuckDB {a!r}, ours {b!r}" for a, b in pairs if repr(a) != repr(b)][:1]

@@ -1,4 +1,6 @@
-"""One file, one answer: the stream, DuckDB and Spark read the same rows of it, or refuse it in the same words."""
+"""One file, one answer: the stream, DuckDB and Spark read the same rows of it, or refuse it in the same
+words.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def spark(backends: BoundedBackends) -> BoundedBackend:
     return backends.backend("spark")
 
 
-def bounded(backend: BoundedBackend, table: Table, places: tuple[int, ...], time_zone: str = "UTC") -> list[tuple[Any, ...]]:
+def bounded(
+    backend: BoundedBackend, table: Table, places: tuple[int, ...], time_zone: str = "UTC"
+) -> list[tuple[Any, ...]]:
     plan = Scan(table, places)
     rows = pa.Table.from_batches(list(backend.run(plan, time_zone=time_zone)), plan.schema.to_arrow())
     return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
@@ -99,37 +103,60 @@ def test_who_reads_files_for_backends(tmp_path: Path) -> None:
         (tmp_path / str(number)).mkdir()
         relation = Relation(case.table(tmp_path / str(number)), case.places())
         readers = {"DuckDB": file_relation(relation), "Spark": file_relation(relation, hadoop=True)}
-        found[name] = " ".join(reader for reader, files in readers.items() if isinstance(files, FileRelation)) or "nobody"
+        found[name] = (
+            " ".join(reader for reader, files in readers.items() if isinstance(files, FileRelation))
+            or "nobody"
+        )
         assert all(isinstance(files, FileRelation) or files for files in readers.values())
     assert found == {name: case.by for name, case in CASES.items() if case.by}
 
 
-def test_without_the_table_of_types_there_are_two_answers(backends: BoundedBackends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_table_of_types_there_are_two_answers(
+    backends: BoundedBackends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The negative control: DuckDB reads every column of a matching name by its own rules."""
 
     def lenient(path: str, schema: pa.Schema, wanted: Field) -> tuple[pa.Field, Fit]:
         return schema.field(matching(schema.names, wanted.name)[0]), Fit.SAME
 
     monkeypatch.setattr(missing_columns, "file_column", lenient)
-    for name in ("DECIMAL of fewer digits", "nanoseconds", "BINARY as STRING", "a time of day as DATE", "instants as TIMESTAMP", "STRING as BIGINT"):
+    for name in (
+        "DECIMAL of fewer digits",
+        "nanoseconds",
+        "BINARY as STRING",
+        "a time of day as DATE",
+        "instants as TIMESTAMP",
+        "STRING as BIGINT",
+    ):
         directory = tmp_path / name
         directory.mkdir()
         case = CASES[name]
         table, places = case.table(directory), case.places()
-        assert agrees(outcome(lambda table=table, places=places: streamed(table, places), directory), case.expected)
-        theirs = outcome(lambda table=table, places=places: bounded(backends.backend("duckdb"), table, places, "Asia/Kolkata"), directory)
+        assert agrees(
+            outcome(lambda table=table, places=places: streamed(table, places), directory), case.expected
+        )
+        theirs = outcome(
+            lambda table=table, places=places: bounded(
+                backends.backend("duckdb"), table, places, "Asia/Kolkata"
+            ),
+            directory,
+        )
         assert not agrees(theirs, case.expected), name
 
 
 def declared(pairs: list[tuple[pa.Array, DataType]], directory: Path) -> Table:
     columns = {f"c{number}": kind for number, (_, kind) in enumerate(pairs)}
-    pq.write_table(pa.table({f"c{number}": values for number, (values, _) in enumerate(pairs)}), directory / "a.parquet")
+    pq.write_table(
+        pa.table({f"c{number}": values for number, (values, _) in enumerate(pairs)}), directory / "a.parquet"
+    )
     return table_of(columns, {"connector": "filesystem", "path": str(directory), "format": "parquet"})
 
 
 def native_pairs() -> list[tuple[pa.Array, DataType]]:
     """What backends read themselves: pairs of types whose values are the same, or more digits of the same."""
-    return [(values, kind) for values, kind in typed_columns() if fit(values.type, kind) in (Fit.SAME, Fit.WIDER)]
+    return [
+        (values, kind) for values, kind in typed_columns() if fit(values.type, kind) in (Fit.SAME, Fit.WIDER)
+    ]
 
 
 def check_types(backend: BoundedBackend, directory: Path) -> None:
@@ -137,8 +164,15 @@ def check_types(backend: BoundedBackend, directory: Path) -> None:
     table = declared(pairs, directory)
     places = tuple(range(len(pairs)))
     assert isinstance(file_relation(Relation(table, places)), FileRelation)
-    ours, theirs = (list(zip(*rows, strict=True)) for rows in (streamed(table, places), bounded(backend, table, places, "Asia/Kolkata")))
-    wrong = {(str(v.type), str(k)): (a, b) for (v, k), a, b in zip(pairs, ours, theirs, strict=True) if list(map(repr, a)) != list(map(repr, b))}
+    ours, theirs = (
+        list(zip(*rows, strict=True))
+        for rows in (streamed(table, places), bounded(backend, table, places, "Asia/Kolkata"))
+    )
+    wrong = {
+        (str(v.type), str(k)): (a, b)
+        for (v, k), a, b in zip(pairs, ours, theirs, strict=True)
+        if list(map(repr, a)) != list(map(repr, b))
+    }
     assert not wrong
 
 
@@ -165,7 +199,10 @@ def test_what_does_not_fit_is_refused_whatever_is_in_the_file(tmp_path: Path) ->
         directory = tmp_path / str(number)
         directory.mkdir()
         table = declared([pair], directory)
-        for reading in (lambda table=table: read(table), lambda table=table: file_relation(Relation(table, (0,)))):
+        for reading in (
+            lambda table=table: read(table),
+            lambda table=table: file_relation(Relation(table, (0,))),
+        ):
             with pytest.raises(PenstockError, match="DAT-4205") as caught:
                 reading()
             assert str(caught.value.hint).startswith("declare it ")
@@ -174,14 +211,19 @@ def test_what_does_not_fit_is_refused_whatever_is_in_the_file(tmp_path: Path) ->
 @pytest.mark.spark
 def test_spark(spark: BoundedBackend, tmp_path: Path) -> None:
     """Refusals are made before Spark is asked, so one of each code is enough here."""
-    cases = {case.expected[:8] if isinstance(case.expected, str) else name: (name, case) for name, case in CASES.items()}
+    cases = {
+        case.expected[:8] if isinstance(case.expected, str) else name: (name, case)
+        for name, case in CASES.items()
+    }
     assert len(cases) > 30
     wrong: dict[str, tuple[Outcome, Outcome]] = {}
     for number, (name, case) in enumerate(cases.values()):
         directory = tmp_path / str(number)
         directory.mkdir()
         table = case.table(directory)
-        found = outcome(lambda table=table, case=case: bounded(spark, table, case.places(), "Asia/Kolkata"), directory)
+        found = outcome(
+            lambda table=table, case=case: bounded(spark, table, case.places(), "Asia/Kolkata"), directory
+        )
         if not agrees(found, case.expected):
             wrong[name] = (found, case.expected)
     assert not wrong
@@ -190,7 +232,16 @@ def test_spark(spark: BoundedBackend, tmp_path: Path) -> None:
 @pytest.mark.spark
 def test_spark_reads_json_that_is_none(spark: BoundedBackend, tmp_path: Path) -> None:
     """Why json is read for it: its own reader takes each of these lines, which are refused here."""
-    lines = ['{"n":1,"n":2}', '{"n":1} {"n":2}', '{"n":1} x', '[{"n":1}]', "{'n':1}", '{"s":1}', '{"s":{"a": 1}}', '{"s":"\\ud800"}']
+    lines = [
+        '{"n":1,"n":2}',
+        '{"n":1} {"n":2}',
+        '{"n":1} x',
+        '[{"n":1}]',
+        "{'n':1}",
+        '{"s":1}',
+        '{"s":{"a": 1}}',
+        '{"s":"\\ud800"}',
+    ]
     lines += ['{"d":1e400}', '{"d":"NaN"}', '{"m":1.239}', '{"r":{"a":1,"a":2}}']
     columns = {"n": BIGINT, "s": STRING, "d": DOUBLE, "m": Decimal(10, 2), "r": Row((("a", BIGINT),))}
     session = SESSIONS.new("UTC")
@@ -199,10 +250,14 @@ def test_spark_reads_json_that_is_none(spark: BoundedBackend, tmp_path: Path) ->
         (tmp_path / str(number)).mkdir()
         for name in (f"{number}/a", f"all/{number}"):
             (tmp_path / f"{name}.json").write_text(line + "\n", encoding="utf-8")
-        table = table_of(columns, {"connector": "filesystem", "path": str(tmp_path / str(number)), "format": "json"})
+        table = table_of(
+            columns, {"connector": "filesystem", "path": str(tmp_path / str(number)), "format": "json"}
+        )
         with pytest.raises(PenstockError, match="DAT-4201"):
             streamed(table, (0, 1, 2, 3, 4))
-    reader = session.read.schema(", ".join(f"{name} {to_spark(kind)}" for name, kind in columns.items())).option("mode", "FAILFAST")
+    reader = session.read.schema(
+        ", ".join(f"{name} {to_spark(kind)}" for name, kind in columns.items())
+    ).option("mode", "FAILFAST")
     assert len(reader.json(f"file://{tmp_path}/all").collect()) == len(lines)
     SESSIONS.release(session)
     with pytest.raises(PenstockError, match="DAT-4201"):
@@ -213,7 +268,14 @@ def test_explain_says_who_reads_a_table(tmp_path: Path) -> None:
     """And why, and what is wrong with the files; no Spark is started for that."""
     spark = SparkBackend(Services(RegisteredTables()), Settings())
     shown = {}
-    for name in ("csv, partitions", "parquet, partitions with odd names", "csv, A and a", "names by case", "MAP", "BIGINT as INT"):
+    for name in (
+        "csv, partitions",
+        "parquet, partitions with odd names",
+        "csv, A and a",
+        "names by case",
+        "MAP",
+        "BIGINT as INT",
+    ):
         (tmp_path / name).mkdir()
         case = CASES[name]
         _, found = spark.explain(Scan(case.table(tmp_path / name), case.places())).rsplit("\n", 1)
@@ -236,12 +298,33 @@ def test_types_that_spark_reads_itself(spark: BoundedBackend, tmp_path: Path) ->
     check_types(spark, tmp_path)
 
 
-NAMES = ["my data", "é", "日本", "a+b", "x,y", "a'b", "a#b", "a%20b", "%", "[x]", "{a,b}", "*", "?", "[!a]*", "back\\slash", 'a"b', "a:b", "a;b&c"]
+NAMES = [
+    "my data",
+    "é",
+    "日本",
+    "a+b",
+    "x,y",
+    "a'b",
+    "a#b",
+    "a%20b",
+    "%",
+    "[x]",
+    "{a,b}",
+    "*",
+    "?",
+    "[!a]*",
+    "back\\slash",
+    'a"b',
+    "a:b",
+    "a;b&c",
+]
 NAMES += ["a=b", "two\nlines", "tab\tbed", "~", "$x", "a`b", " lead", "trail ", "-", "x@1-2#3-4", "é%C3%A9"]
 
 
 def named_files(root: Path, kind: str, names: list[str]) -> Table:
-    """A file in a directory of each name, and directories that a pattern would match; each holds its own name."""
+    """A file in a directory of each name, and directories that a pattern would match; each holds its own
+    name.
+    """
     for name in [*names, "x", "a", "b", "axb"]:
         (root / name).mkdir(parents=True)
         file = root / name / f"{name.strip('.') or 'f'}.{kind}"
@@ -250,14 +333,19 @@ def named_files(root: Path, kind: str, names: list[str]) -> Table:
         else:
             quoted = name.replace('"', '""') if kind == "csv" else json.dumps(name)[1:-1]
             file.write_text(f'name\n"{quoted}"\n' if kind == "csv" else f'{{"name": "{quoted}"}}\n')
-    options = {"connector": "filesystem", "path": str(root), "format": kind} | ({"csv.multiline": "true"} if kind == "csv" else {})
+    options = {"connector": "filesystem", "path": str(root), "format": kind} | (
+        {"csv.multiline": "true"} if kind == "csv" else {}
+    )
     return table_of({"name": STRING}, options)
 
 
 def check_names(backend: BoundedBackend, directory: Path) -> None:
-    """Below a directory whose own name means something to a URL or a pattern, and each of the names as the table's path."""
+    """Below a directory whose own name means something to a URL or a pattern, and each of the names as the
+    table's path.
+    """
     for kind in ("csv", "json", "parquet"):
-        names = NAMES if kind == "parquet" else [name for name in NAMES if ":" not in name]  # which Spark does not open itself
+        # which Spark does not open itself
+        names = NAMES if kind == "parquet" else [name for name in NAMES if ":" not in name]
         expected = sorted([*names, "x", "a", "b", "axb"])
         table = named_files(directory / "50% {é} #a" / kind, kind, names)
         assert sorted(name for (name,) in streamed(table, (0,))) == expected
@@ -268,7 +356,9 @@ def check_names(backend: BoundedBackend, directory: Path) -> None:
     assert agrees(sorted(bounded(backend, table, case.places()), key=repr), case.expected)
     for name in NAMES if backend.name == "duckdb" else ("*", "a%20b", "[x]"):
         path = directory / "50% {é} #a" / "parquet" / name
-        table = table_of({"name": STRING}, {"connector": "filesystem", "path": str(path), "format": "parquet"})
+        table = table_of(
+            {"name": STRING}, {"connector": "filesystem", "path": str(path), "format": "parquet"}
+        )
         assert streamed(table, (0,)) == bounded(backend, table, (0,)) == [(name,)]
 
 

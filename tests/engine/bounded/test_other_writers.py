@@ -1,4 +1,6 @@
-"""The same rows as pyarrow, pandas, polars, DuckDB, Spark and penstock write them: one table over all of them, on every reader."""
+"""The same rows as pyarrow, pandas, polars, DuckDB, Spark and penstock write them: one table over all of
+them, on every reader.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ KINDS: dict[str, tuple[pa.DataType, DataType]] = {
     "none": (pa.null(), INT),
 }
 NATIVE = tuple(name for name in KINDS if name not in ("id", "small", "ts", "instant", "raw", "items", "deep"))
-"""What backends read of all the files themselves: pandas has DOUBLE for integers with NULL, Spark INT96 for instants."""
+"""What backends read of all the files themselves: pandas has DOUBLE for integers with NULL, Spark INT96
+for instants.
+"""
 
 _TIME = datetime(2024, 1, 2, 3, 4, 5, 678901)
 _FIRST = (
@@ -84,12 +88,31 @@ _FIRST = (
     None,
 )
 _OLD = (date(1582, 10, 4), datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC))
-_SECOND = (2, -128, 255, float("-inf"), Exact("-99999.999"), "", "b", *_OLD, False, b"", [], {"a": None, "b": None}, None)
+_SECOND = (
+    2,
+    -128,
+    255,
+    float("-inf"),
+    Exact("-99999.999"),
+    "",
+    "b",
+    *_OLD,
+    False,
+    b"",
+    [],
+    {"a": None, "b": None},
+    None,
+)
 ROWS: list[tuple[Any, ...]] = [_FIRST, _SECOND, (None,) * len(KINDS)]
 
 
 def arrow() -> pa.Table:
-    return pa.table({name: pa.array(values, kind) for (name, (kind, _)), values in zip(KINDS.items(), zip(*ROWS, strict=True), strict=True)})
+    return pa.table(
+        {
+            name: pa.array(values, kind)
+            for (name, (kind, _)), values in zip(KINDS.items(), zip(*ROWS, strict=True), strict=True)
+        }
+    )
 
 
 def by_pyarrow(directory: Path) -> None:
@@ -104,7 +127,9 @@ def by_pandas(directory: Path) -> None:
     import pandas as pd
 
     columns = dict(zip(KINDS, zip(*ROWS, strict=True), strict=True))
-    small = {name: pd.array(columns.pop(name), dtype=kind) for name, kind in (("small", "Int8"), ("byte", "UInt8"))}
+    small = {
+        name: pd.array(columns.pop(name), dtype=kind) for name, kind in (("small", "Int8"), ("byte", "UInt8"))
+    }
     frame = pd.DataFrame({**{name: list(values) for name, values in columns.items()}, **small})
     frame["id"] = frame["id"].astype("float64")
     frame.to_parquet(directory / "pandas.parquet", index=True)
@@ -115,7 +140,9 @@ def by_duckdb(directory: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'America/New_York'")
         connection.execute(f"COPY (SELECT * FROM rows) TO '{directory}/duckdb.parquet' (FORMAT parquet)")
-        connection.execute(f"COPY (SELECT * FROM rows) TO '{directory}/duckdb2.parquet' (FORMAT parquet, PARQUET_VERSION V2, CODEC zstd)")
+        connection.execute(
+            f"COPY (SELECT * FROM rows) TO '{directory}/duckdb2.parquet' (FORMAT parquet, PARQUET_VERSION V2, CODEC zstd)"
+        )
 
 
 def by_polars(directory: Path) -> None:
@@ -138,7 +165,9 @@ def check_readers(backend: BoundedBackend, directory: Path, native: tuple[str, .
         expected = sorted((tuple(row[place] for place in places) for row in ROWS * files), key=repr)
         assert sorted(streamed(table, places), key=repr) == expected
         assert sorted(bounded(backend, table, places, "Asia/Kolkata"), key=repr) == expected
-    assert isinstance(file_relation(Relation(table, tuple(names.index(name) for name in native))), FileRelation)
+    assert isinstance(
+        file_relation(Relation(table, tuple(names.index(name) for name in native))), FileRelation
+    )
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +193,9 @@ def test_spark(backends: BoundedBackends, tmp_path: Path) -> None:
     spark = backends.backend("spark")
     session = SESSIONS.new("UTC")
     simpler = {"byte": pa.int16(), "kind": pa.string(), "none": pa.int32()}  # what Spark has of them
-    plain = arrow().cast(pa.schema([pa.field(name, simpler.get(name, kind)) for name, (kind, _) in KINDS.items()]))
+    plain = arrow().cast(
+        pa.schema([pa.field(name, simpler.get(name, kind)) for name, (kind, _) in KINDS.items()])
+    )
     for kind in ("INT96", "TIMESTAMP_MICROS"):
         session.conf.set("spark.sql.parquet.outputTimestampType", kind)
         session.createDataFrame(plain).coalesce(1).write.parquet(f"file://{tmp_path}/{kind}")

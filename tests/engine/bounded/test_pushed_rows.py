@@ -90,7 +90,10 @@ def listener() -> RowListener:
 
 
 def numbers(first: int, count: int, batches: int = 1) -> list[pa.RecordBatch]:
-    return [pa.record_batch({"n": pa.array(range(first + i * count, first + (i + 1) * count), pa.int64())}) for i in range(batches)]
+    return [
+        pa.record_batch({"n": pa.array(range(first + i * count, first + (i + 1) * count), pa.int64())})
+        for i in range(batches)
+    ]
 
 
 def job(tasks: list[Task]) -> Any:
@@ -115,7 +118,9 @@ def test_partitions_come_in_order_whatever_order_tasks_run_in(listener: RowListe
     rows = PushedRows(listener, tmp_path)
     tasks = []
     for partition in (3, 1, 0, 2):
-        tasks.append(Task(rows, listener.port, partition, numbers(partition * 100, 10, 10) if partition != 1 else []))
+        tasks.append(
+            Task(rows, listener.port, partition, numbers(partition * 100, 10, 10) if partition != 1 else [])
+        )
     assert flat(rows.batches(job(tasks))) == [*range(100), *range(200, 400)]
     rows.close()
 
@@ -134,7 +139,8 @@ def test_who_does_not_know_the_token_is_hung_up_on(listener: RowListener, tmp_pa
 def test_a_slow_reader_holds_up_the_tasks(listener: RowListener, tmp_path: Path) -> None:
     held = HeldBytes(memory_limit=1 << 20, disk_limit=0)
     rows = PushedRows(listener, tmp_path, held)
-    tasks = [Task(rows, listener.port, partition, numbers(partition, 32_768, 100)) for partition in (0, 1)]  # 25 MB each
+    # 25 MB each
+    tasks = [Task(rows, listener.port, partition, numbers(partition, 32_768, 100)) for partition in (0, 1)]
     reader = rows.batches(job(tasks))
     next(reader)
     for task in tasks:
@@ -195,7 +201,9 @@ def test_rows_that_were_given_are_not_given_again(listener: RowListener, tmp_pat
     rows.close()
 
 
-def test_the_reason_of_a_refusal_is_told_before_its_consequence(listener: RowListener, tmp_path: Path) -> None:
+def test_the_reason_of_a_refusal_is_told_before_its_consequence(
+    listener: RowListener, tmp_path: Path
+) -> None:
     """The refused task fails its Spark job, and the reader may hear of that first."""
     rows = PushedRows(listener, tmp_path)
 
@@ -251,7 +259,9 @@ def test_wide_rows_are_cut_into_frames(listener: RowListener, tmp_path: Path) ->
     rows.close()
 
 
-def test_frames_on_disk_keep_their_order_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_on_disk_keep_their_order_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(frame_queue, "SEGMENT_BYTES", 300)
     held, names = HeldBytes(memory_limit=100, disk_limit=1 << 30), itertools.count()
     queue = FrameQueue(held, lambda: tmp_path / str(next(names)))

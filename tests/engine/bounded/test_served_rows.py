@@ -1,4 +1,6 @@
-"""Rows that Spark cannot read itself: its tasks fetch them, as often as they like, and no executor needs to see a file of ours."""
+"""Rows that Spark cannot read itself: its tasks fetch them, as often as they like, and no executor needs
+to see a file of ours.
+"""
 
 from __future__ import annotations
 
@@ -50,20 +52,28 @@ from tests.engine.bounded.test_pushed_rows import FakeContext
 from tests.patience import PATIENCE_S
 
 pyspark = pytest.importorskip("pyspark")
-BATCHES = [pa.record_batch({"n": pa.array(range(start, start + 10)), "s": [f"text {i}" for i in range(10)]}) for start in range(0, 100, 10)]
+BATCHES = [
+    pa.record_batch({"n": pa.array(range(start, start + 10)), "s": [f"text {i}" for i in range(10)]})
+    for start in range(0, 100, 10)
+]
 
 
 class FakeSession:
     """Makes of a range and what is asked of it a function from a partition's number to its rows."""
 
     def range(self, start: int, end: int, step: int, partitions: int) -> FakeSession:
-        self.ids = [start + number * (end - start) // partitions for number in range(partitions)] if end > start else []
+        self.ids = (
+            [start + number * (end - start) // partitions for number in range(partitions)]
+            if end > start
+            else []
+        )
         self.size = 8 * (end - start)
         return self
 
     def where(self, text: str) -> FakeSession:
         divisor = int(text.removeprefix("id % ").removesuffix(" = 0"))
-        assert all(number % divisor == 0 for number in self.ids)  # the filter leaves the first id of each partition
+        # the filter leaves the first id of each partition
+        assert all(number % divisor == 0 for number in self.ids)
         return self
 
     def mapInArrow(self, task: Any, schema: Any) -> FakeSession:
@@ -89,7 +99,10 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServedRo
 
 
 def test_each_segment_is_fetched_as_often_as_it_is_asked_for(served: ServedRows, tmp_path: Path) -> None:
-    first, second = served.frame(FakeSession(), iter(BATCHES), ""), served.frame(FakeSession(), iter(BATCHES[:2]), "")
+    first, second = (
+        served.frame(FakeSession(), iter(BATCHES), ""),
+        served.frame(FakeSession(), iter(BATCHES[:2]), ""),
+    )
     assert len(first.ids) > 3 and first.size >= sum(batch.nbytes for batch in BATCHES) * 0.9
     wanted = [row for batch in BATCHES for row in batch.to_pylist()]
     for _ in range(2):
@@ -101,7 +114,9 @@ def test_each_segment_is_fetched_as_often_as_it_is_asked_for(served: ServedRows,
 def test_one_large_batch_is_cut(served: ServedRows) -> None:
     frame = served.frame(FakeSession(), iter([pa.record_batch({"n": pa.array(range(1000))})]), "")
     assert len(frame.ids) >= 20
-    assert [row["n"] for partition in range(len(frame.ids)) for row in frame.rows(partition)] == list(range(1000))
+    assert [row["n"] for partition in range(len(frame.ids)) for row in frame.rows(partition)] == list(
+        range(1000)
+    )
 
 
 def test_no_rows(served: ServedRows) -> None:
@@ -139,8 +154,12 @@ def test_a_task_is_told_when_nobody_serves_any_more(served: ServedRows) -> None:
         frame.rows(0)
 
 
-def test_rows_that_are_read_here_are_no_idle_spark(served: ServedRows, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark has nothing to do as long as a large file is read for it, and a query that waits for that is not given up."""
+def test_rows_that_are_read_here_are_no_idle_spark(
+    served: ServedRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has nothing to do as long as a large file is read for it, and a query that waits for that is
+    not given up.
+    """
     monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", 1000)
     came: list[int] = []
 
@@ -175,8 +194,12 @@ def spark() -> SparkBackend:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("limit", [0, 32 << 20])
-def test_what_spark_does_not_read_travels_as_arrow(spark: SparkBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    """Handed over with the plan, or fetched: no plan names a file, and while it runs there is none that an executor could look for."""
+def test_what_spark_does_not_read_travels_as_arrow(
+    spark: SparkBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Handed over with the plan, or fetched: no plan names a file, and while it runs there is none that an
+    executor could look for.
+    """
     (tmp_path / "t.json").write_text(JSON, encoding="utf-8")
     monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", limit)
     monkeypatch.setattr(served_rows, "SEGMENT_BYTES", 1)  # a row each
@@ -201,11 +224,21 @@ def test_rows_of_every_nested_kind(spark: SparkBackend, monkeypatch: pytest.Monk
     monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", limit)
     kinds = [
         ("at", Array(TIME), [[1], None, []]),
-        ("rt", Row((("l", TIMESTAMP_LTZ), ("n", TIMESTAMP), ("m", YEAR_MONTH_INTERVAL))), [{"l": 1, "n": 2, "m": 14}, None, {"l": None}]),
+        (
+            "rt",
+            Row((("l", TIMESTAMP_LTZ), ("n", TIMESTAMP), ("m", YEAR_MONTH_INTERVAL))),
+            [{"l": 1, "n": 2, "m": 14}, None, {"l": None}],
+        ),
         ("mm", Map(STRING, Array(YEAR_MONTH_INTERVAL)), [[("k", [-1, None])], [], None]),
     ]
     schema = Schema(tuple(Field(name, kind) for name, kind, _ in kinds))
-    table = pa.table([pa.array(values, field.type) for (_, _, values), field in zip(kinds, schema.to_arrow(), strict=True)], schema=schema.to_arrow())
+    table = pa.table(
+        [
+            pa.array(values, field.type)
+            for (_, _, values), field in zip(kinds, schema.to_arrow(), strict=True)
+        ],
+        schema=schema.to_arrow(),
+    )
     REGISTERED.register("nested", table)
     scan = Scan(Table("nested", schema, schema, {"connector": "registered", "name": "nested"}), (0, 1, 2))
     for zone in ("UTC", "Europe/Berlin"):
@@ -238,7 +271,11 @@ def test_many_rows_are_taken_for_many(spark: SparkBackend, monkeypatch: pytest.M
         ("s3://bucket/dir", "bucket/dir/a b.csv", "s3a://bucket/dir/a b.csv"),
         ("gs://bucket/dir", "bucket/dir/a.csv", "gs://bucket/dir/a.csv"),
         ("hdfs://host:9000/dir", "/dir/a.csv", "hdfs://host:9000/dir/a.csv"),
-        ("abfss://box@account.dfs.core.windows.net/dir", "box/dir/a.csv", "abfss://box@account.dfs.core.windows.net/dir/a.csv"),
+        (
+            "abfss://box@account.dfs.core.windows.net/dir",
+            "box/dir/a.csv",
+            "abfss://box@account.dfs.core.windows.net/dir/a.csv",
+        ),
         ("s3://key:secret@bucket/dir", "bucket/dir/a.csv", None),
         ("s3://bucket/dir?endpoint_override=localhost:9000", "bucket/dir/a.csv", None),
         ("mock:///dir", "dir/a.csv", None),
@@ -259,7 +296,9 @@ STORE = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["csv", "parquet", "partitions"])
-def test_spark_reads_a_store_it_can_open(spark: SparkBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_spark_reads_a_store_it_can_open(
+    spark: SparkBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """And leaves one it cannot open to us: the plan has files of the store, or none."""
     there = tmp_path / "bucket" / "dir"
     there.mkdir(parents=True)
@@ -273,7 +312,9 @@ def test_spark_reads_a_store_it_can_open(spark: SparkBackend, tmp_path: Path, mo
             pq.write_table(pa.table({"s": pa.array([value], pa.string())}), there / f"k={k}" / "a b.parquet")
     store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
     monkeypatch.setattr(listing, "resolve", lambda path: (store, path.removeprefix("s3://")))
-    table = files("t", "s3://bucket/dir", [("k", BIGINT), ("s", STRING)], format="csv" if kind == "csv" else "parquet")
+    table = files(
+        "t", "s3://bucket/dir", [("k", BIGINT), ("s", STRING)], format="csv" if kind == "csv" else "parquet"
+    )
     scan = Scan(replace(table, partitioned_by=("k",)) if kind == "partitions" else table, (0, 1))
     plans: list[str] = []
     register = SparkRelations.register

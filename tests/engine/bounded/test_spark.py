@@ -1,4 +1,6 @@
-"""The bounded backend on Spark: one virtual machine for the module, answers equal to DuckDB's and to our own kernels'."""
+"""The bounded backend on Spark: one virtual machine for the module, answers equal to DuckDB's and to our
+own kernels'.
+"""
 
 from __future__ import annotations
 
@@ -99,13 +101,26 @@ def test_registered_tables_of_every_kind(spark: BoundedBackend) -> None:
     ]
     table = pa.table(arrays, schema=schema.to_arrow())
     REGISTERED.register("kinds", table)
-    (batch,) = spark.run(Scan(Table("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2, 3)))
+    (batch,) = spark.run(
+        Scan(Table("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2, 3))
+    )
     assert batch.to_pydict() == table.to_pydict()
 
 
 def test_errors_of_the_data_are_the_users(spark: BoundedBackend) -> None:
-    scan = Scan(files("airlines", flights().table.options["path"], [("year", INT)], format="csv", **{"csv.null-literal": "NA"}), (0,))
-    zero = call("divide", DOUBLE, lit(1.0, DOUBLE), call("subtract", DOUBLE, lit(1.0, DOUBLE), lit(1.0, DOUBLE)))
+    scan = Scan(
+        files(
+            "airlines",
+            flights().table.options["path"],
+            [("year", INT)],
+            format="csv",
+            **{"csv.null-literal": "NA"},
+        ),
+        (0,),
+    )
+    zero = call(
+        "divide", DOUBLE, lit(1.0, DOUBLE), call("subtract", DOUBLE, lit(1.0, DOUBLE), lit(1.0, DOUBLE))
+    )
     with pytest.raises(PenstockError) as caught:
         answer(spark, Project(scan, (zero,), ("z",)))
     error = caught.value
@@ -131,5 +146,9 @@ def test_staged_rows_of_a_large_result(spark: BoundedBackend, tmp_path: Path) ->
     scan = flights()
     batches = list(spark.run(scan, staging_dir=tmp_path / "rows"))
     staged = StagedRows(tmp_path / "rows")
-    assert sum(batch.num_rows for batch in batches) == sum(batch.num_rows for batch in staged.batches()) == 27004
-    assert [batch.column(9).to_pylist()[:3] for batch in staged.batches()] == [batch.column(9).to_pylist()[:3] for batch in batches]
+    assert (
+        sum(batch.num_rows for batch in batches) == sum(batch.num_rows for batch in staged.batches()) == 27004
+    )
+    assert [batch.column(9).to_pylist()[:3] for batch in staged.batches()] == [
+        batch.column(9).to_pylist()[:3] for batch in batches
+    ]

@@ -1,4 +1,6 @@
-"""Every type of Spark as a column of a table: read, written back where Spark stores it, or refused for itself alone."""
+"""Every type of Spark as a column of a table: read, written back where Spark stores it, or refused for
+itself alone.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,36 @@ KINDS: dict[str, tuple[str, str, str, Any]] = {
     "c_vo": ("VOID", "NULL", "null", None),
     "c_at": ("ARRAY<TIMESTAMP>", f"ARRAY<{LTZ}>", f"array(timestamp'{NOON}')", [INSTANT]),
     "c_an": ("ARRAY<TIME>", "ARRAY<TIME>", "array(time'12:00:00.123456')", [NOON.time()]),
-    "c_ad": ("ARRAY<INTERVAL DAY TO SECOND>", "ARRAY<INTERVAL DAY TO SECOND>", "array(interval '1 00:00:00' day to second)", [DAY]),
-    "c_am": ("ARRAY<INTERVAL YEAR TO MONTH>", "ARRAY<INTERVAL YEAR TO MONTH>", "array(interval '0-3' year to month, null)", [3, None]),
-    "c_rt": ("STRUCT<a: TIMESTAMP, `b c`: TIME>", f"ROW<a {LTZ}, b c TIME>", f"struct(timestamp'{NOON}', null)", {"a": INSTANT, "b c": None}),
-    "c_mt": ("MAP<STRING, TIMESTAMP>", f"MAP<STRING, {LTZ}>", f"map('k', timestamp'{NOON}')", [("k", INSTANT)]),
-    "c_mm": ("MAP<STRING, INTERVAL YEAR TO MONTH>", "MAP<STRING, INTERVAL YEAR TO MONTH>", "map('k', interval '0-3' year to month)", [("k", 3)]),
+    "c_ad": (
+        "ARRAY<INTERVAL DAY TO SECOND>",
+        "ARRAY<INTERVAL DAY TO SECOND>",
+        "array(interval '1 00:00:00' day to second)",
+        [DAY],
+    ),
+    "c_am": (
+        "ARRAY<INTERVAL YEAR TO MONTH>",
+        "ARRAY<INTERVAL YEAR TO MONTH>",
+        "array(interval '0-3' year to month, null)",
+        [3, None],
+    ),
+    "c_rt": (
+        "STRUCT<a: TIMESTAMP, `b c`: TIME>",
+        f"ROW<a {LTZ}, b c TIME>",
+        f"struct(timestamp'{NOON}', null)",
+        {"a": INSTANT, "b c": None},
+    ),
+    "c_mt": (
+        "MAP<STRING, TIMESTAMP>",
+        f"MAP<STRING, {LTZ}>",
+        f"map('k', timestamp'{NOON}')",
+        [("k", INSTANT)],
+    ),
+    "c_mm": (
+        "MAP<STRING, INTERVAL YEAR TO MONTH>",
+        "MAP<STRING, INTERVAL YEAR TO MONTH>",
+        "map('k', interval '0-3' year to month)",
+        [("k", 3)],
+    ),
 }
 ONLY_READ: dict[str, tuple[str, str, str, Any]] = {
     # narrower in Spark than here, which Spark does not cut a value for
@@ -74,10 +101,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session = SESSIONS.new("UTC")
     session.sql(f"CREATE DATABASE kinds LOCATION '{tmp_path_factory.mktemp('kinds')}'")
     columns = ", ".join(f"{name} {kind}" for name, (kind, *_) in {**KINDS, **ONLY_READ}.items())
-    session.sql(f"CREATE TABLE kinds.every ({columns}, {', '.join(f'{name} {kind}' for name, kind in FOREIGN.items())}) USING parquet")
+    session.sql(
+        f"CREATE TABLE kinds.every ({columns}, {', '.join(f'{name} {kind}' for name, kind in FOREIGN.items())}) USING parquet"
+    )
     values = ", ".join(value for _, _, value, _ in {**KINDS, **ONLY_READ}.values())
     session.sql(f"INSERT INTO kinds.every SELECT {values}{', null' * len(FOREIGN)}")
-    session.sql(f"CREATE TABLE kinds.back ({', '.join(f'{name} {kind}' for name, (kind, *_) in KINDS.items())}, c_gm GEOMETRY(4326)) USING parquet")
+    session.sql(
+        f"CREATE TABLE kinds.back ({', '.join(f'{name} {kind}' for name, (kind, *_) in KINDS.items())}, c_gm GEOMETRY(4326)) USING parquet"
+    )
     session.sql("CREATE VIEW kinds.odd AS SELECT id, make_interval(1) AS i FROM range(2)")
     yield session
     session.sql("DROP DATABASE kinds CASCADE")
@@ -103,14 +134,30 @@ def told(conn: Connection, sql: str) -> str:
 
 def test_no_type_of_pyspark_is_forgotten() -> None:
     types = pytest.importorskip("pyspark.sql.types")
-    made = {"ArrayType": (types.LongType(),), "MapType": (types.LongType(), types.LongType()), "CharType": (1,), "VarcharType": (1,)}
+    made = {
+        "ArrayType": (types.LongType(),),
+        "MapType": (types.LongType(), types.LongType()),
+        "CharType": (1,),
+        "VarcharType": (1,),
+    }
     made |= {"GeometryType": (4326,), "GeographyType": (4326,)}
-    bases = {base for kind in vars(types).values() if isinstance(kind, type) for base in kind.__mro__[1:]} - {types.LongType}
-    kinds = {name: kind for name, kind in vars(types).items() if isinstance(kind, type) and issubclass(kind, types.DataType) and kind not in bases}
+    bases = {base for kind in vars(types).values() if isinstance(kind, type) for base in kind.__mro__[1:]} - {
+        types.LongType
+    }
+    kinds = {
+        name: kind
+        for name, kind in vars(types).items()
+        if isinstance(kind, type) and issubclass(kind, types.DataType) and kind not in bases
+    }
     kinds["LongType"], kinds["StringType"] = types.LongType, types.StringType
     del kinds["StructField"]
-    foreign = [name for name, kind in kinds.items() if isinstance(type_here(kind(*made.get(name, ()))), Foreign)]
-    assert sorted(foreign) == ["CalendarIntervalType", "GeographyType", "GeometryType", "UserDefinedType"] and len(kinds) > 20
+    foreign = [
+        name for name, kind in kinds.items() if isinstance(type_here(kind(*made.get(name, ()))), Foreign)
+    ]
+    assert (
+        sorted(foreign) == ["CalendarIntervalType", "GeographyType", "GeometryType", "UserDefinedType"]
+        and len(kinds) > 20
+    )
 
 
 @pytest.mark.spark
@@ -128,23 +175,40 @@ def test_each_value_is_read_as_it_is_and_the_same_when_written_back(conn: Connec
     names = ", ".join(KINDS)
     conn.execute(f"INSERT INTO back ({names}) SELECT {names} FROM every")
     texts = ", ".join(f"CAST({name} AS STRING)" for name in KINDS)
-    assert spark.sql(f"SELECT {texts} FROM kinds.back").collect() == spark.sql(f"SELECT {texts} FROM kinds.every").collect()
+    assert (
+        spark.sql(f"SELECT {texts} FROM kinds.back").collect()
+        == spark.sql(f"SELECT {texts} FROM kinds.every").collect()
+    )
     assert rows(conn, f"SELECT {names} FROM back") == [row[: len(KINDS)]]
 
 
 @pytest.mark.parametrize(
-    "query", ["SELECT c_gm FROM every", "SELECT * FROM every", "SELECT c_nt FROM every WHERE c_ag IS NULL", "SELECT every.* FROM every"]
+    "query",
+    [
+        "SELECT c_gm FROM every",
+        "SELECT * FROM every",
+        "SELECT c_nt FROM every WHERE c_ag IS NULL",
+        "SELECT every.* FROM every",
+    ],
 )
 @pytest.mark.spark
-def test_a_column_without_a_like_is_refused_where_it_is_read(conn: Connection, spark: Any, query: str) -> None:
+def test_a_column_without_a_like_is_refused_where_it_is_read(
+    conn: Connection, spark: Any, query: str
+) -> None:
     message = told(conn, query)
     assert "SQL-1207" in message and "GEOMETRY(4326)" in message and "leave it out" in message
 
 
 @pytest.mark.spark
 def test_the_other_columns_of_its_table_are_usable(conn: Connection, spark: Any) -> None:
-    assert rows(conn, "SELECT COUNT(*) FROM every") == rows(conn, "SELECT COUNT(*) FROM odd WHERE id = 0") == [(1,)]
-    assert rows(conn, "SELECT o.id, e.c_ts FROM odd AS o JOIN every AS e ON o.id + 6 = e.c_nt") == [(1, INSTANT)]
+    assert (
+        rows(conn, "SELECT COUNT(*) FROM every")
+        == rows(conn, "SELECT COUNT(*) FROM odd WHERE id = 0")
+        == [(1,)]
+    )
+    assert rows(conn, "SELECT o.id, e.c_ts FROM odd AS o JOIN every AS e ON o.id + 6 = e.c_nt") == [
+        (1, INSTANT)
+    ]
     assert "INTERVAL" in told(conn, "SELECT i FROM odd")
 
 
@@ -161,4 +225,5 @@ def test_a_table_declared_here(conn: Connection, spark: Any) -> None:
 @pytest.mark.spark
 def test_a_collation_of_spark_does_not_reach_our_comparisons(conn: Connection, spark: Any) -> None:
     assert rows(conn, "SELECT COUNT(*) FROM every WHERE c_co = 'AB'") == [(0,)]
-    assert spark.sql("SELECT COUNT(*) FROM kinds.every WHERE c_co = 'AB'").collect()[0][0] == 1  # as Spark's own rule says
+    # as Spark's own rule says
+    assert spark.sql("SELECT COUNT(*) FROM kinds.every WHERE c_co = 'AB'").collect()[0][0] == 1

@@ -1,4 +1,6 @@
-"""No call into Spark waits for ever: a machine that is dead, that hangs, that does nothing; and nothing is left behind."""
+"""No call into Spark waits for ever: a machine that is dead, that hangs, that does nothing; and nothing is
+left behind.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def conn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     path = tmp_path_factory.mktemp("watch") / "n.csv"
     path.write_text("n,t\n" + "".join(f"{n},text of {n}\n" for n in range(100_000)))
     with penstock.connect() as made:
-        made.execute(f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}')")
+        made.execute(
+            f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}')"
+        )
         yield made
 
 
@@ -147,6 +151,13 @@ def test_a_machine_that_is_killed_is_told_and_replaced(conn: Connection) -> None
     with pytest.raises(Error) as caught:
         cursor.fetchall()
     assert "BND-5008" in str(caught.value) and time.monotonic() - before < 60
-    until([], lambda: [pid for pid in workers if Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text()])
+    until(
+        [],
+        lambda: [
+            pid
+            for pid in workers
+            if Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text()
+        ],
+    )
     assert conn.execute("SELECT COUNT(*) FROM n").fetchall() == [(100_000,)]
     assert SESSIONS.place is not place

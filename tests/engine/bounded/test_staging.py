@@ -16,7 +16,9 @@ FLIPS = 60
 
 @pytest.fixture
 def staged(tmp_path: Path) -> Path:
-    stage(tmp_path / "rows", [pa.record_batch({"a": list(range(start, start + 50))}) for start in (0, 50, 100)])
+    stage(
+        tmp_path / "rows", [pa.record_batch({"a": list(range(start, start + 50))}) for start in (0, 50, 100)]
+    )
     return tmp_path / "rows"
 
 

@@ -20,12 +20,19 @@ if __name__ == "__main__":
         "name": pl.Series(["é", "", None], dtype=pl.String),
         "kind": pl.Series(["a", "b", None], dtype=pl.Categorical),
         "day": pl.Series([date(2024, 2, 29), date(1582, 10, 4), None], dtype=pl.Date),
-        "ts": pl.Series([datetime(2024, 1, 2, 3, 4, 5, 678901), datetime(1, 1, 1), None], dtype=pl.Datetime("us")),
-        "instant": pl.Series(_INSTANTS, dtype=pl.Datetime("us")).dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"),
+        "ts": pl.Series(
+            [datetime(2024, 1, 2, 3, 4, 5, 678901), datetime(1, 1, 1), None], dtype=pl.Datetime("us")
+        ),
+        "instant": pl.Series(_INSTANTS, dtype=pl.Datetime("us"))
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone("Asia/Tokyo"),
         "ok": pl.Series([True, False, None], dtype=pl.Boolean),
         "raw": pl.Series([b"\x00\xff", b"", None], dtype=pl.Binary),
         "items": pl.Series([[1, None], [], None], dtype=pl.List(pl.Int32)),
-        "deep": pl.Series([{"a": 1, "b": "x"}, {"a": None, "b": None}, None], dtype=pl.Struct({"a": pl.Int64, "b": pl.String})),
+        "deep": pl.Series(
+            [{"a": 1, "b": "x"}, {"a": None, "b": None}, None],
+            dtype=pl.Struct({"a": pl.Int64, "b": pl.String}),
+        ),
         "none": pl.Series([None, None, None], dtype=pl.Null),
     }
     pl.DataFrame(columns).write_parquet(sys.argv[1])

@@ -64,7 +64,13 @@ def table_of(
     extra = [MetadataColumn(name, key) for name, (key, _) in (metadata or {}).items()]
     fields += [Field(name, kind) for name, (_, kind) in (metadata or {}).items()]
     schema = Schema(tuple(fields))
-    rule = None if watermark is None else WatermarkRule(watermark, Column(TIMESTAMP, True, index=schema.index_of(watermark) or 0), watermark)
+    rule = (
+        None
+        if watermark is None
+        else WatermarkRule(
+            watermark, Column(TIMESTAMP, True, index=schema.index_of(watermark) or 0), watermark
+        )
+    )
     return Table(name, schema, schema, options, tuple(extra), (), rule, (), tuple(partitioned_by))
 
 
@@ -85,11 +91,29 @@ def open_source(
     operator = SourceOperator(spec, JobOptions(batch_max_rows=batch))
     groups = KeyGroups(0, 128, 128)
     given = services or Services(BadRecords())
-    operator.open(Context("op1", "source", subtask, parallelism, groups, clock or ManualClock(), OperatorMetrics(), given, "job"))
+    operator.open(
+        Context(
+            "op1",
+            "source",
+            subtask,
+            parallelism,
+            groups,
+            clock or ManualClock(),
+            OperatorMetrics(),
+            given,
+            "job",
+        )
+    )
     return operator
 
 
-def drain(operator: SourceOperator, out: Taken | None = None, *, polls: int = 100_000, each: Callable[[], None] | None = None) -> Taken:
+def drain(
+    operator: SourceOperator,
+    out: Taken | None = None,
+    *,
+    polls: int = 100_000,
+    each: Callable[[], None] | None = None,
+) -> Taken:
     """Poll until the end, or ``polls`` times."""
     out = out or Taken()
     for _ in range(polls):

@@ -1,4 +1,6 @@
-"""Records that cannot be read: fail, skip or keep them, with their place and reason, whatever the batch cuts."""
+"""Records that cannot be read: fail, skip or keep them, with their place and reason, whatever the batch
+cuts.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ BAD_JSON = [(1, "id"), (2, None), (3, None), (4, None), (5, "id"), (6, None), (8
 
 def table_in(directory: Path, kind: str, data: bytes, policy: str, **options: str) -> Any:
     (directory / f"a.{kind}").write_bytes(data)
-    return table_of(COLUMNS, {"connector": "filesystem", "path": str(directory / f"a.{kind}"), "on-error": policy, **options})
+    return table_of(
+        COLUMNS,
+        {"connector": "filesystem", "path": str(directory / f"a.{kind}"), "on-error": policy, **options},
+    )
 
 
 @pytest.mark.parametrize(("kind", "data", "good"), [("csv", CSV, GOOD_CSV), ("json", JSON, GOOD_JSON)])
@@ -66,7 +71,9 @@ def test_csv_bad_records_say_where_and_why(tmp_path: Path) -> None:
     read(table, services=Services(store))
     kept = read(errors_table(table), services=Services(store))
     assert store.total("T") == len(kept) == 7
-    assert [(r["position"], r["column"]) for r in kept] == [(position, column) for position, column, _ in BAD_CSV]
+    assert [(r["position"], r["column"]) for r in kept] == [
+        (position, column) for position, column, _ in BAD_CSV
+    ]
     for row, (_, _, error) in zip(kept, BAD_CSV, strict=True):
         assert error is None or row["error"] == error
     assert kept[0]["raw"] == "x2,b,1"
@@ -114,7 +121,10 @@ def test_dates_and_times_that_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(
         "d,t,n\n2013-02-30,2013-01-01 10:00:00,1\n2013-02-28,2013-01-01T25:00:00,1\n2013-01-01,2013-01-01 10:00:00Z,1\n,,\n"
     )
-    table = table_of({"d": DATE, "t": TIMESTAMP, "n": BIGINT}, {"connector": "filesystem", "path": str(tmp_path / "a.csv"), "on-error": "table"})
+    table = table_of(
+        {"d": DATE, "t": TIMESTAMP, "n": BIGINT},
+        {"connector": "filesystem", "path": str(tmp_path / "a.csv"), "on-error": "table"},
+    )
     store = BadRecords()
     assert read(table, services=Services(store)) == [{"d": None, "t": None, "n": None}]
     errors = store.arrow_table("t").to_pylist()
@@ -141,4 +151,6 @@ def test_the_store_is_bounded_and_counts_all() -> None:
 def test_errors_of_a_table_that_keeps_none() -> None:
     with pytest.raises(PenstockError, match="SQL-1508"):
         errors_table(table_of({"a": INT}, {"connector": "filesystem", "path": "x.csv"}))
-    assert errors_table(table_of({"a": INT}, {"connector": "filesystem", "path": "x.csv", "on-error": "table"})).schema[0] == Field("raw", STRING)
+    assert errors_table(
+        table_of({"a": INT}, {"connector": "filesystem", "path": "x.csv", "on-error": "table"})
+    ).schema[0] == Field("raw", STRING)

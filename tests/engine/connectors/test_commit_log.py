@@ -1,4 +1,6 @@
-"""The commit log of a file sink: every file named once, the files of a checkpoint in one entry, wherever a process dies."""
+"""The commit log of a file sink: every file named once, the files of a checkpoint in one entry, wherever a
+process dies.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,26 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.operator import RestoredFrom
 from penstock.engine.connectors.filesystem import commit_log, commit_writer
-from penstock.engine.connectors.filesystem.commit_log import COMMITS, Commit, CommitLog, CommittedFile, WrittenAs
+from penstock.engine.connectors.filesystem.commit_log import (
+    COMMITS,
+    Commit,
+    CommitLog,
+    CommittedFile,
+    WrittenAs,
+)
 from penstock.engine.operators.sink import SinkOperator
 from tests.engine.connectors.reading import Taken
 from tests.engine.connectors.test_filesystem_sink import batch, ids, sink
 
 KIND = WrittenAs("parquet", "")
-STEPS = ((os, "fsync"), (Path, "hardlink_to"), (Path, "unlink"), (Path, "replace"), (Path, "rename"), (Path, "write_text"))
+STEPS = (
+    (os, "fsync"),
+    (Path, "hardlink_to"),
+    (Path, "unlink"),
+    (Path, "replace"),
+    (Path, "rename"),
+    (Path, "write_text"),
+)
 
 
 class Died(BaseException):
@@ -58,11 +73,21 @@ def entries(root: Path) -> list[Commit]:
 
 def logged(root: Path) -> list[int]:
     """Return the ids in the files the log names, in its order."""
-    return [value for entry in entries(root) for file in entry.files for value in pq.read_table(root / file.path).column("id").to_pylist()]
+    return [
+        value
+        for entry in entries(root)
+        for file in entry.files
+        for value in pq.read_table(root / file.path).column("id").to_pylist()
+    ]
 
 
-def sinks(root: Path, parallelism: int, owner: str = "job1", restored: RestoredFrom | None = None) -> list[SinkOperator]:
-    return [sink(ids(root), subtask=subtask, parallelism=parallelism, owner=owner, restored=restored) for subtask in range(parallelism)]
+def sinks(
+    root: Path, parallelism: int, owner: str = "job1", restored: RestoredFrom | None = None
+) -> list[SinkOperator]:
+    return [
+        sink(ids(root), subtask=subtask, parallelism=parallelism, owner=owner, restored=restored)
+        for subtask in range(parallelism)
+    ]
 
 
 def barrier(operators: list[SinkOperator], checkpoint: int, first: int) -> list[dict[str, Any]]:
@@ -84,7 +109,13 @@ def test_an_entry_says_what_was_committed(tmp_path: Path) -> None:
     barrier([operator], 3, 3)
     operator.on_checkpoint_complete(3)
     standing, first, second = entries(tmp_path)
-    assert (standing.files, first.checkpoint_id, second.checkpoint_id, first.rows, first.job_id) == ((), 1, 3, 1, "job1")
+    assert (standing.files, first.checkpoint_id, second.checkpoint_id, first.rows, first.job_id) == (
+        (),
+        1,
+        3,
+        1,
+        "job1",
+    )
     (file,) = first.files
     data = (tmp_path / file.path).read_bytes()
     assert (file.length, file.crc32) == (len(data), zlib.crc32(data))
@@ -99,7 +130,10 @@ def test_what_stood_there_before_is_entry_0(tmp_path: Path) -> None:
     barrier([operator], 1, 1)
     operator.on_checkpoint_complete(1)
     standing, first = entries(tmp_path)
-    assert [(file.path, file.rows) for file in standing.files] == [("old.parquet", None), ("k=1/older.parquet", None)]
+    assert [(file.path, file.rows) for file in standing.files] == [
+        ("old.parquet", None),
+        ("k=1/older.parquet", None),
+    ]
     assert len(first.files) == 1
 
 
@@ -116,7 +150,9 @@ def test_a_checkpoint_is_there_when_all_subtasks_have_published(tmp_path: Path) 
     assert not (tmp_path / COMMITS / "under-way").exists()
 
 
-def finished(root: Path, operators: list[SinkOperator], pending: list[dict[str, Any]], checkpoint: int) -> None:
+def finished(
+    root: Path, operators: list[SinkOperator], pending: list[dict[str, Any]], checkpoint: int
+) -> None:
     """Go on as other processes do, from a checkpoint, with one more."""
     for operator in operators:
         operator.restore_items(pending)
@@ -130,12 +166,18 @@ def finished(root: Path, operators: list[SinkOperator], pending: list[dict[str, 
 
 
 @pytest.mark.parametrize(("parallelism", "after"), [(1, 2), (2, 1), (3, 2)])
-def test_wherever_a_process_dies(parallelism: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wherever_a_process_dies(
+    parallelism: int, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert tried(tmp_path, parallelism, after, monkeypatch) == (0, True)
 
 
-def tried(place: Path, parallelism: int, after: int, monkeypatch: pytest.MonkeyPatch, most_wrong: int = 100) -> tuple[int, bool]:
-    """Die at each step of two checkpoints' commits, then go on at another parallelism; return how often the log was wrong, and if there were many."""
+def tried(
+    place: Path, parallelism: int, after: int, monkeypatch: pytest.MonkeyPatch, most_wrong: int = 100
+) -> tuple[int, bool]:
+    """Die at each step of two checkpoints' commits, then go on at another parallelism; return how often
+    the log was wrong, and if there were many.
+    """
     wrong, step, went_through = 0, 0, False
     while not went_through and wrong < most_wrong:
         root = place / str(step)
@@ -152,15 +194,25 @@ def tried(place: Path, parallelism: int, after: int, monkeypatch: pytest.MonkeyP
                 went_through = False
         finished(root, sinks(root, after), pending, last + 1)
         most = max(1, parallelism - 1)
-        expected = sorted([*range(1, 1 + most), *(range(10, 10 + most) if last == 2 else ()), *range(100, 100 + max(1, after - 1))])
+        expected = sorted(
+            [
+                *range(1, 1 + most),
+                *(range(10, 10 + most) if last == 2 else ()),
+                *range(100, 100 + max(1, after - 1)),
+            ]
+        )
         found = logged(root)
-        wrong += sorted(found) != expected or len({entry.checkpoint_id for entry in entries(root)}) != len(entries(root))
+        wrong += sorted(found) != expected or len({entry.checkpoint_id for entry in entries(root)}) != len(
+            entries(root)
+        )
         step += 1
     return wrong, count[0] > 12
 
 
 def test_what_is_committed_again_is_not_forgotten_by_a_second_death(tmp_path: Path) -> None:
-    """The process dies behind its first checkpoint's commit, and the next one when its own first checkpoint is durable: before either is logged."""
+    """The process dies behind its first checkpoint's commit, and the next one when its own first
+    checkpoint is durable: before either is logged.
+    """
     (operator,) = sinks(tmp_path, 1)
     pending = barrier([operator], 1, 1)
     operator._writer.commit(pending[0]["items"])
@@ -172,8 +224,12 @@ def test_what_is_committed_again_is_not_forgotten_by_a_second_death(tmp_path: Pa
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_copy_of_a_job_logs_what_the_job_it_was_copied_from_had_published(tmp_path: Path, parallelism: int) -> None:
-    """One subtask had published its part of a checkpoint, the others had not; the job lives, and comes to log it as well."""
+def test_a_copy_of_a_job_logs_what_the_job_it_was_copied_from_had_published(
+    tmp_path: Path, parallelism: int
+) -> None:
+    """One subtask had published its part of a checkpoint, the others had not; the job lives, and comes to
+    log it as well.
+    """
     job = sinks(tmp_path, 3)
     barrier(job, 1, 1)
     job[0].on_checkpoint_complete(1)
@@ -192,8 +248,12 @@ def test_a_copy_of_a_job_logs_what_the_job_it_was_copied_from_had_published(tmp_
     assert not (tmp_path / COMMITS / "under-way").exists()
 
 
-def test_a_log_that_trusts_what_it_is_told_names_files_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: without looking for files in the entries there are, what is committed again is named again."""
+def test_a_log_that_trusts_what_it_is_told_names_files_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: without looking for files in the entries there are, what is committed again is named
+    again.
+    """
     monkeypatch.setattr(CommitLog, "_backwards", lambda self, last, seen: iter(()))
     assert tried(tmp_path, 2, 2, monkeypatch, 1)[0] > 0
 
@@ -204,7 +264,9 @@ def test_a_subtask_that_does_not_wait_is_seen(tmp_path: Path, monkeypatch: pytes
     assert tried(tmp_path, 3, 2, monkeypatch, 1)[0] > 0
 
 
-def test_writers_take_turns_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writers_take_turns_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none(path: Path, target: Path) -> None:
         raise OSError(errno.EPERM, "no links here")
 
@@ -215,12 +277,17 @@ def test_writers_take_turns_where_there_are_no_hard_links(tmp_path: Path, monkey
         log = CommitLog(tmp_path, str(writer))
         barrier.wait()
         for number in range(10):
-            wrote.append(log.append(Commit(-1, "", "", number, KIND, (CommittedFile(f"{writer}-{number}", 1, 1, 1),))))
+            wrote.append(
+                log.append(Commit(-1, "", "", number, KIND, (CommittedFile(f"{writer}-{number}", 1, 1, 1),)))
+            )
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
     files = [file.path for entry in entries(tmp_path) for file in entry.files]
-    assert sorted(files) == sorted(f"{writer}-{number}" for writer in range(4) for number in range(10)) and len(wrote) == 40
+    assert (
+        sorted(files) == sorted(f"{writer}-{number}" for writer in range(4) for number in range(10))
+        and len(wrote) == 40
+    )
 
 
 def test_two_writers_never_share_a_number(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Generated rows are the same for the same seed, resumable at every row, dealt to subtasks without loss, and kept to their rate."""
+"""Generated rows are the same for the same seed, resumable at every row, dealt to subtasks without loss,
+and kept to their rate.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ def test_same_seed_same_rows_whatever_the_cuts() -> None:
     assert rows != read(table(seed="2"))
     assert [r["id"] for r in rows] == list(range(7, 107))
     assert rows[3]["ts"] == datetime(2024, 1, 1, 0, 0, 0, 750_000)
-    assert all(-1 <= r["x"] < 1.5 and len(r["word"]) == 30 and 1.25 <= r["price"] <= 2.5 and 0 <= r["small"] <= 127 for r in rows)
+    assert all(
+        -1 <= r["x"] < 1.5 and len(r["word"]) == 30 and 1.25 <= r["price"] <= 2.5 and 0 <= r["small"] <= 127
+        for r in rows
+    )
     assert {r["pick"] for r in rows} == {"red", "green", "blue"}
     assert len({r["word"] for r in rows}) == 100
     assert {r["ok"] for r in rows} == {True, False}
@@ -93,7 +98,10 @@ def test_splits_hold_every_row_once() -> None:
 
 
 def test_a_sequence_with_an_end_ends() -> None:
-    made = table_of({"id": INT}, {"connector": "datagen", "fields.id.kind": "sequence", "fields.id.end": "4", "rows-per-second": "0"})
+    made = table_of(
+        {"id": INT},
+        {"connector": "datagen", "fields.id.kind": "sequence", "fields.id.end": "4", "rows-per-second": "0"},
+    )
     assert boundedness(made) is Boundedness.REPLAY
     assert [r["id"] for r in read(made)] == [0, 1, 2, 3, 4]
 
@@ -120,7 +128,9 @@ def test_a_fast_pace_gives_a_millisecond_of_rows_at_once() -> None:
         operator.poll(out)
         given.append(len(out.rows))
         clock.advance(0.25)
-    assert 400 <= given[-1] <= 476 and all(b == a or b - a >= 100 for a, b in zip([0, *given], given, strict=False)), given
+    assert 400 <= given[-1] <= 476 and all(
+        b == a or b - a >= 100 for a, b in zip([0, *given], given, strict=False)
+    ), given
 
 
 def test_a_source_that_was_held_up_makes_up_for_a_second_at_most() -> None:
@@ -138,7 +148,11 @@ def test_a_source_that_was_held_up_makes_up_for_a_second_at_most() -> None:
 
 
 def test_metadata_row_number() -> None:
-    made = table_of({"id": INT}, {"connector": "datagen", "number-of-rows": "3", "rows-per-second": "0"}, metadata={"n": ("row", BIGINT)})
+    made = table_of(
+        {"id": INT},
+        {"connector": "datagen", "number-of-rows": "3", "rows-per-second": "0"},
+        metadata={"n": ("row", BIGINT)},
+    )
     assert [r["n"] for r in read(made)] == [0, 1, 2]
 
 

@@ -1,4 +1,6 @@
-"""Debezium's JSON in and out: changes as weighted rows, bad envelopes by the table's policy, files as one sequence, places to resume at."""
+"""Debezium's JSON in and out: changes as weighted rows, bad envelopes by the table's policy, files as one
+sequence, places to resume at.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,19 @@ from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 
 GOOD = [
-    {"before": None, "after": {"id": 1, "name": "a", "at": "10:00:00"}, "op": "c", "source": {"db": "x"}, "ts_ms": 5},
+    {
+        "before": None,
+        "after": {"id": 1, "name": "a", "at": "10:00:00"},
+        "op": "c",
+        "source": {"db": "x"},
+        "ts_ms": 5,
+    },
     {"before": None, "after": {"id": 2, "name": None, "at": None}, "op": "r"},
-    {"before": {"id": 1, "name": "a", "at": "10:00:00"}, "after": {"id": 1, "name": 'é"\n', "at": "11:00:00"}, "op": "u"},
+    {
+        "before": {"id": 1, "name": "a", "at": "10:00:00"},
+        "after": {"id": 1, "name": 'é"\n', "at": "11:00:00"},
+        "op": "u",
+    },
     {"before": {"id": 2, "name": None, "at": None}, "after": None, "op": "d"},
 ]
 BAD = {
@@ -38,7 +50,9 @@ def text(changes: list[Any]) -> str:
 
 def table(session: Session, path: Path, more: str = "") -> None:
     options = f"'connector' = 'filesystem', 'path' = '{path}', 'format' = 'debezium-json'{more}"
-    session.execute(f"CREATE TABLE t (id INT, name STRING, at TIME, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})")
+    session.execute(
+        f"CREATE TABLE t (id INT, name STRING, at TIME, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})"
+    )
 
 
 def rows(session: Session, query: str) -> list[dict[str, Any]]:
@@ -56,7 +70,9 @@ def test_what_is_left(session: Session, tmp_path: Path, mode: str) -> None:
     (tmp_path / "a.json").write_text(text(GOOD[:2]), encoding="utf-8")
     (tmp_path / "b.json").write_text(text(GOOD[2:]), encoding="utf-8")
     table(session, tmp_path)
-    assert [(row["id"], row["name"], str(row["at"])) for row in rows(session, "SELECT * FROM t")] == [(1, 'é"\n', "11:00:00")]
+    assert [(row["id"], row["name"], str(row["at"])) for row in rows(session, "SELECT * FROM t")] == [
+        (1, 'é"\n', "11:00:00")
+    ]
     assert rows(session, "SELECT COUNT(*) AS n FROM t") == [{"n": 1}]
 
 
@@ -89,9 +105,15 @@ def test_written_and_read_again(session: Session, tmp_path: Path, payload: str) 
     (tmp_path / "a.json").write_text(text([*GOOD, GOOD[1]]), encoding="utf-8")
     table(session, tmp_path / "a.json", ", 'source.replay' = 'true'")
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'debezium-json', 'debezium-json.schema-include' = '{payload}'"
-    session.execute(f"CREATE TABLE o (id BIGINT, name STRING, at TIME, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})")
+    session.execute(
+        f"CREATE TABLE o (id BIGINT, name STRING, at TIME, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})"
+    )
     session.execute("INSERT INTO o SELECT * FROM t")
-    written = [json.loads(line) for file in sorted((tmp_path / "out").glob("part-*")) for line in file.read_text().splitlines()]
+    written = [
+        json.loads(line)
+        for file in sorted((tmp_path / "out").glob("part-*"))
+        for line in file.read_text().splitlines()
+    ]
     changes = [line["payload"] if payload == "true" else line for line in written]
     assert [change["op"] for change in changes] == ["c", "c", "u", "d", "c"]
     assert changes[2] == {
@@ -120,7 +142,9 @@ def test_a_file_that_comes_too_late_is_refused(session: Session, tmp_path: Path)
     assert following is not None
     assert following.weights is not None
     _arrive(tmp_path / "a.json", text(GOOD[:1]))
-    with pytest.raises(PenstockError, match=r"a\.json came after .*c\.json was read, but stands before it") as caught:
+    with pytest.raises(
+        PenstockError, match=r"a\.json came after .*c\.json was read, but stands before it"
+    ) as caught:
         result.next(PATIENCE_S)
     assert caught.value.code == "DAT-4111"
     session.close()
@@ -136,7 +160,9 @@ def test_changes_with_their_ops(session: Session, tmp_path: Path, kind: str) -> 
     expected["retract"] = [*expected["upsert"][:2], ("-U", 1, "a"), *expected["upsert"][2:]]
     for mode, changes in expected.items():
         options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/{mode}', 'format' = '{kind}', 'changelog.mode' = '{mode}'"
-        session.execute(f"CREATE TABLE {mode} (id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})")
+        session.execute(
+            f"CREATE TABLE {mode} (id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})"
+        )
         session.execute(f"INSERT INTO {mode} SELECT id, name FROM t")
         options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/{mode}', 'format' = '{kind}'"
         options += ", 'csv.multiline' = 'true'" if kind == "csv" else ""

@@ -1,4 +1,6 @@
-"""Batches of no rows, and batches whose changes cancel out: every sink writes nothing for them, every operator goes on."""
+"""Batches of no rows, and batches whose changes cancel out: every sink writes nothing for them, every
+operator goes on.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ FORMATS = [*APPENDING, "debezium-json"]
 
 
 def rows(*changes: tuple[int, str, int]) -> Batch:
-    keys, values = pa.array([c[0] for c in changes], pa.int32()), pa.array([c[1] for c in changes], pa.string())
+    keys, values = (
+        pa.array([c[0] for c in changes], pa.int32()),
+        pa.array([c[1] for c in changes], pa.string()),
+    )
     return Batch(pa.record_batch({"k": keys, "v": values}), np.array([c[2] for c in changes], np.int64))
 
 
@@ -48,7 +53,11 @@ SOME = rows((7, "x", 1))
 def opened(table: Table | None, services: Services, key: tuple[int, ...] | None) -> SinkOperator:
     schema = table_of(COLUMNS, {}).schema if table is None else table.schema
     operator = SinkOperator(SinkSpec("abcdef0123", "sink", schema, table, key, False), JobOptions())
-    operator.open(Context("abcdef0123", "sink", 0, 1, KeyGroups(0, 1, 1), ManualClock(), OperatorMetrics(), services, "job1"))
+    operator.open(
+        Context(
+            "abcdef0123", "sink", 0, 1, KeyGroups(0, 1, 1), ManualClock(), OperatorMetrics(), services, "job1"
+        )
+    )
     return operator
 
 
@@ -82,7 +91,12 @@ def test_files(tmp_path: Path, kind: str, partitioned: bool) -> None:
 @pytest.mark.parametrize("mode", ["upsert", "retract"])
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_files_of_changes_with_their_ops(tmp_path: Path, kind: str, mode: str) -> None:
-    options = {"connector": "filesystem", "path": str(tmp_path / "out"), "format": kind, "changelog.mode": mode}
+    options = {
+        "connector": "filesystem",
+        "path": str(tmp_path / "out"),
+        "format": kind,
+        "changelog.mode": mode,
+    }
     operator = opened(table_of(COLUMNS, options), Services(), (0,))
     through(operator, list(NOTHING.values()))
     assert not list((tmp_path / "out").rglob("part-*"))
@@ -95,7 +109,13 @@ def test_databases(tmp_path: Path, kind: str, key: bool) -> None:
     place = Place(kind, tmp_path)
     place.run(f"CREATE TABLE out (k INTEGER{' PRIMARY KEY' if key else ''}, v VARCHAR(20))")
     schema = table_of(COLUMNS, {}).schema
-    table = Table("out", schema, schema, {"connector": kind, "table-name": "out", "path": place.path}, primary_key=("k",) if key else ())
+    table = Table(
+        "out",
+        schema,
+        schema,
+        {"connector": kind, "table-name": "out", "path": place.path},
+        primary_key=("k",) if key else (),
+    )
     operator = opened(table, Services(), (0,) if key else None)
     through(operator, list(NOTHING.values()) if key else [NOTHING["no rows"]])
     through(operator, [SOME], 100)
@@ -115,7 +135,9 @@ def test_what_shows_changes(name: str, key: tuple[int, ...] | None) -> None:
 
 
 def test_every_sink_is_walked_here() -> None:
-    assert set(SINKS) == {"filesystem", "print", "blackhole", "collect", "postgres", "sqlite", "duckdb"}, "try the new one above"
+    assert set(SINKS) == {"filesystem", "print", "blackhole", "collect", "postgres", "sqlite", "duckdb"}, (
+        "try the new one above"
+    )
 
 
 CHANGES = [
@@ -151,10 +173,18 @@ QUERIES = [
 def source(tmp_path: Path) -> Callable[[str], Session]:
     """Return a session over the changes: all in one batch, or one at a time."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.json").write_text("".join(json.dumps(change) + "\n" for change in CHANGES), encoding="utf-8")
+    (tmp_path / "in" / "a.json").write_text(
+        "".join(json.dumps(change) + "\n" for change in CHANGES), encoding="utf-8"
+    )
 
     def opened(batch_rows: str) -> Session:
-        session = Session({"table.dml-sync": "true", "execution.batch.max-rows": batch_rows, "execution.runtime-mode": "streaming"})
+        session = Session(
+            {
+                "table.dml-sync": "true",
+                "execution.batch.max-rows": batch_rows,
+                "execution.runtime-mode": "streaming",
+            }
+        )
         options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/in', 'format' = 'debezium-json', 'source.replay' = 'true'"
         session.execute(f"CREATE TABLE s (a INT, b INT, PRIMARY KEY (a) NOT ENFORCED) WITH ({options})")
         return session
@@ -164,11 +194,15 @@ def source(tmp_path: Path) -> Callable[[str], Session]:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_operators(source: Callable[[str], Session], query: str) -> None:
-    whole, single = (sorted(map(repr, source(size).execute(query).final_rows().to_pylist())) for size in ("1000", "1"))
+    whole, single = (
+        sorted(map(repr, source(size).execute(query).final_rows().to_pylist())) for size in ("1000", "1")
+    )
     assert whole == single
 
 
-def test_an_insert_of_changes_that_cancel_out_writes_nothing(source: Callable[[str], Session], tmp_path: Path) -> None:
+def test_an_insert_of_changes_that_cancel_out_writes_nothing(
+    source: Callable[[str], Session], tmp_path: Path
+) -> None:
     session = source("1000")
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'debezium-json'"
     session.execute(f"CREATE TABLE o (a INT, b INT, PRIMARY KEY (a) NOT ENFORCED) WITH ({options})")

@@ -1,4 +1,6 @@
-"""The exactly-once file sink: nothing visible before a commit, everything once after it, whatever crashes in between."""
+"""The exactly-once file sink: nothing visible before a commit, everything once after it, whatever crashes
+in between.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,27 @@ def sink(
     """Return the operator of a job whose owner is its name, unless that is given."""
     operator = SinkOperator(SinkSpec(operator_id, "sink", table.schema, table, None, True), JobOptions())
     groups, whose = KeyGroups(0, 128, 128), {"owner": owner or job, "restored": restored}
-    operator.open(Context(operator_id, "sink", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), Services(), job, **whose))
+    operator.open(
+        Context(
+            operator_id,
+            "sink",
+            subtask,
+            parallelism,
+            groups,
+            ManualClock(),
+            OperatorMetrics(),
+            Services(),
+            job,
+            **whose,
+        )
+    )
     return operator
 
 
 def ids(directory: Path, kind: str = "parquet", **options: str) -> Table:
-    return table_of({"id": INT}, {"connector": "filesystem", "path": str(directory), "format": kind, **options})
+    return table_of(
+        {"id": INT}, {"connector": "filesystem", "path": str(directory), "format": kind, **options}
+    )
 
 
 def batch(*values: int) -> Batch:
@@ -86,7 +103,12 @@ def test_compressed_text(tmp_path: Path, codec: str, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "reader"), [("csv", "read_csv(?, allow_quoted_nulls=false)"), ("json", "read_json(?)"), ("parquet", "read_parquet(?)")]
+    ("kind", "reader"),
+    [
+        ("csv", "read_csv(?, allow_quoted_nulls=false)"),
+        ("json", "read_json(?)"),
+        ("parquet", "read_parquet(?)"),
+    ],
 )
 def test_duckdb_reads_the_same(tmp_path: Path, kind: str, reader: str) -> None:
     columns = {"id": INT, "name": STRING, "x": DOUBLE}
@@ -98,7 +120,9 @@ def test_duckdb_reads_the_same(tmp_path: Path, kind: str, reader: str) -> None:
     operator.on_batch(Batch(rows.slice(0, 1).to_batches()[0]), 0, Taken())
     operator.before_barrier(2, Taken())
     suffix = {"json": "jsonl"}.get(kind, kind)
-    got = duckdb.sql(f"select id, name, x from {reader} order by id", params=[f"{tmp_path}/**/*.{suffix}"]).fetchall()
+    got = duckdb.sql(
+        f"select id, name, x from {reader} order by id", params=[f"{tmp_path}/**/*.{suffix}"]
+    ).fetchall()
     assert got == [tuple(row.values()) for row in as_rows(rows)]
 
 
@@ -221,14 +245,26 @@ def test_what_a_checkpoint_of_an_early_version_holds_is_published(tmp_path: Path
     staged(tmp_path)[0].rename(early)
     (early.parent / "0-1-77.inprogress").write_text("of another job, perhaps")
     again = sink(
-        ids(tmp_path), job="insert-into-a-table-with-a-long-name-1", owner="b", restored=RestoredFrom("insert-into-a-table-with-a-long-name-1", 1)
+        ids(tmp_path),
+        job="insert-into-a-table-with-a-long-name-1",
+        owner="b",
+        restored=RestoredFrom("insert-into-a-table-with-a-long-name-1", 1),
     )
-    again.restore_items([{"checkpoint": 1, "items": [{"staged": item["staged"], "final": "part-early-000001-0000.parquet", "rows": 1}]}])
+    again.restore_items(
+        [
+            {
+                "checkpoint": 1,
+                "items": [{"staged": item["staged"], "final": "part-early-000001-0000.parquet", "rows": 1}],
+            }
+        ]
+    )
     assert visible(tmp_path) == [1] and len(staged(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_changed_query_publishes_and_logs_what_its_sink_had_prepared(tmp_path: Path, parallelism: int) -> None:
+def test_a_changed_query_publishes_and_logs_what_its_sink_had_prepared(
+    tmp_path: Path, parallelism: int
+) -> None:
     """The operator has another id now; what was in progress under the old one is cleared away."""
     old = [sink(ids(tmp_path), subtask=subtask, parallelism=2) for subtask in (0, 1)]
     for number, operator in enumerate(old):
@@ -239,7 +275,10 @@ def test_a_changed_query_publishes_and_logs_what_its_sink_had_prepared(tmp_path:
     for operator in old:
         operator.on_batch(batch(8), 0, Taken())
     changed = RestoredFrom("job1", 1)
-    new = [sink(ids(tmp_path), subtask=i, parallelism=parallelism, restored=changed, operator_id="0123abcdef") for i in range(parallelism)]
+    new = [
+        sink(ids(tmp_path), subtask=i, parallelism=parallelism, restored=changed, operator_id="0123abcdef")
+        for i in range(parallelism)
+    ]
     for operator in new:
         operator.succeeds("abcdef0123")
         operator.restore_items(items)
@@ -252,12 +291,16 @@ def test_a_changed_query_publishes_and_logs_what_its_sink_had_prepared(tmp_path:
         operator.close()
     log = CommitLog(tmp_path)
     assert visible(tmp_path) == [0, 1, 2]
-    assert sorted(file.path for number in log.numbers() for file in log.read(number).files) == sorted(path.name for path in tmp_path.glob("part-*"))
+    assert sorted(file.path for number in log.numbers() for file in log.read(number).files) == sorted(
+        path.name for path in tmp_path.glob("part-*")
+    )
     assert not (tmp_path / COMMITS / "under-way").exists() and not (tmp_path / ".penstock.staging").exists()
 
 
 @pytest.mark.parametrize("content", ["same length", "other"])
-def test_a_file_of_the_final_name_is_ours_only_if_it_holds_what_was_prepared(tmp_path: Path, content: str) -> None:
+def test_a_file_of_the_final_name_is_ours_only_if_it_holds_what_was_prepared(
+    tmp_path: Path, content: str
+) -> None:
     operator = sink(ids(tmp_path))
     operator.on_batch(batch(1), 0, Taken())
     operator.before_barrier(1, Taken())
@@ -278,8 +321,12 @@ def test_a_file_of_the_final_name_is_ours_only_if_it_holds_what_was_prepared(tmp
 
 @pytest.mark.parametrize(("parallelism", "further"), [(1, 1), (2, 1), (2, 3)])
 @pytest.mark.parametrize("owner", ["job1", "copy"])
-def test_a_file_that_was_published_may_be_moved_away_at_once(tmp_path: Path, parallelism: int, further: int, owner: str) -> None:
-    """The job, or a copy of it, goes on from the checkpoint behind which the file was published, twice; the log names each file once."""
+def test_a_file_that_was_published_may_be_moved_away_at_once(
+    tmp_path: Path, parallelism: int, further: int, owner: str
+) -> None:
+    """The job, or a copy of it, goes on from the checkpoint behind which the file was published, twice;
+    the log names each file once.
+    """
     options = {"connector": "filesystem", "path": str(tmp_path), "format": "parquet"}
     table = table_of({"k": STRING, "id": INT}, options, partitioned_by=["k"])
     first = [sink(table, subtask=subtask, parallelism=parallelism) for subtask in range(parallelism)]
@@ -292,7 +339,10 @@ def test_a_file_that_was_published_may_be_moved_away_at_once(tmp_path: Path, par
     moved = {path.name for path in tmp_path.glob("k=a/part-*")}
     shutil.move(tmp_path / "k=a", tmp_path / "_taken")
     for _ in range(2):
-        again = [sink(table, subtask=i, parallelism=further, owner=owner, restored=RestoredFrom("job1", 1)) for i in range(further)]
+        again = [
+            sink(table, subtask=i, parallelism=further, owner=owner, restored=RestoredFrom("job1", 1))
+            for i in range(further)
+        ]
         for operator in again:
             operator.restore_items(items)
         assert len(moved) == 1 and {path.name for path in tmp_path.glob("k=a/part-*")}.isdisjoint(moved)
@@ -307,10 +357,14 @@ def test_a_file_that_was_published_may_be_moved_away_at_once(tmp_path: Path, par
         item["items"][0]["crc32"] ^= 1
     with pytest.raises(PenstockError, match=r"DAT-460[45]"):
         for i in range(further):
-            sink(table, subtask=i, parallelism=further, owner=owner, restored=RestoredFrom("job1", 1)).restore_items(items)
+            sink(
+                table, subtask=i, parallelism=further, owner=owner, restored=RestoredFrom("job1", 1)
+            ).restore_items(items)
 
 
-def test_a_subtask_that_ends_does_not_take_the_folder_from_one_that_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subtask_that_ends_does_not_take_the_folder_from_one_that_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder is gone between the moment it is made and the first file in it."""
     ends, begins = (sink(ids(tmp_path), subtask=subtask, parallelism=2) for subtask in (0, 1))
     make, taken = Path.mkdir, []
@@ -359,8 +413,14 @@ def test_partitioned(tmp_path: Path) -> None:
     operator.on_batch(Batch(rows), 0, Taken())
     operator.before_barrier(1, Taken())
     operator.on_checkpoint_complete(1)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("k=")) == ["k=", "k=__HIVE_DEFAULT_PARTITION__", "k=a%2Fb"]
-    assert sorted(read(table), key=lambda r: r["id"]) == [{"k": k, "id": i} for i, k in ((1, "a/b"), (2, None), (3, "a/b"), (4, ""))]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("k=")) == [
+        "k=",
+        "k=__HIVE_DEFAULT_PARTITION__",
+        "k=a%2Fb",
+    ]
+    assert sorted(read(table), key=lambda r: r["id"]) == [
+        {"k": k, "id": i} for i, k in ((1, "a/b"), (2, None), (3, "a/b"), (4, ""))
+    ]
 
 
 def test_weights(tmp_path: Path) -> None:
@@ -382,7 +442,14 @@ def test_a_staged_file_deleted_by_hand(tmp_path: Path) -> None:
         operator.on_checkpoint_complete(1)
 
 
-@pytest.mark.parametrize("item", [{"staged": "../../x", "final": "y"}, {"staged": "x", "final": "../y"}, {"staged": "x", "final": "/tmp/y"}])
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"staged": "../../x", "final": "y"},
+        {"staged": "x", "final": "../y"},
+        {"staged": "x", "final": "/tmp/y"},
+    ],
+)
 def test_names_from_a_forged_checkpoint_lead_nowhere(tmp_path: Path, item: dict[str, str]) -> None:
     with pytest.raises(PenstockError, match="STA-3502"):
         sink(ids(tmp_path)).restore_items([{"checkpoint": 1, "items": [item]}])
@@ -399,7 +466,9 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_committed_again_stands_for_no_new_file(tmp_path: Path) -> None:
-    """After a lost reply another subtask commits again what this one wrote, later than this one begins to write anew."""
+    """After a lost reply another subtask commits again what this one wrote, later than this one begins to
+    write anew.
+    """
     first = sink(ids(tmp_path))
     first.on_batch(batch(1, 2), 0, Taken())
     first.before_barrier(1, Taken())
@@ -417,12 +486,21 @@ def test_a_name_that_is_committed_again_stands_for_no_new_file(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["csv", "json", "debezium-json"])
 def test_bytes_that_are_no_text(tmp_path: Path, kind: str) -> None:
-    table = table_of({"id": INT, "b": BINARY}, {"connector": "filesystem", "path": str(tmp_path / "out"), "format": kind})
+    table = table_of(
+        {"id": INT, "b": BINARY}, {"connector": "filesystem", "path": str(tmp_path / "out"), "format": kind}
+    )
     rows = [(1, b"abc"), (2, b"\xff\x00")]
-    given = [Batch(pa.record_batch({"id": pa.array([i], pa.int32()), "b": pa.array([b], pa.binary())})) for i, b in rows]
+    given = [
+        Batch(pa.record_batch({"id": pa.array([i], pa.int32()), "b": pa.array([b], pa.binary())}))
+        for i, b in rows
+    ]
     operator = sink(table)
     operator.on_batch(given[0], 0, Taken())
     with pytest.raises(PenstockError) as caught:
         operator.on_batch(given[1], 0, Taken())
-    assert caught.value.code == "DAT-4607" and "column b" in caught.value.message and "hex(b)" in str(caught.value.hint)
+    assert (
+        caught.value.code == "DAT-4607"
+        and "column b" in caught.value.message
+        and "hex(b)" in str(caught.value.hint)
+    )
     assert not caught.value.retriable

@@ -1,4 +1,6 @@
-"""Files as splits: listing, watching, assignment to subtasks, order by event time, metadata and partition columns, changed files."""
+"""Files as splits: listing, watching, assignment to subtasks, order by event time, metadata and partition
+columns, changed files.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def test_directory_glob_and_url(tmp_path: Path) -> None:
     assert numbers(read(ids(tmp_path))) == [1, 2, 3]
     assert numbers(read(ids(tmp_path / "*.csv"))) == [1, 2]
     assert numbers(read(ids(tmp_path / "**" / "[c-d].csv"))) == [3]
-    table = table_of({"id": INT}, {"connector": "filesystem", "path": f"file://{tmp_path}/b.csv", "format": "csv"})
+    table = table_of(
+        {"id": INT}, {"connector": "filesystem", "path": f"file://{tmp_path}/b.csv", "format": "csv"}
+    )
     assert numbers(read(table)) == [2]
 
 
@@ -57,14 +61,24 @@ def test_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("path", "code"),
-    [("nothing.csv", "DAT-4101"), ("*.tsv", "DAT-4102"), ("fifo", "DAT-4103"), ("mixed", "DAT-4108"), ("nosuch://x/y", "DAT-4109")],
+    [
+        ("nothing.csv", "DAT-4101"),
+        ("*.tsv", "DAT-4102"),
+        ("fifo", "DAT-4103"),
+        ("mixed", "DAT-4108"),
+        ("nosuch://x/y", "DAT-4109"),
+    ],
 )
 def test_paths_that_do_not_work(tmp_path: Path, path: str, code: str) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "mixed").mkdir()
     files(tmp_path / "mixed", a="1\n")
     (tmp_path / "mixed" / "b.parquet").write_bytes(b"")
-    options = {"connector": "filesystem", "path": path if "://" in path else str(tmp_path / path), "format": "csv"}
+    options = {
+        "connector": "filesystem",
+        "path": path if "://" in path else str(tmp_path / path),
+        "format": "csv",
+    }
     with pytest.raises(PenstockError, match=code):
         read(table_of({"id": INT}, options))
 
@@ -79,9 +93,13 @@ def test_empty_files_and_directories_have_no_rows(tmp_path: Path) -> None:
 def test_every_split_belongs_to_one_subtask(tmp_path: Path) -> None:
     files(tmp_path, **{f"f{i:02}": f"{i}\n" for i in range(11)})
     for options in ({}, {"source.monitor-interval": "1 s"}):
-        parts = [numbers(drain(open_source(ids(tmp_path, **options), subtask=s, parallelism=3), polls=60).rows) for s in range(3)]
+        parts = [
+            numbers(drain(open_source(ids(tmp_path, **options), subtask=s, parallelism=3), polls=60).rows)
+            for s in range(3)
+        ]
         assert sorted(n for part in parts for n in part) == list(range(11))
-        assert options or all(parts)  # a watched directory deals by hash: with few files a subtask may have none
+        # a watched directory deals by hash: with few files a subtask may have none
+        assert options or all(parts)
 
 
 def test_restore_with_another_parallelism(tmp_path: Path) -> None:
@@ -168,10 +186,15 @@ def test_metadata_columns(tmp_path: Path) -> None:
         "s": ("file.size", BIGINT),
         "m": ("file.modification-time", TimestampLtz(3)),
     }
-    table = table_of({"id": INT}, {"connector": "filesystem", "path": str(tmp_path), "format": "csv"}, metadata=metadata)
+    table = table_of(
+        {"id": INT}, {"connector": "filesystem", "path": str(tmp_path), "format": "csv"}, metadata=metadata
+    )
     rows = read(table, batch=1)
     path = tmp_path / "a.csv"
-    assert [(r["id"], r["p"], r["n"], r["r"], r["s"]) for r in rows] == [(5, str(path), "a.csv", 0, 7), (6, str(path), "a.csv", 1, 7)]
+    assert [(r["id"], r["p"], r["n"], r["r"], r["s"]) for r in rows] == [
+        (5, str(path), "a.csv", 0, 7),
+        (6, str(path), "a.csv", 1, 7),
+    ]
     assert rows[0]["m"].timestamp() == pytest.approx(path.stat().st_mtime)
     assert read(table, columns=["r", "id"]) == [{"r": 0, "id": 5}, {"r": 1, "id": 6}]
 
@@ -193,8 +216,16 @@ def timed(directory: Path) -> Any:
     start = datetime(2013, 1, 1)
     for name, begin in (("a", 200), ("b", 0), ("c", 100)):
         times = [start + timedelta(seconds=begin + i) for i in range(100)]
-        pq.write_table(pa.table({"ts": pa.array(times, pa.timestamp("us")), "s": [name] * 100}), directory / f"{name}.parquet", row_group_size=30)
-    return table_of({"ts": TIMESTAMP, "s": STRING}, {"connector": "filesystem", "path": str(directory), "format": "parquet"}, watermark="ts")
+        pq.write_table(
+            pa.table({"ts": pa.array(times, pa.timestamp("us")), "s": [name] * 100}),
+            directory / f"{name}.parquet",
+            row_group_size=30,
+        )
+    return table_of(
+        {"ts": TIMESTAMP, "s": STRING},
+        {"connector": "filesystem", "path": str(directory), "format": "parquet"},
+        watermark="ts",
+    )
 
 
 def test_splits_advance_together_in_event_time(tmp_path: Path) -> None:
@@ -218,16 +249,27 @@ def test_splits_finished_before_a_restore_are_not_opened_again(tmp_path: Path) -
 
 
 def timed_again(directory: Path) -> Any:
-    return table_of({"ts": TIMESTAMP, "s": STRING}, {"connector": "filesystem", "path": str(directory), "format": "parquet"}, watermark="ts")
+    return table_of(
+        {"ts": TIMESTAMP, "s": STRING},
+        {"connector": "filesystem", "path": str(directory), "format": "parquet"},
+        watermark="ts",
+    )
 
 
 def greater(column: int, value: int) -> Call:
-    return Call(BOOLEAN, True, function="greater", args=(Column(INT, True, index=column), Literal(INT, False, value=value)))
+    return Call(
+        BOOLEAN,
+        True,
+        function="greater",
+        args=(Column(INT, True, index=column), Literal(INT, False, value=value)),
+    )
 
 
 def test_row_groups_that_cannot_match_are_not_read(tmp_path: Path) -> None:
     pq.write_table(
-        pa.table({"id": pa.array(range(100), pa.int32()), "v": pa.array(range(100), pa.int32())}), tmp_path / "a.parquet", row_group_size=10
+        pa.table({"id": pa.array(range(100), pa.int32()), "v": pa.array(range(100), pa.int32())}),
+        tmp_path / "a.parquet",
+        row_group_size=10,
     )
     table = table_of({"id": INT, "v": INT}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")})
     request = ScanRequest(table, (1, 0), greater(1, 74), 1000, ManualClock(), Services())

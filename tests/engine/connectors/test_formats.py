@@ -80,7 +80,13 @@ def write(path: Path, kind: str, data: pa.Table, **options: str) -> dict[str, st
     return {"connector": "filesystem", "path": str(path), "format": kind, **options}
 
 
-FILES = [("csv", "a.csv", None), ("csv", "a.csv.gz", "gzip"), ("csv", "a.csv.zst", "zstd"), ("json", "a.jsonl", None), ("json", "a.jsonl.gz", "gzip")]
+FILES = [
+    ("csv", "a.csv", None),
+    ("csv", "a.csv.gz", "gzip"),
+    ("csv", "a.csv.zst", "zstd"),
+    ("json", "a.jsonl", None),
+    ("json", "a.jsonl.gz", "gzip"),
+]
 FILES += [("parquet", "a.parquet", "zstd"), ("arrow", "a.arrow", None)]
 
 
@@ -96,7 +102,9 @@ def test_round_trip_and_batch_cuts(tmp_path: Path, kind: str, name: str, codec: 
 
 @pytest.mark.parametrize(("kind", "name", "codec"), FILES)
 @pytest.mark.parametrize("batch", [1, 3])
-def test_resume_at_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str, codec: str | None, batch: int) -> None:
+def test_resume_at_every_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str, codec: str | None, batch: int
+) -> None:
     monkeypatch.setattr(RecordBlocks.__init__, "__defaults__", (None, None, 512))
     data = sample(23)
     options = write(tmp_path / name, kind, data, **({"codec": codec} if codec else {}))
@@ -119,7 +127,9 @@ def test_arrow_streams_are_read_too(tmp_path: Path) -> None:
 
 
 def csv_table(path: Path, **options: str) -> Any:
-    return table_of({"a": INT, "b": STRING}, {"connector": "filesystem", "path": str(path), "format": "csv", **options})
+    return table_of(
+        {"a": INT, "b": STRING}, {"connector": "filesystem", "path": str(path), "format": "csv", **options}
+    )
 
 
 def test_csv_null_literal_and_quoted_values(tmp_path: Path) -> None:
@@ -130,12 +140,16 @@ def test_csv_null_literal_and_quoted_values(tmp_path: Path) -> None:
 
 def test_csv_dialect(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1;'x;y'\n2;z\n")
-    rows = read(csv_table(tmp_path / "a.csv", **{"csv.delimiter": ";", "csv.quote": "'", "csv.header": "false"}))
+    rows = read(
+        csv_table(tmp_path / "a.csv", **{"csv.delimiter": ";", "csv.quote": "'", "csv.header": "false"})
+    )
     assert rows == [{"a": 1, "b": "x;y"}, {"a": 2, "b": "z"}]
 
 
 @pytest.mark.parametrize("block", [8, 16, 64, 4096])
-def test_csv_multiline_values_do_not_depend_on_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+def test_csv_multiline_values_do_not_depend_on_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
     monkeypatch.setattr(RecordBlocks.__init__, "__defaults__", (None, None, block))
     (tmp_path / "a.csv").write_text('a,b\n1,"x\ny"\n2,"p ""q""\n\nr"\n3,z\n')
     table = csv_table(tmp_path / "a.csv", **{"csv.multiline": "true"})
@@ -170,7 +184,9 @@ def test_ranges_of_bytes_give_every_record_once(tmp_path: Path) -> None:
     for step in (1, 13, 100, 5000):
         ids: list[int] = []
         for start in range(0, len(lines), step):
-            reader = READERS["json"](FileTask(fs, str(tmp_path / "a.json"), fields, fields, start=start, end=start + step), None)
+            reader = READERS["json"](
+                FileTask(fs, str(tmp_path / "a.json"), fields, fields, start=start, end=start + step), None
+            )
             while (piece := reader.next()) is not None:
                 ids += piece.rows.column(0).to_pylist()
         assert ids == list(range(60)), step
@@ -205,7 +221,10 @@ def test_parquet_garbage_and_other_types(tmp_path: Path) -> None:
     with pytest.raises(PenstockError, match="DAT-4205"):
         read(table_of({"a": Array(INT)}, {"connector": "filesystem", "path": str(tmp_path / "b.parquet")}))
     pq.write_table(pa.table({"A": pa.array([1, 2], pa.int64())}), tmp_path / "c.parquet")
-    assert read(table_of({"a": INT}, {"connector": "filesystem", "path": str(tmp_path / "c.parquet")})) == [{"a": 1}, {"a": 2}]
+    assert read(table_of({"a": INT}, {"connector": "filesystem", "path": str(tmp_path / "c.parquet")})) == [
+        {"a": 1},
+        {"a": 2},
+    ]
     pq.write_table(pa.table({"a": pa.array([2**40], pa.int64())}), tmp_path / "d.parquet")
     with pytest.raises(PenstockError, match="DAT-4206"):
         read(table_of({"a": INT}, {"connector": "filesystem", "path": str(tmp_path / "d.parquet")}))

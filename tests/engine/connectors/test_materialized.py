@@ -1,4 +1,6 @@
-"""What a materialized view holds: each deployment of its job begins anew, in whatever order its subtasks come."""
+"""What a materialized view holds: each deployment of its job begins anew, in whatever order its subtasks
+come.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def held(view: MaterializedContents) -> list[int]:
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("before", [(), (0,), (2,), (0, 1), (0, 1, 2)])
 def test_a_deployment_begins_with_all_its_parts(before: tuple[int, ...], order: tuple[int, ...]) -> None:
-    """However many subtasks of the first deployment had begun when it failed, the second's view is what the second began with."""
+    """However many subtasks of the first deployment had begun when it failed, the second's view is what
+    the second began with.
+    """
     view = MaterializedContents("v", SCHEMA)
     for subtask in before:
         view.begin(1, subtask, 3, [rows(subtask * 10)])

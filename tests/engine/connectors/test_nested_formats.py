@@ -1,4 +1,6 @@
-"""Arrays, maps and rows go into files and come out of them as they were; what is no value of their types is a bad record."""
+"""Arrays, maps and rows go into files and come out of them as they were; what is no value of their types
+is a bad record.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,20 @@ ROWS = [
         "a": [1, None, 3],
         "aa": [["x", 'q"'], [], None],
         "m": [("k", 1), ("j", None), ('"', 3)],
-        "r": {"t": datetime(2024, 1, 2, 3, 4, 5, 678000), "d": date(2024, 1, 2), "l": [time(12, 30), None], "deep": {"x": 1.5, "y z": True}},
+        "r": {
+            "t": datetime(2024, 1, 2, 3, 4, 5, 678000),
+            "d": date(2024, 1, 2),
+            "l": [time(12, 30), None],
+            "deep": {"x": 1.5, "y z": True},
+        },
         "am": [{"m": [("é", date(2024, 2, 29))], "n": None}, None],
     },
     {"id": 2, "a": [], "aa": [], "m": [], "r": {"t": None, "d": None, "l": [], "deep": None}, "am": []},
     {"id": 3, "a": None, "aa": None, "m": None, "r": None, "am": None},
 ]
-TABLE = pa.Table.from_pylist(ROWS, pa.schema([(name, to_arrow(parse_type(kind))) for name, kind in TYPES.items()]))
+TABLE = pa.Table.from_pylist(
+    ROWS, pa.schema([(name, to_arrow(parse_type(kind))) for name, kind in TYPES.items()])
+)
 
 
 @pytest.fixture
@@ -48,7 +57,9 @@ def session() -> Iterator[Session]:
 
 def declare(session: Session, name: str, path: Path, form: str, more: str = "") -> None:
     columns = ", ".join(f"{column} {kind}" for column, kind in TYPES.items())
-    session.execute(f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = '{form}'{more})")
+    session.execute(
+        f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = '{form}'{more})"
+    )
 
 
 @pytest.mark.parametrize("form", ["json", "parquet", "arrow"])
@@ -73,15 +84,22 @@ def test_what_is_no_value_is_a_bad_record(session: Session, tmp_path: Path) -> N
     ]
     (tmp_path / "bad.json").write_text("\n".join(lines), encoding="utf-8")
     declare(session, "bad", tmp_path / "bad.json", "json", ", 'on-error' = 'skip'")
-    assert session.execute("SELECT id FROM bad WHERE m IS NULL OR a IS NULL OR r IS NULL").final_rows(PATIENCE_S).column(0).to_pylist() == [2]
+    assert session.execute("SELECT id FROM bad WHERE m IS NULL OR a IS NULL OR r IS NULL").final_rows(
+        PATIENCE_S
+    ).column(0).to_pylist() == [2]
 
 
 def test_of_rows_in_parquet_the_wanted_fields_are_read(session: Session, tmp_path: Path) -> None:
     declare(session, "kept", tmp_path / "kept", "parquet")
     job = session.execute("INSERT INTO kept SELECT * FROM given").job
     assert job is not None and job.wait(PATIENCE_S) and job.error is None
-    found = session.execute("SELECT id, r.deep.x, r.d FROM kept WHERE id < 3 AND (r.t IS NULL OR r.deep.`y z`)").final_rows(PATIENCE_S)
-    assert sorted(found.to_pylist(), key=lambda row: row["id"]) == [{"id": 1, "x": 1.5, "d": date(2024, 1, 2)}, {"id": 2, "x": None, "d": None}]
+    found = session.execute(
+        "SELECT id, r.deep.x, r.d FROM kept WHERE id < 3 AND (r.t IS NULL OR r.deep.`y z`)"
+    ).final_rows(PATIENCE_S)
+    assert sorted(found.to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 1, "x": 1.5, "d": date(2024, 1, 2)},
+        {"id": 2, "x": None, "d": None},
+    ]
     path = f"'connector' = 'filesystem', 'path' = '{tmp_path / 'kept'}', 'format' = 'parquet'"
     session.execute(f"CREATE TABLE fewer (id BIGINT, R ROW<deep ROW<`y z` BOOLEAN>, D DATE>) WITH ({path})")
     rows = session.execute("SELECT R FROM fewer WHERE id = 1").final_rows(PATIENCE_S).to_pylist()

@@ -1,4 +1,6 @@
-"""Generated auctions: a row is a function of its number and the seed, whatever the splits, cuts and columns; disorder stays within its bound."""
+"""Generated auctions: a row is a function of its number and the seed, whatever the splits, cuts and
+columns; disorder stays within its bound.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ COUNT = 1_000
 
 def table(kind: str, **options: str) -> Any:
     given = {key.replace("_", "-"): value for key, value in options.items()}
-    return table_of(NEXMARK_TABLES[kind], {"connector": "nexmark", "table": kind, "events.num": str(COUNT)} | given)
+    return table_of(
+        NEXMARK_TABLES[kind], {"connector": "nexmark", "table": kind, "events.num": str(COUNT)} | given
+    )
 
 
 def in_order(rows: list[Row]) -> list[Row]:
@@ -30,7 +34,11 @@ def test_same_seed_same_rows_whatever_the_splits_and_cuts(kind: str) -> None:
     rows = read(table(kind))
     assert len(rows) == {"person": 20, "auction": 60, "bid": 920, "events": 1_000}[kind]
     assert rows == read(table(kind), batch=7)
-    assert in_order(rows) == in_order(read(table(kind, splits="3"))) == in_order(read(table(kind, splits="4", out_of_order="80 ms"), batch=11))
+    assert (
+        in_order(rows)
+        == in_order(read(table(kind, splits="3")))
+        == in_order(read(table(kind, splits="4", out_of_order="80 ms"), batch=11))
+    )
     assert rows != read(table(kind, seed="2"))
     assert rows != read(table(kind, out_of_order="80 ms"))
     names = list(NEXMARK_TABLES[kind])
@@ -74,18 +82,31 @@ def test_the_model_holds() -> None:
     people, auctions, bids = (read(table(kind, **options)) for kind in ("person", "auction", "bid"))
     assert [row["id"] for row in people] == list(range(1000, 1400))
     assert [row["id"] for row in auctions] == list(range(1000, 2200))
-    assert all(row["dateTime"] < row["expires"] and row["initialBid"] < row["reserve"] and 10 <= row["category"] < 15 for row in auctions)
+    assert all(
+        row["dateTime"] < row["expires"] and row["initialBid"] < row["reserve"] and 10 <= row["category"] < 15
+        for row in auctions
+    )
     assert all(1000 <= row["seller"] < 1410 for row in auctions)
-    assert all(1000 <= row["auction"] < 2210 and 1000 <= row["bidder"] < 1410 and 100 <= row["price"] <= 100_000_000 for row in bids)
+    assert all(
+        1000 <= row["auction"] < 2210 and 1000 <= row["bidder"] < 1410 and 100 <= row["price"] <= 100_000_000
+        for row in bids
+    )
     hot = sum(row["auction"] % 100 == 0 for row in bids) / len(bids)
     assert 0.48 < hot < 0.53, "half of the bids are for the hot auction"
-    assert 0.72 < sum(row["bidder"] % 100 == 1 for row in bids) / len(bids) < 0.78, "three of four bids are by the hot bidder"
-    assert len({(row["channel"], row["url"]) for row in bids}) == len({row["channel"] for row in bids}), "a channel has one address"
+    assert 0.72 < sum(row["bidder"] % 100 == 1 for row in bids) / len(bids) < 0.78, (
+        "three of four bids are by the hot bidder"
+    )
+    assert len({(row["channel"], row["url"]) for row in bids}) == len({row["channel"] for row in bids}), (
+        "a channel has one address"
+    )
 
 
 def test_ends_only_where_a_number_of_events_is_given() -> None:
     assert boundedness(table("bid")) is Boundedness.REPLAY
-    assert boundedness(table_of(NEXMARK_TABLES["bid"], {"connector": "nexmark", "table": "bid"})) is Boundedness.UNBOUNDED
+    assert (
+        boundedness(table_of(NEXMARK_TABLES["bid"], {"connector": "nexmark", "table": "bid"}))
+        is Boundedness.UNBOUNDED
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +119,9 @@ def test_ends_only_where_a_number_of_events_is_given() -> None:
         ("price BIGINT", "'table' = 'bid', 'event.num' = '5'", "SQL-1503", "events.num"),
     ],
 )
-def test_what_the_site_does_not_have_is_refused_where_it_is_declared(columns: str, options: str, code: str, hint: str) -> None:
+def test_what_the_site_does_not_have_is_refused_where_it_is_declared(
+    columns: str, options: str, code: str, hint: str
+) -> None:
     session = Session({})
     try:
         with pytest.raises(PenstockError) as caught:

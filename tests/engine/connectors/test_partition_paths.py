@@ -1,4 +1,6 @@
-"""Partition directories: every value comes back, and Spark, Hive and DuckDB read in a name what we wrote and we what they wrote."""
+"""Partition directories: every value comes back, and Spark, Hive and DuckDB read in a name what we wrote
+and we what they wrote.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,32 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import Table
 from penstock.catalog.types import BINARY, INT, STRING, TIMESTAMP, DataType
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.connectors.filesystem.partition_paths import NULL_PARTITION, partition_directory, partition_values
+from penstock.engine.connectors.filesystem.partition_paths import (
+    NULL_PARTITION,
+    partition_directory,
+    partition_values,
+)
 from tests.engine.connectors.reading import Taken, read, table_of
 from tests.engine.connectors.test_filesystem_sink import sink
 
-VALUES = [" x ", "\t", " ", "", None, NULL_PARTITION, "é", "a/b", "%", "%41", "a+b", "a=b", "..", "a\nb", "x,y", "a'b"]
+VALUES = [
+    " x ",
+    "\t",
+    " ",
+    "",
+    None,
+    NULL_PARTITION,
+    "é",
+    "a/b",
+    "%",
+    "%41",
+    "a+b",
+    "a=b",
+    "..",
+    "a\nb",
+    "x,y",
+    "a'b",
+]
 VALUES += ["[x]", "{a,b}", "*?", "\\", "\x7f", "日本", "k#1"]
 
 
@@ -45,7 +68,10 @@ def test_every_value_comes_back(tmp_path: Path, kind: str) -> None:
     assert [row["k"] for row in sorted(read(table), key=lambda row: row["id"])] == VALUES
 
 
-@given(st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]))), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+@given(
+    st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]))),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+)
 @settings(deadline=None, max_examples=200)
 def test_any_value_and_any_column_name(value: str | None, name: str) -> None:
     path = f"{partition_directory([name], [pa.array([value], pa.string())])}/part-0.parquet"
@@ -56,8 +82,14 @@ def test_any_value_and_any_column_name(value: str | None, name: str) -> None:
 def test_values_of_other_types(tmp_path: Path) -> None:
     table = partitioned(tmp_path / "b", "parquet", BINARY)
     write(table, [b" x ", "é".encode(), None], pa.binary())
-    assert [row["k"] for row in sorted(read(table), key=lambda row: row["id"])] == [b" x ", "é".encode(), None]
-    with pytest.raises(PenstockError, match=r"DAT-4608.*a value of column k is bytes that are no text") as caught:
+    assert [row["k"] for row in sorted(read(table), key=lambda row: row["id"])] == [
+        b" x ",
+        "é".encode(),
+        None,
+    ]
+    with pytest.raises(
+        PenstockError, match=r"DAT-4608.*a value of column k is bytes that are no text"
+    ) as caught:
         write(table, [b"\xff"], pa.binary())
     assert caught.value.hint == "partition by hex(k)" and not caught.value.retriable
     table = partitioned(tmp_path / "t", "parquet", TIMESTAMP)
@@ -69,7 +101,10 @@ def test_values_of_other_types(tmp_path: Path) -> None:
 def test_names_as_others_write_them() -> None:
     assert partition_values("K=a%20b/x=%C3%A9/f") == {"k": "a b", "x": "é"}  # DuckDB, and penstock before
     assert partition_values("k=é/x=a%E9/f") == {"k": "é", "x": "aé"}  # Spark; Hive
-    assert partition_values(f"k={NULL_PARTITION}/x=%5F{NULL_PARTITION[1:]}/f") == {"k": None, "x": NULL_PARTITION}
+    assert partition_values(f"k={NULL_PARTITION}/x=%5F{NULL_PARTITION[1:]}/f") == {
+        "k": None,
+        "x": NULL_PARTITION,
+    }
     assert partition_values("no/directory/k=1") == {}
 
 

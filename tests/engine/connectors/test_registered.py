@@ -1,4 +1,6 @@
-"""Registered tables: what a program may hand over, its types, its cuts, what can be read again and what cannot."""
+"""Registered tables: what a program may hand over, its types, its cuts, what can be read again and what
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ ROWS = [{"n": i, "s": None if i % 3 else f"x{i}"} for i in range(10)]
 def registered(source: Any, **options: str) -> tuple[Table, Services]:
     tables = RegisteredTables()
     schema = tables.register("Mine", source)
-    return Table("mine", schema, schema, {"connector": "registered", "name": "mine", **options}), Services(tables)
+    return Table("mine", schema, schema, {"connector": "registered", "name": "mine", **options}), Services(
+        tables
+    )
 
 
 def rows_of(source: Any, **how: Any) -> list[dict[str, Any]]:
@@ -70,7 +74,13 @@ def test_tuples_and_their_names() -> None:
 
 def test_types_become_the_engines() -> None:
     source = registered_source(
-        pa.table({"u": pa.array([1], pa.uint16()), "d": pa.array(["a"]).dictionary_encode(), "t": pa.array([1], pa.timestamp("ms"))})
+        pa.table(
+            {
+                "u": pa.array([1], pa.uint16()),
+                "d": pa.array(["a"]).dictionary_encode(),
+                "t": pa.array([1], pa.timestamp("ms")),
+            }
+        )
     )
     assert [str(f.type) for f in source.schema] == ["INT", "STRING", "TIMESTAMP(6)"]
     assert [b.schema for b in source.batches()] == [source.schema.to_arrow()]
@@ -91,7 +101,13 @@ def test_an_arrow_table_resumes_and_is_cut_into_ranges(monkeypatch: pytest.Monke
 
 def test_with_a_watermark_it_is_one_split_in_its_order() -> None:
     table, services = registered(pa.table({"ts": pa.array(range(5), pa.timestamp("us"))}))
-    table = Table("mine", table.schema, table.schema, table.options, watermark=WatermarkRule("ts", Column(TIMESTAMP, True, index=0), "ts"))
+    table = Table(
+        "mine",
+        table.schema,
+        table.schema,
+        table.options,
+        watermark=WatermarkRule("ts", Column(TIMESTAMP, True, index=0), "ts"),
+    )
     out = drain(open_source(table, services=services, batch=2))
     assert len(out.rows) == 5 and out.news == [("opened", 0), ("ended", 0)]
 
@@ -133,7 +149,9 @@ def test_a_changed_table_is_refused() -> None:
         open_source(table, services=services).restore_items(items)
 
 
-@pytest.mark.parametrize("source", [5, "text", [], iter(()), [{"a": 1}, 5], [(1, 2), (1,)], [{"a": 1}, {"a": "x"}]])
+@pytest.mark.parametrize(
+    "source", [5, "text", [], iter(()), [{"a": 1}, 5], [(1, 2), (1,)], [{"a": 1}, {"a": "x"}]]
+)
 def test_what_is_no_table(source: Any) -> None:
     with pytest.raises(PenstockError, match="DAT-4501"):
         registered_source(source)

@@ -37,13 +37,27 @@ COLUMNS = {"k": INT, "v": STRING}
 
 def changes(*rows: tuple[int | None, str | None, int]) -> Batch:
     keys, values, weights = zip(*rows, strict=True)
-    return Batch(pa.record_batch({"k": pa.array(keys, pa.int32()), "v": pa.array(values, pa.string())}), np.array(weights))
+    return Batch(
+        pa.record_batch({"k": pa.array(keys, pa.int32()), "v": pa.array(values, pa.string())}),
+        np.array(weights),
+    )
 
 
-def sink(table: Table | None, services: Services, *, key: tuple[int, ...] | None = None, subtask: int = 0, parallelism: int = 1) -> SinkOperator:
+def sink(
+    table: Table | None,
+    services: Services,
+    *,
+    key: tuple[int, ...] | None = None,
+    subtask: int = 0,
+    parallelism: int = 1,
+) -> SinkOperator:
     schema = table_of(COLUMNS, {}).schema
     operator = SinkOperator(SinkSpec("op", "sink", schema, table, key, False), JobOptions())
-    operator.open(Context("op", "sink", subtask, parallelism, KeyGroups(0, 1, 1), ManualClock(), OperatorMetrics(), services))
+    operator.open(
+        Context(
+            "op", "sink", subtask, parallelism, KeyGroups(0, 1, 1), ManualClock(), OperatorMetrics(), services
+        )
+    )
     return operator
 
 
@@ -69,7 +83,9 @@ def test_print() -> None:
     operator.on_batch(changes((1, "a", -1), (1, None, 1)), 0, Taken())
     assert "".join(lines) == "out> -U[1, a]\nout> +U[1, NULL]\n"
     lines.clear()
-    sink(table_of(COLUMNS, {"connector": "print"}), services, subtask=1, parallelism=2).on_batch(Batch(changes((1, "a", 1)).rows), 0, Taken())
+    sink(table_of(COLUMNS, {"connector": "print"}), services, subtask=1, parallelism=2).on_batch(
+        Batch(changes((1, "a", 1)).rows), 0, Taken()
+    )
     assert lines == ["2> +I[1, a]\n"]
 
 
@@ -144,16 +160,33 @@ SPAN = Span(3, 9)
         ({"connector": "datagen", "fields.id.lenght": "1"}, "SQL-1503", 'did you mean "fields.id.length"?'),
         ({"connector": "filesystem", "format": "csv"}, "SQL-1504", "path"),
         ({"connector": "filesystem", "path": "data"}, "SQL-1504", "format"),
-        ({"connector": "filesystem", "path": "a.csv", "on-error": "skipp"}, "SQL-1505", 'did you mean "skip"?'),
+        (
+            {"connector": "filesystem", "path": "a.csv", "on-error": "skipp"},
+            "SQL-1505",
+            'did you mean "skip"?',
+        ),
         ({"connector": "datagen", "rows-per-second": "-1"}, "SQL-1505", "the least is 0"),
         ({"connector": "filesystem", "path": "a.csv", "csv.header": "yes"}, "SQL-1505", "'true' or 'false'"),
         ({"connector": "filesystem", "path": "a.csv", "csv.quote": "''"}, "SQL-1505", "one character"),
-        ({"connector": "filesystem", "path": "a.csv", "source.monitor-interval": "5 secnds"}, "SQL-1506", "seconds"),
+        (
+            {"connector": "filesystem", "path": "a.csv", "source.monitor-interval": "5 secnds"},
+            "SQL-1506",
+            "seconds",
+        ),
         ({"connector": "filesystem", "path": "a.csv", "source.monitor-interval": "5"}, "SQL-1506", "'5 s'"),
         ({"connector": "filesystem", "path": "a.csv", "sink.rolling.bytes": "1 gbb"}, "SQL-1506", "gb"),
         ({"connector": "filesystem", "path": "a.parquet", "csv.header": "true"}, "SQL-1507", "leave it out"),
         ({"connector": "filesystem", "path": "a.csv", "csv.quote": ","}, "SQL-1507", None),
-        ({"connector": "filesystem", "path": "a.csv", "source.monitor-interval": "1 s", "source.replay": "true"}, "SQL-1507", "keep one"),
+        (
+            {
+                "connector": "filesystem",
+                "path": "a.csv",
+                "source.monitor-interval": "1 s",
+                "source.replay": "true",
+            },
+            "SQL-1507",
+            "keep one",
+        ),
     ],
 )
 def test_options_that_cannot_work(options: dict[str, str], code: str, hint: str | None) -> None:
@@ -164,13 +197,33 @@ def test_options_that_cannot_work(options: dict[str, str], code: str, hint: str 
 
 
 def test_options_that_work() -> None:
-    check_options({"connector": "Filesystem".lower(), "path": "a.csv.gz", "csv.delimiter": "\\t", "csv.null-literal": "NA"}, {})
+    check_options(
+        {
+            "connector": "Filesystem".lower(),
+            "path": "a.csv.gz",
+            "csv.delimiter": "\\t",
+            "csv.null-literal": "NA",
+        },
+        {},
+    )
     check_options({"connector": "datagen", "fields.a.b.kind": "random", "fields.id.step": "1 s"}, {})
 
 
 def test_secrets_are_never_shown() -> None:
-    shown = redacted({"connector": "filesystem", "path": "s3://user:hunter2@host/x?secret_key=abc&a=1", "auth.password": "p", "csv.header": "true"})
-    assert shown == {"connector": "filesystem", "path": "s3://******@host/x?secret_key=******&a=1", "auth.password": "******", "csv.header": "true"}
+    shown = redacted(
+        {
+            "connector": "filesystem",
+            "path": "s3://user:hunter2@host/x?secret_key=abc&a=1",
+            "auth.password": "p",
+            "csv.header": "true",
+        }
+    )
+    assert shown == {
+        "connector": "filesystem",
+        "path": "s3://******@host/x?secret_key=******&a=1",
+        "auth.password": "******",
+        "csv.header": "true",
+    }
     assert is_secret("kafka", "sasl.jaas.config") and not is_secret("filesystem", "path")
 
 
@@ -185,5 +238,8 @@ def test_every_connector_has_a_builder() -> None:
     assert names("source") == set(SOURCES) | databases | bounded
     own = {"materialized", "spark"}  # whose sinks are no writers: one keeps state, the other is Spark's
     assert names("sink") - own == set(SINKS) - own
-    assert all(isinstance(c, Connector) and c.help and all(o.help or o.key == "table" for o in c.options) for c in CONNECTORS.values())
+    assert all(
+        isinstance(c, Connector) and c.help and all(o.help or o.key == "table" for o in c.options)
+        for c in CONNECTORS.values()
+    )
     assert metadata_keys("filesystem") and metadata_keys("print") == {}

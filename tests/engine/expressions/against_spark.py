@@ -14,7 +14,9 @@ from penstock.planner.expressions.nodes import Expression
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.spark_cases import FAMILIES
 
-ZONES = {family: ("UTC", "America/New_York") if family in ("times", "casts") else ("UTC",) for family in FAMILIES}
+ZONES = {
+    family: ("UTC", "America/New_York") if family in ("times", "casts") else ("UTC",) for family in FAMILIES
+}
 RUNS = [(family, zone) for family, zones in ZONES.items() for zone in zones]
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -35,11 +37,15 @@ def view(session: Any, batch: pa.RecordBatch, directory: Path) -> None:
 def on_spark(session: Any, family: str) -> pa.Table:
     """Compute a family's expressions over the view in one query; the columns are named by their texts."""
     texts = [text for text, _ in FAMILIES[family]()]
-    table = session.sql("SELECT " + ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts)) + " FROM rows").toArrow()
+    table = session.sql(
+        "SELECT " + ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts)) + " FROM rows"
+    ).toArrow()
     return table.rename_columns(texts)
 
 
-def differences(text: str, expression: Expression, theirs: pa.ChunkedArray, batch: pa.RecordBatch, zone: str) -> list[str]:
+def differences(
+    text: str, expression: Expression, theirs: pa.ChunkedArray, batch: pa.RecordBatch, zone: str
+) -> list[str]:
     """Return what differs for one expression: the type, or the first rows that do."""
     ours = run(expression, batch, zone)
     found = []
@@ -60,7 +66,11 @@ def _comparable(kind: pa.DataType) -> pa.DataType:
 
 def _plain(column: pa.Array) -> list[Any]:
     """Times as integers: Python's end at the year 9999."""
-    return (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type) else column).to_pylist()
+    return (
+        column.cast(pa.int64())
+        if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type)
+        else column
+    ).to_pylist()
 
 
 def _same(a: Any, b: Any) -> bool:

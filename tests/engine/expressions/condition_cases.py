@@ -1,4 +1,6 @@
-"""What is compared with Spark on conditions, tests and spellings that stand for others: expressions over the columns of ``word_cases``."""
+"""What is compared with Spark on conditions, tests and spellings that stand for others: expressions over
+the columns of ``word_cases``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is compared with Spark on JSON: generated columns, and expressions both sides read in the same words."""
+"""What is compared with Spark on JSON: generated columns, and expressions both sides read in the same
+words.
+"""
 
 from __future__ import annotations
 
@@ -140,5 +142,8 @@ def texts() -> list[str]:
 def rows() -> pa.RecordBatch:
     """Every value of every pool, the shorter ones over and over."""
     count = max(len(pool) for _, pool in COLUMNS.values())
-    arrays = [pa.array([pool[i % len(pool)] for i in range(count)], to_arrow(kind)) for kind, pool in COLUMNS.values()]
+    arrays = [
+        pa.array([pool[i % len(pool)] for i in range(count)], to_arrow(kind))
+        for kind, pool in COLUMNS.values()
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))

@@ -1,4 +1,6 @@
-"""What is compared with Spark on arrays, maps and rows: generated columns, and expressions both sides read in the same words."""
+"""What is compared with Spark on arrays, maps and rows: generated columns, and expressions both sides read
+in the same words.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ from penstock.planner.parser.dialect import parse_expression
 NAN = float("nan")
 _PAIR = Row((("a", INT), ("b", STRING)))
 COLUMNS: dict[str, tuple[DataType, list]] = {
-    "a": (Array(INT), [None, [], [1], [1, 2, None], [3, 3, 1, None, None, 3], [None], [2, -5, 7, 2], [2147483647, 0]]),
+    "a": (
+        Array(INT),
+        [None, [], [1], [1, 2, None], [3, 3, 1, None, None, 3], [None], [2, -5, 7, 2], [2147483647, 0]],
+    ),
     "c": (Array(INT), [None, [], [1, 3], [None], [7, None, 7, 2], [9]]),
     "l": (Array(BIGINT), [None, [], [1, 2**40], [3, None]]),
     "x": (Array(DOUBLE), [None, [], [NAN, 1.5, None], [0.0, -0.0, 2.5], [float("inf"), NAN, NAN, -1.0]]),
@@ -42,8 +47,19 @@ COLUMNS: dict[str, tuple[DataType, list]] = {
     "s": (Array(STRING), [None, [], ["a", "b", "a"], ["", None, "ñ"], ["z", "日本"], [None, None]]),
     "u": (Array(STRING), [None, ["a"], [], [None, "z"], ["", "b"]]),
     "p": (Array(BOOLEAN), [None, [], [True, False, None], [False]]),
-    "aa": (Array(Array(INT)), [None, [], [[1, 2], [], [3]], [[1], None], [[None], [4, 4]], [[1, 2], [1, 2], [1]]]),
-    "ra": (Array(_PAIR), [None, [], [{"a": 1, "b": "x"}, None, {"a": 1, "b": None}], [{"a": 2, "b": "y"}, {"a": 1, "b": "x"}, {"a": 2, "b": "y"}]]),
+    "aa": (
+        Array(Array(INT)),
+        [None, [], [[1, 2], [], [3]], [[1], None], [[None], [4, 4]], [[1, 2], [1, 2], [1]]],
+    ),
+    "ra": (
+        Array(_PAIR),
+        [
+            None,
+            [],
+            [{"a": 1, "b": "x"}, None, {"a": 1, "b": None}],
+            [{"a": 2, "b": "y"}, {"a": 1, "b": "x"}, {"a": 2, "b": "y"}],
+        ],
+    ),
     "m": (Map(STRING, INT), [None, [], [("k", 1), ("j", None)], [("ñ", 5)], [("", 7), ("k", 2), ("z", 3)]]),
     "w": (Map(STRING, INT), [None, [], [("q", 9)], [("r", None), ("t", 1)]]),
     "im": (Map(INT, STRING), [None, [], [(1, "one"), (2, None)], [(-1, "minus")]]),

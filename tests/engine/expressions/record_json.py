@@ -1,4 +1,6 @@
-"""Write down what Spark answers on JSON: ``python -m tests.engine.expressions.record_json``, after the cases have changed."""
+"""Write down what Spark answers on JSON: ``python -m tests.engine.expressions.record_json``, after the
+cases have changed.
+"""
 
 from __future__ import annotations
 

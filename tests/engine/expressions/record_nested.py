@@ -1,4 +1,6 @@
-"""Write down what Spark answers on nested values: ``python -m tests.engine.expressions.record_nested``, after the cases have changed."""
+"""Write down what Spark answers on nested values: ``python -m tests.engine.expressions.record_nested``,
+after the cases have changed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Write down what Spark answers: ``python -m tests.engine.expressions.record_spark``, after the cases have changed."""
+"""Write down what Spark answers: ``python -m tests.engine.expressions.record_spark``, after the cases have
+changed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def main() -> None:
         for family, zone in RUNS:
             session = SESSIONS.new(zone)
             view(session, rows(), Path(directory))
-            feather.write_feather(on_spark(session, family), recording(family, zone), compression="zstd", compression_level=12)
+            feather.write_feather(
+                on_spark(session, family), recording(family, zone), compression="zstd", compression_level=12
+            )
     SESSIONS.close()
 
 

@@ -1,4 +1,6 @@
-"""Write down what Spark answers on numbers, words and days: ``python -m tests.engine.expressions.record_words``, after the cases have changed."""
+"""Write down what Spark answers on numbers, words and days: ``python -m
+tests.engine.expressions.record_words``, after the cases have changed.
+"""
 
 from __future__ import annotations
 

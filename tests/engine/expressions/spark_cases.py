@@ -40,12 +40,36 @@ COLUMNS: dict[str, tuple[DataType, list]] = {
     "l": (BIGINT, [None, 0, 1, -5, 2**31, -(2**31), 1700000000]),
     "x": (
         DOUBLE,
-        [None, NAN, INF, -INF, 0.0, -0.0, 1.5, -2.5, 0.5, 1e-7, 1e300, 123456789.125, 0.001, 1e7, 1.005, 2.675, 0.285, 1e16, 9999999.0, -0.00012],
+        [
+            None,
+            NAN,
+            INF,
+            -INF,
+            0.0,
+            -0.0,
+            1.5,
+            -2.5,
+            0.5,
+            1e-7,
+            1e300,
+            123456789.125,
+            0.001,
+            1e7,
+            1.005,
+            2.675,
+            0.285,
+            1e16,
+            9999999.0,
+            -0.00012,
+        ],
     ),
     "y": (DOUBLE, [None, NAN, INF, 1.0, -3.5, 0.25, 1e10, 7.0]),
     "r": (DOUBLE, [None, 0.0, 1.5, -2.5, 0.5, 2.4999999999, -1e9, 12345.678, 1.005, -7.25]),
     "f": (FLOAT, [None, NAN, 0.0, 1.5, -2.25, 3.4e38, 1e-10, 16777216.0, 0.1]),
-    "p": (Decimal(10, 2), [None, D("0.00"), D("1.10"), D("-2.55"), D("99999999.99"), D("0.05"), D("1234.50")]),
+    "p": (
+        Decimal(10, 2),
+        [None, D("0.00"), D("1.10"), D("-2.55"), D("99999999.99"), D("0.05"), D("1234.50")],
+    ),
     "q": (Decimal(20, 6), [None, D("1.000001"), D("-3.333333"), D("12345678901234.5"), D("0.000001")]),
     "w": (Decimal(38, 10), [None, D("1.5"), D("-1234567890123456789.0123456789"), D("0.0000000001"), D(7)]),
     "s": (
@@ -123,7 +147,16 @@ COLUMNS: dict[str, tuple[DataType, list]] = {
     ),
     "d": (
         DATE,
-        [None, date(1970, 1, 1), date(2024, 2, 29), date(1969, 12, 31), date(2023, 1, 31), date(1999, 12, 31), date(2026, 1, 4), date(1900, 3, 1)],
+        [
+            None,
+            date(1970, 1, 1),
+            date(2024, 2, 29),
+            date(1969, 12, 31),
+            date(2023, 1, 31),
+            date(1999, 12, 31),
+            date(2026, 1, 4),
+            date(1900, 3, 1),
+        ],
     ),
     "e": (DATE, [None, date(2024, 2, 28), date(2000, 1, 1), date(1960, 6, 15)]),
     "t": (
@@ -137,10 +170,24 @@ COLUMNS: dict[str, tuple[DataType, list]] = {
             datetime(2023, 1, 31, 12),
         ],
     ),
-    "v": (TIMESTAMP, [None, datetime(2024, 1, 31, 12, 30), datetime(2012, 2, 29, 1, 2, 3, 456789), datetime(1965, 5, 5, 5, 5, 5)]),
+    "v": (
+        TIMESTAMP,
+        [
+            None,
+            datetime(2024, 1, 31, 12, 30),
+            datetime(2012, 2, 29, 1, 2, 3, 456789),
+            datetime(1965, 5, 5, 5, 5, 5),
+        ],
+    ),
     "z": (
         TIMESTAMP_LTZ,
-        [None, datetime(2024, 7, 1, 3, 30), datetime(2024, 1, 1, 3, 30, 15, 250000), datetime(2024, 3, 10, 6, 59, 59), datetime(1969, 12, 31, 23)],
+        [
+            None,
+            datetime(2024, 7, 1, 3, 30),
+            datetime(2024, 1, 1, 3, 30, 15, 250000),
+            datetime(2024, 3, 10, 6, 59, 59),
+            datetime(1969, 12, 31, 23),
+        ],
     ),
     "b": (BOOLEAN, [None, True, False]),
     "c": (BOOLEAN, [None, True, False]),
@@ -189,7 +236,8 @@ def arithmetic() -> Cases:
         for dividend in ("r", "h", "p", "l"):
             yield f"{dividend} / {divisor}", call("divide", column(dividend), column(divisor))
             yield f"{dividend} % {divisor}", call("mod", column(dividend), column(divisor))
-            if (dividend, divisor) not in (("h", "q"), ("p", "q")):  # there a remainder lifted above zero does not fit Spark's result type
+            # there a remainder lifted above zero does not fit Spark's result type
+            if (dividend, divisor) not in (("h", "q"), ("p", "q")):
                 yield f"pmod({dividend}, {divisor})", call("pmod", column(dividend), column(divisor))
         yield f"p DIV {divisor}", call("div", column("p"), column(divisor))
     yield "x / y", call("divide", column("x"), column("y"))
@@ -216,7 +264,15 @@ def comparisons() -> Cases:
         ("r", "p"),
         ("z", "t"),
     ]
-    signs = {"equal": "=", "not_equal": "<>", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "null_safe_equal": "<=>"}
+    signs = {
+        "equal": "=",
+        "not_equal": "<>",
+        "less": "<",
+        "less_equal": "<=",
+        "greater": ">",
+        "greater_equal": ">=",
+        "null_safe_equal": "<=>",
+    }
     for name, sign in signs.items():
         yield from ((f"{a} {sign} {b}", call(name, column(a), column(b))) for a, b in pairs)
         yield f"x {sign} 1.5D", call(name, column("x"), lit(1.5, DOUBLE))
@@ -237,7 +293,23 @@ def comparisons() -> Cases:
 
 
 def mathematics() -> Cases:
-    for name in ("sqrt", "cbrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "degrees", "radians", "sign"):
+    for name in (
+        "sqrt",
+        "cbrt",
+        "exp",
+        "ln",
+        "log10",
+        "log2",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "degrees",
+        "radians",
+        "sign",
+    ):
         yield f"{name}(r)", call(name, column("r"))
     yield "pow(r, n)", call("pow", column("r"), column("n"))
     yield "atan2(r, y)", call("atan2", column("r"), column("y"))
@@ -252,17 +324,38 @@ def mathematics() -> Cases:
 
 
 def strings() -> Cases:
-    for name in ("upper", "lower", "initcap", "trim", "ltrim", "rtrim", "length", "octet_length", "reverse", "ascii", "md5", "sha1"):
+    for name in (
+        "upper",
+        "lower",
+        "initcap",
+        "trim",
+        "ltrim",
+        "rtrim",
+        "length",
+        "octet_length",
+        "reverse",
+        "ascii",
+        "md5",
+        "sha1",
+    ):
         yield f"{name}(s)", call(name, column("s"))
     for start in (1, 0, 3, -3, -50, 50):
         yield f"substr(s, {start})", call("substr", column("s"), num(start))
-        yield from ((f"substr(s, {start}, {n})", call("substr", column("s"), num(start), num(n))) for n in (0, 2, -1, 49))
+        yield from (
+            (f"substr(s, {start}, {n})", call("substr", column("s"), num(start), num(n)))
+            for n in (0, 2, -1, 49)
+        )
     yield "substr(s, n, 2)", call("substr", column("s"), column("n"), num(2))
     yield "substr(s, n)", call("substr", column("s"), column("n"))
     yield "substr(s, n, n)", call("substr", column("s"), column("n"), column("n"))
     for n in (-1, 0, 3):
-        yield from ((f"{name}(s, {n})", call(name, column("s"), num(n))) for name in ("left", "right", "repeat"))
-    yield from ((f"{name}(s, n)", call(name, column("s"), column("n"))) for name in ("left", "right", "repeat", "lpad", "rpad"))
+        yield from (
+            (f"{name}(s, {n})", call(name, column("s"), num(n))) for name in ("left", "right", "repeat")
+        )
+    yield from (
+        (f"{name}(s, n)", call(name, column("s"), column("n")))
+        for name in ("left", "right", "repeat", "lpad", "rpad")
+    )
     for name in ("lpad", "rpad"):
         yield f"{name}(s, 8, '*')", call(name, column("s"), num(8), text("*"))
         yield f"{name}(s, 8, 'xyz')", call(name, column("s"), num(8), text("xyz"))
@@ -279,7 +372,10 @@ def strings() -> Cases:
     yield "instr(s, u)", call("instr", column("s"), column("u"))
     yield "locate('o', s)", call("locate", text("o"), column("s"))
     yield "locate(u, s, n)", call("locate", column("u"), column("s"), column("n"))
-    yield from ((f"split_part(s, ',', {n})", call("split_part", column("s"), text(","), num(n))) for n in (1, 2, 4, 9, -1, -4))
+    yield from (
+        (f"split_part(s, ',', {n})", call("split_part", column("s"), text(","), num(n)))
+        for n in (1, 2, 4, 9, -1, -4)
+    )
     yield "split_part(s, u, n)", call("split_part", column("s"), column("u"), column("n"))
     yield "split_part(s, '', n)", call("split_part", column("s"), text(""), column("n"))
     for name, spark in (("starts_with", "startswith"), ("ends_with", "endswith"), ("contains", "contains")):
@@ -294,14 +390,23 @@ def strings() -> Cases:
 def patterns() -> Cases:
     for pattern in ("%o%", "a%", "_", "%l_o%", "", "100!%", "%日%", "x_y"):
         yield f"s LIKE '{pattern}' ESCAPE '!'", call("like", column("s"), text(pattern), text("!"))
-        yield f"s ILIKE '{pattern.upper()}' ESCAPE '!'", call("ilike", column("s"), text(pattern.upper()), text("!"))
+        yield (
+            f"s ILIKE '{pattern.upper()}' ESCAPE '!'",
+            call("ilike", column("s"), text(pattern.upper()), text("!")),
+        )
     yield "s LIKE u", call("like", column("s"), column("u"))
     for pattern in ("l+", "^a", "[0-9]+%$", "o.*o", "(?i)HELLO", "^$"):
         yield f"s RLIKE '{pattern}'", call("rlike", column("s"), text(pattern))
-    yield "regexp_replace(s, '([aeo])(.)', '<$2$1>')", call("regexp_replace", column("s"), text("([aeo])(.)"), text("<$2$1>"))
+    yield (
+        "regexp_replace(s, '([aeo])(.)', '<$2$1>')",
+        call("regexp_replace", column("s"), text("([aeo])(.)"), text("<$2$1>")),
+    )
     yield "regexp_replace(s, '[^a-z]+', '')", call("regexp_replace", column("s"), text("[^a-z]+"), text(""))
     for group in (0, 1, 2):
-        yield f"regexp_extract(s, '([a-zA-Z]+)([^a-z])?', {group})", call("regexp_extract", column("s"), text("([a-zA-Z]+)([^a-z])?"), num(group))
+        yield (
+            f"regexp_extract(s, '([a-zA-Z]+)([^a-z])?', {group})",
+            call("regexp_extract", column("s"), text("([a-zA-Z]+)([^a-z])?"), num(group)),
+        )
 
 
 def times() -> Cases:
@@ -311,13 +416,30 @@ def times() -> Cases:
         yield from ((f"{name}({c})", call(name, column(c))) for c in ("t", "z"))
     for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND"):
         yield f"date_trunc('{unit}', z)", call("date_trunc", text(unit), column("z"))
-        yield f"CAST(date_trunc('{unit}', t) AS TIMESTAMP_NTZ)", call("date_trunc", text(unit), column("t"))  # Spark's has no form without zone
+        # Spark's has no form without zone
+        yield f"CAST(date_trunc('{unit}', t) AS TIMESTAMP_NTZ)", call("date_trunc", text(unit), column("t"))
         yield f"timestampdiff({unit}, t, v)", call("timestampdiff", text(unit), column("t"), column("v"))
         yield f"timestampadd({unit}, n, t)", call("timestampadd", text(unit), column("n"), column("t"))
-    yield from ((f"trunc(d, '{unit}')", call("trunc", column("d"), text(unit))) for unit in ("YEAR", "QUARTER", "MM", "WEEK"))
-    for pattern in ("yyyy-MM-dd HH:mm:ss", "yy/M/d h:m a", "EEE, d MMM yyyy", "EEEE MMMM D", "yyyy-MM-dd''T''HH:mm:ss.SSS", "Q"):
-        yield f"date_format(t, '{pattern}')", call("date_format", column("t"), text(pattern.replace("''", "'")))
-        yield f"date_format(z, '{pattern}')", call("date_format", column("z"), text(pattern.replace("''", "'")))
+    yield from (
+        (f"trunc(d, '{unit}')", call("trunc", column("d"), text(unit)))
+        for unit in ("YEAR", "QUARTER", "MM", "WEEK")
+    )
+    for pattern in (
+        "yyyy-MM-dd HH:mm:ss",
+        "yy/M/d h:m a",
+        "EEE, d MMM yyyy",
+        "EEEE MMMM D",
+        "yyyy-MM-dd''T''HH:mm:ss.SSS",
+        "Q",
+    ):
+        yield (
+            f"date_format(t, '{pattern}')",
+            call("date_format", column("t"), text(pattern.replace("''", "'"))),
+        )
+        yield (
+            f"date_format(z, '{pattern}')",
+            call("date_format", column("z"), text(pattern.replace("''", "'"))),
+        )
     yield "datediff(d, e)", call("datediff", column("d"), column("e"))
     yield "date_add(d, n)", call("date_add", column("d"), column("n"))
     yield "date_sub(d, n)", call("date_sub", column("d"), column("n"))
@@ -329,23 +451,41 @@ def times() -> Cases:
     yield "timestamp_seconds(l)", call("timestamp_seconds", column("l"))
     yield "timestamp_millis(l)", call("timestamp_millis", column("l"))
     yield "timestamp_micros(l)", call("timestamp_micros", column("l"))
-    yield from ((f"{name}(z)", call(name, column("z"))) for name in ("unix_seconds", "unix_millis", "unix_micros"))
+    yield from (
+        (f"{name}(z)", call(name, column("z"))) for name in ("unix_seconds", "unix_millis", "unix_micros")
+    )
     yield "unix_date(d)", call("unix_date", column("d"))
     yield "date_from_unix_date(n)", call("date_from_unix_date", column("n"))
     yield (
         "make_timestamp(2024, abs(n), 3, 4, 5, 6.7BD)",
-        call("make_timestamp", num(2024), call("abs", column("n")), num(3), num(4), num(5), lit(D("6.7"), Decimal(2, 1))),
+        call(
+            "make_timestamp",
+            num(2024),
+            call("abs", column("n")),
+            num(3),
+            num(4),
+            num(5),
+            lit(D("6.7"), Decimal(2, 1)),
+        ),
     )
     yield "make_date(2000 + n, 3, 4)", call("make_date", call("add", num(2000), column("n")), num(3), num(4))
     yield (
         "to_timestamp(date_format(t, 'dd/MM/yyyy HH:mm:ss'), 'dd/MM/yyyy HH:mm:ss')",
-        call("to_timestamp", call("date_format", column("t"), text("dd/MM/yyyy HH:mm:ss")), text("dd/MM/yyyy HH:mm:ss")),
+        call(
+            "to_timestamp",
+            call("date_format", column("t"), text("dd/MM/yyyy HH:mm:ss")),
+            text("dd/MM/yyyy HH:mm:ss"),
+        ),
     )
     yield (
         "to_date(date_format(t, 'MMM d yyyy'), 'MMM d yyyy')",
         call("to_date", call("date_format", column("t"), text("MMM d yyyy")), text("MMM d yyyy")),
     )
-    day, hour, months = lit(timedelta(days=3), DAY_TIME_INTERVAL), lit(timedelta(hours=-30), DAY_TIME_INTERVAL), lit(14, YEAR_MONTH_INTERVAL)
+    day, hour, months = (
+        lit(timedelta(days=3), DAY_TIME_INTERVAL),
+        lit(timedelta(hours=-30), DAY_TIME_INTERVAL),
+        lit(14, YEAR_MONTH_INTERVAL),
+    )
     yield "t + INTERVAL '3' DAY", call("add", column("t"), day)
     yield "t - INTERVAL '-30' HOUR", call("subtract", column("t"), hour)
     yield "z + INTERVAL '3' DAY", call("add", column("z"), day)
@@ -362,7 +502,21 @@ def times() -> Cases:
     yield "INTERVAL '3' DAY * 1.5D", call("multiply", day, lit(1.5, DOUBLE))
 
 
-_TARGETS = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, Decimal(6, 1), Decimal(38, 18), STRING, DATE, TIMESTAMP, TIMESTAMP_LTZ)
+_TARGETS = (
+    BOOLEAN,
+    TINYINT,
+    SMALLINT,
+    INT,
+    BIGINT,
+    FLOAT,
+    DOUBLE,
+    Decimal(6, 1),
+    Decimal(38, 18),
+    STRING,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+)
 
 
 def _spelled(kind: DataType) -> str:
@@ -374,7 +528,11 @@ def casts() -> Cases:
     for name in ("i", "l", "x", "r", "f", "p", "q", "w", "k", "m", "d", "t", "z", "b"):
         for target in _TARGETS:
             source = COLUMNS[name][0]
-            if source != target and can_cast(source, target) and not (name in "lqw" and target == TIMESTAMP_LTZ):
+            if (
+                source != target
+                and can_cast(source, target)
+                and not (name in "lqw" and target == TIMESTAMP_LTZ)
+            ):
                 yield f"try_cast({name} AS {_spelled(target)})", cast(column(name), target, safe=True)
     yield "CAST(t - v AS STRING)", cast(call("subtract", column("t"), column("v")), STRING)
 

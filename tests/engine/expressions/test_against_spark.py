@@ -29,5 +29,9 @@ def test_same_values_and_types_as_spark(family: str, zone: str, sessions: Any, t
     view(session, batch, tmp_path)
     table = on_spark(session, family)
     cases = enumerate(FAMILIES[family]())
-    found = [line for i, (text, expression) in cases for line in differences(text, expression, table.column(i), batch, zone)]
+    found = [
+        line
+        for i, (text, expression) in cases
+        for line in differences(text, expression, table.column(i), batch, zone)
+    ]
     assert not found, "\n".join(found)

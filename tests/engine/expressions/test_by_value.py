@@ -1,4 +1,6 @@
-"""Functions asked once per combination of arguments: however many combinations there are, each row gets its own answer."""
+"""Functions asked once per combination of arguments: however many combinations there are, each row gets
+its own answer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ SITE: Any = SimpleNamespace()
 
 @pytest.mark.parametrize("width", [1, 2, 4, 6, 9])
 def test_rows_of_many_different_values_keep_their_answers(width: int) -> None:
-    """Of six columns of 30,000 different values there could be more combinations than an int64 has numbers."""
+    """Of six columns of 30,000 different values there could be more combinations than an int64 has
+    numbers.
+    """
     rows = 30_000
     random = np.random.default_rng(width)
     columns = [random.permutation(rows) for _ in range(width)]

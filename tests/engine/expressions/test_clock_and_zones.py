@@ -21,7 +21,9 @@ NOW = datetime(2024, 12, 31, 23, 30, tzinfo=UTC)
 
 
 def given(text: str, zone: str) -> list[object]:
-    batch = pa.record_batch([pa.array(column, to_arrow(kind)) for kind, column in COLUMNS.values()], names=list(COLUMNS))
+    batch = pa.record_batch(
+        [pa.array(column, to_arrow(kind)) for kind, column in COLUMNS.values()], names=list(COLUMNS)
+    )
     clock = ManualClock(int(NOW.timestamp() * 1000))
     return compile_expression(bound(text, COLUMNS), EvaluationContext(zone, clock))(batch).to_pylist()
 
@@ -50,16 +52,30 @@ def test_the_time_now_is_the_clock_s(text: str, zone: str, value: object) -> Non
             "UTC",
             [datetime(2024, 7, 1, 10), datetime(2023, 12, 31, 23), None, datetime(1969, 12, 31, 22)],
         ),
-        ("to_timestamp_ltz(n, 0)", "UTC", [datetime(1970, 1, 1), datetime(1969, 12, 31, 23, 59, 59), None, datetime(2024, 7, 3, 9, 46, 40)]),
+        (
+            "to_timestamp_ltz(n, 0)",
+            "UTC",
+            [datetime(1970, 1, 1), datetime(1969, 12, 31, 23, 59, 59), None, datetime(2024, 7, 3, 9, 46, 40)],
+        ),
         (
             "to_timestamp_ltz(n, 3)",
             "UTC",
-            [datetime(1970, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999000), None, datetime(1970, 1, 20, 21, 46, 40)],
+            [
+                datetime(1970, 1, 1),
+                datetime(1969, 12, 31, 23, 59, 59, 999000),
+                None,
+                datetime(1970, 1, 20, 21, 46, 40),
+            ],
         ),
         (
             "to_timestamp_ltz(s)",
             "Europe/Berlin",
-            [datetime(2024, 7, 1, 10), datetime(1969, 12, 31, 22, 59, 59, 500000), None, datetime(2023, 12, 31, 23)],
+            [
+                datetime(2024, 7, 1, 10),
+                datetime(1969, 12, 31, 22, 59, 59, 500000),
+                None,
+                datetime(2023, 12, 31, 23),
+            ],
         ),
     ],
 )
@@ -70,4 +86,7 @@ def test_instants(text: str, zone: str, values: list[datetime | None]) -> None:
 def test_wall_clocks() -> None:
     there = [datetime(2024, 7, 1, 10), datetime(2023, 12, 31, 23), None, datetime(1969, 12, 31, 22)]
     assert given("to_utc_timestamp(t, 'Europe/Berlin')", "UTC") == there
-    assert given("from_utc_timestamp(to_utc_timestamp(t, 'Europe/Berlin'), 'Europe/Berlin')", "UTC") == COLUMNS["t"][1]
+    assert (
+        given("from_utc_timestamp(to_utc_timestamp(t, 'Europe/Berlin'), 'Europe/Berlin')", "UTC")
+        == COLUMNS["t"][1]
+    )

@@ -1,4 +1,6 @@
-"""A constant in any place of any expression: written, NULL, or known only when the row comes (the current time), the answer is a column's of it."""
+"""A constant in any place of any expression: written, NULL, or known only when the row comes (the current
+time), the answer is a column's of it.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,18 @@ from penstock.planner.expressions.python_calls import python_call, udf
 from tests.engine.expressions import condition_cases, json_cases, nested_cases, spark_cases, word_cases
 
 COUNT = 3
-CORPORA = ("nested_cases", "word_cases", "json_cases", "condition_cases", "spark_cases", "lambdas", "python_functions")
+CORPORA = (
+    "nested_cases",
+    "word_cases",
+    "json_cases",
+    "condition_cases",
+    "spark_cases",
+    "lambdas",
+    "python_functions",
+)
 KINDS = ("column", "literal", "now", "null")
-_OF_ITS_TYPE = {("field", 1), ("from_json", 1), ("round", 1), ("ceil", 1), ("floor", 1), ("bround", 1)}  # constants that say what type the result has
+# constants that say what type the result has
+_OF_ITS_TYPE = {("field", 1), ("from_json", 1), ("round", 1), ("ceil", 1), ("floor", 1), ("bround", 1)}
 _CORPORA = (nested_cases, word_cases, json_cases, condition_cases)
 
 
@@ -38,7 +49,9 @@ PYTHON = [
     udf(["INT", "INT"], "INT")(pc.add),
     udf(["INT", "INT"], "STRING", mode="row")(lambda a, b: f"{a} {b}"),
     udf(["INT"], "ARRAY<INT>", mode="row")(lambda a: None if a is None else [a, 1]),
-    udf(["INT"], "INT")(lambda column: column if isinstance(column, pa.Array) and len(column) == COUNT else None),
+    udf(["INT"], "INT")(
+        lambda column: column if isinstance(column, pa.Array) and len(column) == COUNT else None
+    ),
     udf([], "INT")(lambda: 7),
 ]
 
@@ -47,26 +60,45 @@ def cases(name: str) -> Iterator[tuple[Expression, pa.RecordBatch]]:
     """Every expression that is compared with Spark, over rows of no NULL and of the first ones."""
     corpus = next((c for c in _CORPORA if c.__name__.endswith(name)), None)
     if name == "lambdas":
-        batch, texts = nested_cases.rows(), [text for line in LAMBDAS.strip().splitlines() for text in line.split("; ")]
+        batch, texts = (
+            nested_cases.rows(),
+            [text for line in LAMBDAS.strip().splitlines() for text in line.split("; ")],
+        )
         yield from ((nested_cases.bound(text), batch) for text in texts)
     elif name == "python_functions":
         batch = spark_cases.rows()
         numbers = [spark_cases.column("n"), spark_cases.column("h")]
-        yield from ((python_call("f", called, numbers[: len(called.arg_types)], None), batch) for called in PYTHON)
+        yield from (
+            (python_call("f", called, numbers[: len(called.arg_types)], None), batch) for called in PYTHON
+        )
     elif corpus is not None:
         batch = corpus.rows()
         yield from ((nested_cases.bound(text, corpus.COLUMNS), batch) for text in corpus.texts())
     else:
         batch = spark_cases.rows()
-        yield from ((expression, batch) for family in spark_cases.FAMILIES.values() for _, expression in family())
+        yield from (
+            (expression, batch) for family in spark_cases.FAMILIES.values() for _, expression in family()
+        )
 
 
 def shapes(name: str) -> Iterator[tuple[Expression, pa.RecordBatch]]:
     """One case of each form: the same functions over the same types."""
     seen = set()
     for expression, batch in cases(name):
-        typed = expression.transform(lambda node: replace(node, name=f"{node.type} {node.index % 2}") if isinstance(node, Column) else node)
-        form = str(typed.transform(lambda node: Column(node.type, True, index=0, name=str(node.type)) if isinstance(node, Literal) else node))
+        typed = expression.transform(
+            lambda node: (
+                replace(node, name=f"{node.type} {node.index % 2}") if isinstance(node, Column) else node
+            )
+        )
+        form = str(
+            typed.transform(
+                lambda node: (
+                    Column(node.type, True, index=0, name=str(node.type))
+                    if isinstance(node, Literal)
+                    else node
+                )
+            )
+        )
         if form not in seen:
             seen.add(form)
             yield expression, batch
@@ -75,13 +107,29 @@ def shapes(name: str) -> Iterator[tuple[Expression, pa.RecordBatch]]:
 def leaves(expression: Expression) -> list[Expression]:
     """Columns and constants, each once, without constants that are part of a type."""
     calls = [node for node in expression.walk() if isinstance(node, Call)]
-    fixed = {id(arg) for call in calls for place, arg in enumerate(call.args) if (call.function, place) in _OF_ITS_TYPE}
-    return list(dict.fromkeys(node for node in expression.walk() if isinstance(node, Column | Literal) and id(node) not in fixed))
+    fixed = {
+        id(arg)
+        for call in calls
+        for place, arg in enumerate(call.args)
+        if (call.function, place) in _OF_ITS_TYPE
+    }
+    return list(
+        dict.fromkeys(
+            node for node in expression.walk() if isinstance(node, Column | Literal) and id(node) not in fixed
+        )
+    )
 
 
 def assignments(count: int) -> Iterator[tuple[str, ...]]:
-    """Which leaf is what: each alone in every way among columns, among constants and among others that are known late."""
-    seen = dict.fromkeys(tuple(one if i == place else most for i in range(count)) for most in KINDS[:3] for place in range(count) for one in KINDS)
+    """Which leaf is what: each alone in every way among columns, among constants and among others that are
+    known late.
+    """
+    seen = dict.fromkeys(
+        tuple(one if i == place else most for i in range(count))
+        for most in KINDS[:3]
+        for place in range(count)
+        for one in KINDS
+    )
     yield from seen or [()]
 
 
@@ -91,8 +139,13 @@ class Trial:
     def __init__(self, expression: Expression, batch: pa.RecordBatch, row: int) -> None:
         self.expression = expression
         self.leaves = leaves(expression)
-        self.values = [batch.column(leaf.index)[row] if isinstance(leaf, Column) else literal_scalar(leaf) for leaf in self.leaves]
-        self.pinned = frozenset(i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Literal) and self._must_be_constant(i))
+        self.values = [
+            batch.column(leaf.index)[row] if isinstance(leaf, Column) else literal_scalar(leaf)
+            for leaf in self.leaves
+        ]
+        self.pinned = frozenset(
+            i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Literal) and self._must_be_constant(i)
+        )
         self._known: dict[tuple[str, ...], object] = {}
 
     def _must_be_constant(self, place: int) -> bool:
@@ -106,12 +159,19 @@ class Trial:
 
     def _with(self, nodes: Mapping[int, Expression]) -> Expression:
         by_leaf = {leaf: nodes[i] for i, leaf in enumerate(self.leaves) if i in nodes}
-        return self.expression.transform(lambda node: by_leaf.get(node, node) if isinstance(node, Column | Literal) else node)
+        return self.expression.transform(
+            lambda node: by_leaf.get(node, node) if isinstance(node, Column | Literal) else node
+        )
 
     def outcome(self, kinds: tuple[str, ...]) -> object:
-        """The values, or the code of the error, of the expression with its leaves as said; whatever else is raised is a defect."""
+        """The values, or the code of the error, of the expression with its leaves as said; whatever else
+        is raised is a defect.
+        """
         nodes = {i: self._node(i, kind) for i, kind in enumerate(kinds) if i not in self.pinned}
-        columns = [pa.nulls(COUNT, value.type) if "null" in kind else pa.repeat(value, COUNT) for value, kind in zip(self.values, kinds, strict=True)]
+        columns = [
+            pa.nulls(COUNT, value.type) if "null" in kind else pa.repeat(value, COUNT)
+            for value, kind in zip(self.values, kinds, strict=True)
+        ]
         batch = pa.record_batch([*columns, pa.nulls(COUNT)], names=[f"c{i}" for i in range(len(columns) + 1)])
         try:
             result = compile_expression(self._with(nodes))(batch)
@@ -128,7 +188,9 @@ class Trial:
             return Column(leaf.type, True, index=place)
         if kind == "now":
             return Call(leaf.type, True, function=f"now {place}")
-        return Literal(leaf.type, kind == "null", value=None if kind == "null" else self.values[place].as_py())
+        return Literal(
+            leaf.type, kind == "null", value=None if kind == "null" else self.values[place].as_py()
+        )
 
     def wanted(self, kinds: tuple[str, ...]) -> object:
         """The outcome where all leaves are columns, of NULL where they are NULL here."""
@@ -158,12 +220,22 @@ def one_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_a_constant_is_as_a_column_of_it(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = [line for expression, batch in shapes(corpus) for line in disagreements(Trial(expression, batch, 1), monkeypatch)]
+    wrong = [
+        line
+        for expression, batch in shapes(corpus)
+        for line in disagreements(Trial(expression, batch, 1), monkeypatch)
+    ]
     assert not wrong, f"{len(wrong)}, such as {wrong[:5]}"
 
 
 def test_a_kernel_that_cannot_take_a_late_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.engine.expressions.compiler._with_late_constants", lambda run, data, constants: run(*data))
-    (trial,) = [Trial(expression, batch, 1) for expression, batch in cases("nested_cases") if str(expression) == "array_append(a, n)"]
+    monkeypatch.setattr(
+        "penstock.engine.expressions.compiler._with_late_constants", lambda run, data, constants: run(*data)
+    )
+    (trial,) = [
+        Trial(expression, batch, 1)
+        for expression, batch in cases("nested_cases")
+        if str(expression) == "array_append(a, n)"
+    ]
     with pytest.raises(AssertionError):
         list(disagreements(trial, monkeypatch))

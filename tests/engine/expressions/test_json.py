@@ -1,4 +1,6 @@
-"""JSON read, written and put together: as Spark did when it was asked (``recorded/json-UTC.arrow``), and what only we have."""
+"""JSON read, written and put together: as Spark did when it was asked (``recorded/json-UTC.arrow``), and
+what only we have.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +35,30 @@ OWN: dict[str, tuple[DataType, list]] = {
     "j": (STRING, ['{"a": 1}', "[1, 2]", None, "x"]),
     "s": (STRING, ["a", 'q"', None, "ñ\n"]),
     "i": (INT, [1, 2, None, -3]),
-    "z": (TIMESTAMP_LTZ, [datetime(2024, 7, 1, 12), datetime(1969, 12, 31, 23, 59, 59, 999999), None, datetime(2024, 1, 1)]),
+    "z": (
+        TIMESTAMP_LTZ,
+        [datetime(2024, 7, 1, 12), datetime(1969, 12, 31, 23, 59, 59, 999999), None, datetime(2024, 1, 1)],
+    ),
     "y": (BINARY, [b"Hello", b"", None, b"\xff"]),
 }
 
 
 def given() -> pa.RecordBatch:
-    return pa.record_batch([pa.array(column, to_arrow(kind)) for kind, column in OWN.values()], names=list(OWN))
+    return pa.record_batch(
+        [pa.array(column, to_arrow(kind)) for kind, column in OWN.values()], names=list(OWN)
+    )
 
 
 def test_same_values_and_types_as_spark() -> None:
     table, batch = feather.read_table(RECORDING), rows()
-    assert table.column_names == texts(), "the cases have changed: python -m tests.engine.expressions.record_json"
-    found = [line for text in texts() for line in differences(text, bound(text, COLUMNS), table.column(text), batch, "UTC")]
+    assert table.column_names == texts(), (
+        "the cases have changed: python -m tests.engine.expressions.record_json"
+    )
+    found = [
+        line
+        for text in texts()
+        for line in differences(text, bound(text, COLUMNS), table.column(text), batch, "UTC")
+    ]
     assert not found, "\n".join(found)
 
 
@@ -104,8 +117,23 @@ def test_what_cannot_be_is_told(text: str, words: str) -> None:
 
 def test_plain_lines_are_read_at_once_and_the_others_are_not() -> None:
     kind = to_arrow(Row((("a", INT), ("b", Array(STRING)), ("c", Row((("d", DOUBLE), ("e", BOOLEAN)))))))
-    plain = ['{"a": 1, "b": ["x", null], "c": {"d": 1, "e": true}, "z": {}}', None, '\n{"b": [],\n "c": null}', '{"b": ["}, {"]}']
-    odd = ["", "1", '{"a": "1"}', '{"a": 1} {"a": 2}', '{"a": 1.5}', '{"a": 1, "a": 2}', '{"a": 1} x', '{"b": [1]}', '{"c": {"d": 1}']
+    plain = [
+        '{"a": 1, "b": ["x", null], "c": {"d": 1, "e": true}, "z": {}}',
+        None,
+        '\n{"b": [],\n "c": null}',
+        '{"b": ["}, {"]}',
+    ]
+    odd = [
+        "",
+        "1",
+        '{"a": "1"}',
+        '{"a": 1} {"a": 2}',
+        '{"a": 1.5}',
+        '{"a": 1, "a": 2}',
+        '{"a": 1} x',
+        '{"b": [1]}',
+        '{"c": {"d": 1}',
+    ]
     found = rows_of_lines(pa.array(plain[:3]), kind)
     assert found is not None and found.to_pylist() == [
         {"a": 1, "b": ["x", None], "c": {"d": 1.0, "e": True}},

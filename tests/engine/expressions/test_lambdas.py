@@ -1,4 +1,6 @@
-"""Functions of elements beside naive loops: NULLs at every level, odd lengths, other columns and functions inside of them, slices of batches."""
+"""Functions of elements beside naive loops: NULLs at every level, odd lengths, other columns and functions
+inside of them, slices of batches.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ _DICE = random.Random(7)
 
 
 def _numbers() -> list[int | None] | None:
-    return None if _DICE.random() < 0.1 else [None if _DICE.random() < 0.2 else _DICE.randrange(9) for _ in range(_DICE.randrange(6))]
+    return (
+        None
+        if _DICE.random() < 0.1
+        else [None if _DICE.random() < 0.2 else _DICE.randrange(9) for _ in range(_DICE.randrange(6))]
+    )
 
 
 _A, _B = [_numbers() for _ in range(ROWS)], [_numbers() for _ in range(ROWS)]
@@ -51,7 +57,9 @@ def every(tests: list[bool | None]) -> bool | None:
     return False if False in tests else None if None in tests else True
 
 
-def fold(values: list[int | None], start: int, step: Callable[[int | None, int | None], int | None]) -> int | None:
+def fold(
+    values: list[int | None], start: int, step: Callable[[int | None, int | None], int | None]
+) -> int | None:
     found: int | None = start
     for value in values:
         found = step(found, value)
@@ -70,12 +78,17 @@ CASES: dict[str, tuple[str, Callable[[Row], Any]]] = {
     "transform(a, x -> y)": ("a", lambda r: [r["y"]] * len(r["a"])),
     "transform(a, x -> 'c')": ("a", lambda r: ["c"] * len(r["a"])),
     "filter(a, x -> x > y)": ("a", lambda r: [x for x in r["a"] if above(x, r["y"])]),
-    "filter(a, (x, i) -> i = 1 OR x IS NULL)": ("a", lambda r: [x for i, x in enumerate(r["a"]) if i == 1 or x is None]),
+    "filter(a, (x, i) -> i = 1 OR x IS NULL)": (
+        "a",
+        lambda r: [x for i, x in enumerate(r["a"]) if i == 1 or x is None],
+    ),
     "exists(a, x -> x > y)": ("a", lambda r: some([above(x, r["y"]) for x in r["a"]])),
     "forall(a, x -> x > y)": ("a", lambda r: every([above(x, r["y"]) for x in r["a"]])),
     "aggregate(a, 0, (s, x) -> s * 2 + coalesce(x, y, 1))": (
         "a",
-        lambda r: fold(r["a"], 0, lambda s, x: s * 2 + (x if x is not None else 1 if r["y"] is None else r["y"])),
+        lambda r: fold(
+            r["a"], 0, lambda s, x: s * 2 + (x if x is not None else 1 if r["y"] is None else r["y"])
+        ),
     ),
     "reduce(a, 1, (s, x) -> s + x, s -> coalesce(s, -5) * y)": (
         "a",
@@ -83,23 +96,38 @@ CASES: dict[str, tuple[str, Callable[[Row], Any]]] = {
     ),
     "zip_with(a, b, (p, q) -> coalesce(p, 100) - coalesce(q, y, 7))": (
         "ab",
-        lambda r: [(100 if p is None else p) - (q if q is not None else 7 if r["y"] is None else r["y"]) for p, q in longest(r)],
+        lambda r: [
+            (100 if p is None else p) - (q if q is not None else 7 if r["y"] is None else r["y"])
+            for p, q in longest(r)
+        ],
     ),
-    "map_filter(m, (k, v) -> v > 3 OR k = 'k0')": ("m", lambda r: [(k, v) for k, v in r["m"] if above(v, 3) or k == "k0"]),
+    "map_filter(m, (k, v) -> v > 3 OR k = 'k0')": (
+        "m",
+        lambda r: [(k, v) for k, v in r["m"] if above(v, 3) or k == "k0"],
+    ),
     "transform_keys(m, (k, v) -> concat(k, '-', coalesce(v, y, -1)))": (
         "m",
         lambda r: [(f"{k}-{v if v is not None else -1 if r['y'] is None else r['y']}", v) for k, v in r["m"]],
     ),
-    "transform_values(m, (k, v) -> v + length(k))": ("m", lambda r: [(k, plus(v, len(k))) for k, v in r["m"]]),
+    "transform_values(m, (k, v) -> v + length(k))": (
+        "m",
+        lambda r: [(k, plus(v, len(k))) for k, v in r["m"]],
+    ),
     "transform(a, x -> filter(b, z -> z > x AND z > y))": (
         "a",
-        lambda r: [r["b"] and [z for z in r["b"] if above(z, x) and above(z, r["y"])] if r["b"] is not None else None for x in r["a"]],
+        lambda r: [
+            r["b"] and [z for z in r["b"] if above(z, x) and above(z, r["y"])] if r["b"] is not None else None
+            for x in r["a"]
+        ],
     ),
     "transform(array(a, b), l -> aggregate(l, id, (s, x) -> s + x))": (
         "",
         lambda r: [None if part is None else fold(part, r["id"], plus) for part in (r["a"], r["b"])],
     ),
-    "transform(a, x -> CASE WHEN x <> 0 THEN 12 DIV x END)": ("a", lambda r: [12 // x if x else None for x in r["a"]]),
+    "transform(a, x -> CASE WHEN x <> 0 THEN 12 DIV x END)": (
+        "a",
+        lambda r: [12 // x if x else None for x in r["a"]],
+    ),
 }
 
 
@@ -123,9 +151,7 @@ def test_beside_a_loop(session: Session, call: str) -> None:
 
 
 def test_it_is_placed_in_queries(session: Session) -> None:
-    text = (
-        "SELECT size(filter(a, x -> x > 4)) AS n, aggregate(collect_list(id), 0L, (s, x) -> s + x) AS s FROM t WHERE exists(a, x -> x > y) GROUP BY 1"
-    )
+    text = "SELECT size(filter(a, x -> x > 4)) AS n, aggregate(collect_list(id), 0L, (s, x) -> s + x) AS s FROM t WHERE exists(a, x -> x > y) GROUP BY 1"
     found = session.execute(text).final_rows(PATIENCE_S)
     groups: dict[int, int] = {}
     for row in TABLE.to_pylist():

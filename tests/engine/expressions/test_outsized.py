@@ -1,4 +1,6 @@
-"""Values at the ends of their types, and results that would take all memory: an answer or an error with a sentence, whatever the function."""
+"""Values at the ends of their types, and results that would take all memory: an answer or an error with a
+sentence, whatever the function.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,25 @@ from tests.engine.expressions.test_constants import CORPORA, leaves, one_databas
 
 __all__ = ["one_database"]
 
-TEXTS = ["", " ", "\0", "'", "%", "\\", "(", "$1", "💩é", "-", "9" * 400, "x" * 5000, "[1,", '{"a":', "2024-02-30", "+NaN", "١"]
+TEXTS = [
+    "",
+    " ",
+    "\0",
+    "'",
+    "%",
+    "\\",
+    "(",
+    "$1",
+    "💩é",
+    "-",
+    "9" * 400,
+    "x" * 5000,
+    "[1,",
+    '{"a":',
+    "2024-02-30",
+    "+NaN",
+    "١",
+]
 
 
 def extremes(kind: DataType) -> list[object]:
@@ -44,17 +64,32 @@ def extremes(kind: DataType) -> list[object]:
     if isinstance(kind, Binary):
         return [b"", b"\xff\x00", b"x" * 5000]
     if isinstance(kind, Double | Float):
-        return [float("nan"), float("inf"), -float("inf"), -0.0, 1e38, 1e300 if isinstance(kind, Double) else 1e-40, 2.0**63, -(2.0**31)]
+        return [
+            float("nan"),
+            float("inf"),
+            -float("inf"),
+            -0.0,
+            1e38,
+            1e300 if isinstance(kind, Double) else 1e-40,
+            2.0**63,
+            -(2.0**31),
+        ]
     if isinstance(kind, Decimal):
         nines = (9,) * kind.precision
-        return [PyDecimal((sign, digits, -kind.scale)) for sign, digits in ((0, nines), (1, nines), (0, (1,)), (0, (0,)))]
+        return [
+            PyDecimal((sign, digits, -kind.scale))
+            for sign, digits in ((0, nines), (1, nines), (0, (1,)), (0, (0,)))
+        ]
     if isinstance(kind, Array):
         inner = extremes(kind.element)
         return [[], [None], [None, None], inner, inner[:1] * 3]
     if isinstance(kind, Map):
         return [[], [(key, None) for key in extremes(kind.key) if not is_nan(key)]]
     if isinstance(kind, Row):
-        return [dict.fromkeys(name for name, _ in kind.fields), {name: extremes(inner)[0] for name, inner in kind.fields}]
+        return [
+            dict.fromkeys(name for name, _ in kind.fields),
+            {name: extremes(inner)[0] for name, inner in kind.fields},
+        ]
     if pa.types.is_boolean(arrow) or pa.types.is_null(arrow):
         return [None]
     bits = 64 if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow) else arrow.bit_width
@@ -81,7 +116,12 @@ def faults(expression: Expression, batch: pa.RecordBatch) -> Iterator[str]:
     """What an expression does wrong where one of its columns or constants is such a value, in a line each."""
     found = leaves(expression)
     places = {leaf: Column(leaf.type, True, index=i) for i, leaf in enumerate(found)}
-    base = [batch.column(leaf.index).slice(1, 1) if isinstance(leaf, Column) else pa.array([leaf.value], to_arrow(leaf.type)) for leaf in found]  # type: ignore[attr-defined]
+    base = [
+        batch.column(leaf.index).slice(1, 1)
+        if isinstance(leaf, Column)
+        else pa.array([leaf.value], to_arrow(leaf.type))
+        for leaf in found
+    ]  # type: ignore[attr-defined]
     names = [f"c{i}" for i in range(len(found))]
     try:
         run = compile_expression(expression.transform(lambda node: places.get(node, node)))
@@ -92,7 +132,10 @@ def faults(expression: Expression, batch: pa.RecordBatch) -> Iterator[str]:
         values = extremes(leaf.type)
         column = column_of(values, leaf.type)
         for first, count in [(0, len(values)), *((i, 1) for i in range(len(values)))]:
-            columns = [column.slice(first, count) if i == place else pa.repeat(other[0], count) for i, other in enumerate(base)]
+            columns = [
+                column.slice(first, count) if i == place else pa.repeat(other[0], count)
+                for i, other in enumerate(base)
+            ]
             told = fault(run, pa.RecordBatch.from_arrays(columns, names=names))
             if told is None and count > 1:
                 break  # all of them at once are well
@@ -105,7 +148,11 @@ def fault(run: Callable[[pa.RecordBatch], pa.Array], batch: pa.RecordBatch) -> s
     try:
         run(batch).validate(full=True)
     except PenstockError as error:
-        return f"{error.code} {error.message}" if error.code.startswith("INT") or error.sqlstate == "53200" else ""
+        return (
+            f"{error.code} {error.message}"
+            if error.code.startswith("INT") or error.sqlstate == "53200"
+            else ""
+        )
     except Exception as error:  # noqa: BLE001 - a bare one is what is looked for
         return f"{type(error).__name__} {error!s:.150}"
     return None
@@ -139,7 +186,9 @@ format_string('%2000000000d', n); format_number(n, 2147483647); flatten(array_re
 """
 
 
-@pytest.mark.parametrize("text", [text for line in OUTSIZED.strip().splitlines() for text in line.split("; ")])
+@pytest.mark.parametrize(
+    "text", [text for line in OUTSIZED.strip().splitlines() for text in line.split("; ")]
+)
 def test_what_would_take_all_memory_is_refused(text: str) -> None:
     refused(text)
 
@@ -153,17 +202,24 @@ def test_what_doubles_is_refused_in_time(first: str, monkeypatch: pytest.MonkeyP
 
 def refused(text: str) -> None:
     columns = nested_cases.COLUMNS
-    row = pa.record_batch([pa.array([next(filter(None, pool))], to_arrow(kind)) for kind, pool in columns.values()], names=list(columns))
+    row = pa.record_batch(
+        [pa.array([next(filter(None, pool))], to_arrow(kind)) for kind, pool in columns.values()],
+        names=list(columns),
+    )
     with pytest.raises(PenstockError) as caught:
         compile_expression(nested_cases.bound(text))(row)
     assert caught.value.code in ("RUN-2004", "RUN-2006") and caught.value.sqlstate != "53200", caught.value
 
 
 @pytest.mark.parametrize("kept", ["", " WHERE k % 2 = 0"])
-def test_a_projection_of_too_much_for_one_batch_goes_on_with_fewer_rows(monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
+def test_a_projection_of_too_much_for_one_batch_goes_on_with_fewer_rows(
+    monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
     session = Session({"bounded.backend": "duckdb", "execution.runtime-mode": "streaming"})
     sequence = "'fields.k.kind' = 'sequence', 'fields.k.start' = '1', 'fields.k.end' = '100'"
-    session.execute(f"CREATE TABLE n (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '100', {sequence})")
+    session.execute(
+        f"CREATE TABLE n (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '100', {sequence})"
+    )
     query = f"SELECT k, hex(repeat('ab', k)) AS x, repeat('z', k) AS y FROM n{kept}"
     expected = session.execute(query).final_rows().sort_by("k")
     monkeypatch.setitem(MOST, "bytes", 300)

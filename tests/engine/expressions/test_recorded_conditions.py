@@ -1,4 +1,6 @@
-"""Conditions and spellings that stand for others: what Spark gave when it was asked (``recorded/conditions-UTC.arrow``)."""
+"""Conditions and spellings that stand for others: what Spark gave when it was asked
+(``recorded/conditions-UTC.arrow``).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,12 @@ from tests.engine.expressions.record_conditions import RECORDING
 
 def test_same_values_and_types_as_spark() -> None:
     table, batch = feather.read_table(RECORDING), rows()
-    assert table.column_names == texts(), "the cases have changed: python -m tests.engine.expressions.record_conditions"
-    found = [line for text in texts() for line in differences(text, bound(text, COLUMNS), table.column(text), batch, "UTC")]
+    assert table.column_names == texts(), (
+        "the cases have changed: python -m tests.engine.expressions.record_conditions"
+    )
+    found = [
+        line
+        for text in texts()
+        for line in differences(text, bound(text, COLUMNS), table.column(text), batch, "UTC")
+    ]
     assert not found, "\n".join(found)

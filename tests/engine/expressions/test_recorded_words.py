@@ -1,4 +1,6 @@
-"""Numbers, words, bits and days: every function gives what Spark gave when it was asked (``recorded/words-UTC.arrow``); and what only we have."""
+"""Numbers, words, bits and days: every function gives what Spark gave when it was asked
+(``recorded/words-UTC.arrow``); and what only we have.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,14 @@ from tests.engine.expressions.word_cases import COLUMNS, rows, texts
 
 def test_same_values_and_types_as_spark() -> None:
     table, batch = feather.read_table(RECORDING), rows()
-    assert table.column_names == texts(), "the cases have changed: python -m tests.engine.expressions.record_words"
-    found = [line for text in texts() for line in differences(text, bound(text, COLUMNS), table.column(text), batch, "UTC")]
+    assert table.column_names == texts(), (
+        "the cases have changed: python -m tests.engine.expressions.record_words"
+    )
+    found = [
+        line
+        for text in texts()
+        for line in differences(text, bound(text, COLUMNS), table.column(text), batch, "UTC")
+    ]
     assert not found, "\n".join(found)
 
 
@@ -39,7 +47,9 @@ JSON = ['{"a": {"b": [1, "x"]}, "c": null}', "[1]", "no", None]
 def test_what_spark_has_no_word_for(text: str, values: list[object] | None) -> None:
     batch = pa.record_batch([pa.array(JSON)], names=["j"])
     found = run(bound(text, {"j": (COLUMNS["j"][0], [])}), batch).to_pylist()
-    assert [str(value) for value in found] == ["2024-07-01 14:00:00"] * 4 if values is None else found == values
+    assert (
+        [str(value) for value in found] == ["2024-07-01 14:00:00"] * 4 if values is None else found == values
+    )
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,10 @@ NEW_YEAR = datetime(2024, 1, 1)
         ("try_divide(i, x)", [1 / 1.5, 2 / -2.5, None, None]),
         ("try_mod(i, CAST(x AS INT))", [0, 0, None, None]),
         ("try_add(i, 2147483647)", [None, None, None, 2147483644]),
-        ("try_divide(INTERVAL '1' DAY, i)", [timedelta(days=1), timedelta(hours=12), None, -timedelta(hours=8)]),
+        (
+            "try_divide(INTERVAL '1' DAY, i)",
+            [timedelta(days=1), timedelta(hours=12), None, -timedelta(hours=8)],
+        ),
         ("j IS JSON", [True, True, None, False]),
         ("j IS JSON VALUE", [True, True, None, False]),
         ("j IS JSON OBJECT", [True, False, None, False]),
@@ -86,5 +89,7 @@ NEW_YEAR = datetime(2024, 1, 1)
     ],
 )
 def test_values(text: str, values: list[object]) -> None:
-    batch = pa.record_batch([pa.array(column, to_arrow(kind)) for kind, column in COLUMNS.values()], names=list(COLUMNS))
+    batch = pa.record_batch(
+        [pa.array(column, to_arrow(kind)) for kind, column in COLUMNS.values()], names=list(COLUMNS)
+    )
     assert run(bound(text, COLUMNS), batch).to_pylist() == values

@@ -9,8 +9,13 @@ from penstock.engine.expressions.datetime.datetime_patterns import compile_forma
 HOUR = 3_600_000_000
 
 
-@pytest.mark.parametrize("pattern", ["yyyy-MM-dd", "HH:mm", "a h EEE", "mm:ss", "ss.SSS", "MMM D Q", "'day'", ""])
-@pytest.mark.parametrize(("middle", "width"), [(0, 2 * HOUR), (-62 * 365 * 24 * HOUR, 40 * HOUR), (1_577_836_800_000_000, 30_000_000)])
+@pytest.mark.parametrize(
+    "pattern", ["yyyy-MM-dd", "HH:mm", "a h EEE", "mm:ss", "ss.SSS", "MMM D Q", "'day'", ""]
+)
+@pytest.mark.parametrize(
+    ("middle", "width"),
+    [(0, 2 * HOUR), (-62 * 365 * 24 * HOUR, 40 * HOUR), (1_577_836_800_000_000, 30_000_000)],
+)
 def test_often(pattern, middle, width):
     times = middle + np.random.default_rng(7).integers(-width, width, 2000)
     column = pa.array(times).view(pa.timestamp("us"))

@@ -1,4 +1,6 @@
-"""What is compared with Spark on numbers, bits, words, JSON and days: generated columns, and expressions both sides read in the same words."""
+"""What is compared with Spark on numbers, bits, words, JSON and days: generated columns, and expressions
+both sides read in the same words.
+"""
 
 from __future__ import annotations
 
@@ -31,25 +33,65 @@ COLUMNS: dict[str, tuple[DataType, list]] = {
     "l": (BIGINT, [None, 0, 1, -5, 2**31, -(2**63), 2**63 - 1, 1700000000]),
     "h": (SMALLINT, [None, 0, 12, -12, 30000]),
     "o": (TINYINT, [None, 0, 5, -128]),
-    "x": (DOUBLE, [None, NAN, INF, -INF, 0.0, -0.0, 1.5, -2.5, 0.5, 1e-7, 1e10, 123456789.125, -0.00012, 2.0, 3.25]),
+    "x": (
+        DOUBLE,
+        [None, NAN, INF, -INF, 0.0, -0.0, 1.5, -2.5, 0.5, 1e-7, 1e10, 123456789.125, -0.00012, 2.0, 3.25],
+    ),
     "y": (DOUBLE, [None, NAN, 1.0, -3.5, 0.25, 10.0]),
     "r": (DOUBLE, [None, 0.0, 1.5, -2.5, 12345.678, -1234567.125, 0.125, 1e15, 1e-9]),
     "f": (FLOAT, [None, NAN, 0.0, -0.0, 1.5, -2.25]),
     "p": (Decimal(10, 2), [None, D("0.00"), D("1.10"), D("-2555.55"), D("99999999.99")]),
     "s": (
         STRING,
-        [None, "", "a", "Hello World", "ñandú Élan", "a,b,,c", "日本語テキスト", "it's", "AbC-dEf_1~*", "x\ny", "😀 smile", "Robert", "Tymczak"],
+        [
+            None,
+            "",
+            "a",
+            "Hello World",
+            "ñandú Élan",
+            "a,b,,c",
+            "日本語テキスト",
+            "it's",
+            "AbC-dEf_1~*",
+            "x\ny",
+            "😀 smile",
+            "Robert",
+            "Tymczak",
+        ],
     ),
     "u": (STRING, [None, "", "a", "b", "World", "ñ", ",", "日", "o", "Rupert"]),
     "b": (BOOLEAN, [None, True, False]),
-    "d": (DATE, [None, date(1970, 1, 1), date(2024, 2, 29), date(1969, 12, 31), date(2023, 1, 31), date(1999, 12, 31), date(1900, 3, 1)]),
+    "d": (
+        DATE,
+        [
+            None,
+            date(1970, 1, 1),
+            date(2024, 2, 29),
+            date(1969, 12, 31),
+            date(2023, 1, 31),
+            date(1999, 12, 31),
+            date(1900, 3, 1),
+        ],
+    ),
     "t": (
         TIMESTAMP,
-        [None, datetime(1970, 1, 1), datetime(2024, 2, 29, 23, 59, 59, 999999), datetime(1969, 12, 31, 23, 59, 59, 1), datetime(2013, 7, 4, 5, 15)],
+        [
+            None,
+            datetime(1970, 1, 1),
+            datetime(2024, 2, 29, 23, 59, 59, 999999),
+            datetime(1969, 12, 31, 23, 59, 59, 1),
+            datetime(2013, 7, 4, 5, 15),
+        ],
     ),
     "v": (
         TIMESTAMP,
-        [None, datetime(2024, 1, 31, 12, 30), datetime(2012, 2, 29, 1, 2, 3, 456789), datetime(1965, 5, 5, 5, 5, 5), datetime(2023, 3, 31)],
+        [
+            None,
+            datetime(2024, 1, 31, 12, 30),
+            datetime(2012, 2, 29, 1, 2, 3, 456789),
+            datetime(1965, 5, 5, 5, 5, 5),
+            datetime(2023, 3, 31),
+        ],
     ),
     "k": (STRING, [None, "0", "10", "-1", "zz", "1F", " 12 ", "9z9", "", "-"]),
     "w": (STRING, [None, "MO", "tuesday", "Wed", "SU", "friday"]),

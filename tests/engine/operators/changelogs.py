@@ -64,12 +64,16 @@ def fold(changes: list[Change]) -> Counter[tuple[Any, ...]]:
 def batch_of(changes: list[Change], schema: pa.Schema) -> Batch:
     columns = [pa.array([row[i] for row, _ in changes], kind) for i, kind in enumerate(schema.types)]
     weights = np.array([weight for _, weight in changes], np.int64)
-    return Batch(pa.RecordBatch.from_arrays(columns, schema=schema), None if (weights == 1).all() else weights)
+    return Batch(
+        pa.RecordBatch.from_arrays(columns, schema=schema), None if (weights == 1).all() else weights
+    )
 
 
 def context(subtask: int = 0, parallelism: int = 1, services: Services | None = None) -> Context:
     groups = key_group_range(MAX_PARALLELISM, parallelism, subtask)
-    return Context("op", "op", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), services or Services())
+    return Context(
+        "op", "op", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), services or Services()
+    )
 
 
 def owners(rows: pa.RecordBatch, keys: tuple[int, ...], parallelism: int) -> np.ndarray:
@@ -93,7 +97,9 @@ def snapshots(operators: list[Operator]) -> tuple[dict[str, list[pa.Table]], dic
     return keyed, items
 
 
-def restored(operator: Operator, at: Context, saved: tuple[dict[str, list[pa.Table]], dict[str, list[dict[str, Any]]]]) -> Operator:
+def restored(
+    operator: Operator, at: Context, saved: tuple[dict[str, list[pa.Table]], dict[str, list[dict[str, Any]]]]
+) -> Operator:
     operator.open(at)
     keyed, items = saved
     for name, items_state in operator.list_states().items():

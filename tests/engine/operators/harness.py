@@ -47,7 +47,9 @@ def done(rest: Rest | None) -> None:
         pass
 
 
-def opened(operator: Operator, clock: ManualClock | None = None, subtask: int = 0, parallelism: int = 1) -> Context:
+def opened(
+    operator: Operator, clock: ManualClock | None = None, subtask: int = 0, parallelism: int = 1
+) -> Context:
     """Open an operator and return the context it was given."""
     clock = clock or ManualClock()
     groups = KeyGroups(0, 128, 128)

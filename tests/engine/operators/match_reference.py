@@ -1,4 +1,6 @@
-"""MATCH_RECOGNIZE computed naively: every way through the pattern in order of preference, by backtracking over the pattern itself."""
+"""MATCH_RECOGNIZE computed naively: every way through the pattern in order of preference, by backtracking
+over the pattern itself.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,11 @@ class Search:
             case Variable(name=name):
                 at = start + len(way)
                 longer = (*way, Taken(name, at, shown))
-                if at < len(self.part) and self._in_time(start, at) and self.conditions.get(name, lambda view: True)(View(self.part, longer)):
+                if (
+                    at < len(self.part)
+                    and self._in_time(start, at)
+                    and self.conditions.get(name, lambda view: True)(View(self.part, longer))
+                ):
                     yield longer
             case Concatenation(members=members):
                 yield from self._sequence(members, way, start, shown)

@@ -1,4 +1,6 @@
-"""What tests of operators by partition share: rows, a job of several subtasks that can be cut and rescaled, and OVER computed naively."""
+"""What tests of operators by partition share: rows, a job of several subtasks that can be cut and
+rescaled, and OVER computed naively.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,15 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
 from penstock.planner.logical.over import Frame, FrameUnit
 from tests.engine.layered import checkpoint
-from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
+from tests.engine.operators.changelogs import (
+    Change,
+    Collected,
+    batch_of,
+    context,
+    owners,
+    restored,
+    snapshots,
+)
 from tests.engine.operators.test_top_n import place
 
 SCHEMA = Schema((Field("k", BIGINT), Field("t", TIMESTAMP), Field("x", BIGINT), Field("s", STRING)))
@@ -76,7 +86,11 @@ class Subtasks:
         self.operators = [restored(self.make(), context(i, parallelism), saved) for i in range(parallelism)]
 
     def kept(self) -> int:
-        return sum(state.snapshot().num_rows for operator in self.operators for state in operator.keyed_states().values())
+        return sum(
+            state.snapshot().num_rows
+            for operator in self.operators
+            for state in operator.keyed_states().values()
+        )
 
 
 def sort_place(keys: tuple[SortKey, ...]) -> Callable[[tuple[Any, ...]], list[Any]]:
@@ -91,7 +105,9 @@ def _place(value: Any, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
     return place(micros(value) if isinstance(value, datetime) else value, descending, nulls_first)
 
 
-def parts_of(rows: Rows, partition: tuple[int, ...], keys: tuple[SortKey, ...]) -> list[list[tuple[Any, ...]]]:
+def parts_of(
+    rows: Rows, partition: tuple[int, ...], keys: tuple[SortKey, ...]
+) -> list[list[tuple[Any, ...]]]:
     """The partitions of a bag of rows, each in order."""
     parts: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
     for row, weight in rows.items():
@@ -99,7 +115,13 @@ def parts_of(rows: Rows, partition: tuple[int, ...], keys: tuple[SortKey, ...]) 
     return [sorted(part, key=sort_place(keys)) for part in parts.values()]
 
 
-def over(rows: Rows, partition: tuple[int, ...], keys: tuple[SortKey, ...], frame: Frame, calls: tuple[AggregateCall, ...]) -> Rows:
+def over(
+    rows: Rows,
+    partition: tuple[int, ...],
+    keys: tuple[SortKey, ...],
+    frame: Frame,
+    calls: tuple[AggregateCall, ...],
+) -> Rows:
     """OVER, row by row and frame by frame."""
     found: Rows = Counter()
     for part in parts_of(rows, partition, keys):
@@ -110,7 +132,9 @@ def over(rows: Rows, partition: tuple[int, ...], keys: tuple[SortKey, ...], fram
     return found
 
 
-def _is_framed(i: int, j: int, part: list[Any], peers: list[Any], keys: tuple[SortKey, ...], frame: Frame) -> bool:
+def _is_framed(
+    i: int, j: int, part: list[Any], peers: list[Any], keys: tuple[SortKey, ...], frame: Frame
+) -> bool:
     if frame.unit is FrameUnit.ROWS:
         distance = j - i
     elif frame.has_distance:
@@ -152,7 +176,10 @@ def _value(call: AggregateCall, i: int, part: list[Any], peers: list[Any], frame
         case "percentile_approx":
             return sorted(some)[(len(some) + 1) // 2 - 1] if some else None
         case "max_by":
-            by = [(part[j][call.args[1].index], part[j][index] is not None, part[j][index] or "") for j in framed]  # type: ignore[attr-defined]
+            by = [
+                (part[j][call.args[1].index], part[j][index] is not None, part[j][index] or "")
+                for j in framed
+            ]  # type: ignore[attr-defined]
             best = max((row for row in by if row[0] is not None), default=(0, False, ""))
             return best[2] if best[1] else None
         case "avg":

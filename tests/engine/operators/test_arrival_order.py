@@ -1,4 +1,6 @@
-"""Rows of one processing time stand in the order they arrived in, whatever orders them: through restarts, other parallelisms and old checkpoints."""
+"""Rows of one processing time stand in the order they arrived in, whatever orders them: through restarts,
+other parallelisms and old checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ Row = tuple[int, int]
 Answer = Counter[tuple[Any, ...]]
 START = datetime(2026, 1, 1)
 TIMED = "(SELECT *, PROCTIME() AS p FROM t)"
-_RANKED = "SELECT k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r FROM {}) WHERE r <= {}"
+_RANKED = (
+    "SELECT k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r FROM {}) WHERE r <= {}"
+)
 _DAYS = f"TUMBLE(TABLE {TIMED}, DESCRIPTOR(p), INTERVAL '1000' DAYS)"
 
 
@@ -57,7 +61,8 @@ def falls(part: list[int]) -> list[tuple[Any, ...]]:
     return found
 
 
-# By name: a query, what runs it, columns of what that gives, and those as a function of the rows in the order they arrived.
+# By name: a query, what runs it, columns of what that gives, and those as a function of the rows in the order
+# they arrived.
 CASES: dict[str, tuple[str, type[OperatorSpec], tuple[str, ...], Callable[[list[Row]], Answer]]] = {
     "number": (
         f"SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY p) FROM {TIMED}",
@@ -69,7 +74,12 @@ CASES: dict[str, tuple[str, type[OperatorSpec], tuple[str, ...], Callable[[list[
         f"SELECT *, LAG(v, 2) OVER (PARTITION BY k ORDER BY p), SUM(v) OVER (PARTITION BY k ORDER BY p ROWS 1 PRECEDING) FROM {TIMED}",
         OverSpec,
         ("k", "v", "over1", "over2"),
-        of_parts(lambda part: [(v, part[i - 2] if i > 1 else None, sum(part[max(i - 1, 0) : i + 1])) for i, v in enumerate(part)]),
+        of_parts(
+            lambda part: [
+                (v, part[i - 2] if i > 1 else None, sum(part[max(i - 1, 0) : i + 1]))
+                for i, v in enumerate(part)
+            ]
+        ),
     ),
     "lead": (
         f"SELECT *, LEAD(v) OVER (PARTITION BY k ORDER BY p) FROM {TIMED}",
@@ -77,15 +87,30 @@ CASES: dict[str, tuple[str, type[OperatorSpec], tuple[str, ...], Callable[[list[
         ("k", "v", "over1"),
         of_parts(lambda part: [(v, part[i + 1] if i + 1 < len(part) else None) for i, v in enumerate(part)]),
     ),
-    "last": (_RANKED.format("k", "p DESC", TIMED, 1), PartitionTopSpec, ("k", "v"), of_parts(lambda part: [(part[-1],)])),
-    "last three": (_RANKED.format("k", "p DESC", TIMED, 3), PartitionTopSpec, ("k", "v"), of_parts(lambda part: [(v,) for v in part[-3:]])),
+    "last": (
+        _RANKED.format("k", "p DESC", TIMED, 1),
+        PartitionTopSpec,
+        ("k", "v"),
+        of_parts(lambda part: [(part[-1],)]),
+    ),
+    "last three": (
+        _RANKED.format("k", "p DESC", TIMED, 3),
+        PartitionTopSpec,
+        ("k", "v"),
+        of_parts(lambda part: [(v,) for v in part[-3:]]),
+    ),
     "last of windows": (
         _RANKED.format("k, window_start, window_end", "p DESC", _DAYS, 2),
         PartitionTopSpec,
         ("k", "v"),
         of_parts(lambda part: [(v,) for v in part[-2:]]),
     ),
-    "top": (f"SELECT k, v, p FROM {TIMED} ORDER BY p DESC LIMIT 4", TopNSpec, ("k", "v"), lambda rows: Counter(rows[-4:])),
+    "top": (
+        f"SELECT k, v, p FROM {TIMED} ORDER BY p DESC LIMIT 4",
+        TopNSpec,
+        ("k", "v"),
+        lambda rows: Counter(rows[-4:]),
+    ),
     "falls": (
         f"SELECT * FROM {TIMED} MATCH_RECOGNIZE (PARTITION BY k ORDER BY p MEASURES A.v AS a, B.v AS b PATTERN (A B) DEFINE B AS B.v < A.v)",
         MatchSpec,
@@ -98,7 +123,9 @@ CASES: dict[str, tuple[str, type[OperatorSpec], tuple[str, ...], Callable[[list[
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
     session = Session({"execution.runtime-mode": "streaming", "parallelism.default": "1"})
-    session.register("t", pa.table({"k": pa.array([], pa.int64()), "v": pa.array([], pa.int64())}), stream=True)
+    session.register(
+        "t", pa.table({"k": pa.array([], pa.int64()), "v": pa.array([], pa.int64())}), stream=True
+    )
     yield session
     session.close()
 
@@ -122,15 +149,26 @@ def at(time: datetime) -> int:
 
 
 def answer(spec: Any, columns: tuple[str, ...], rows: list[Row], seed: int, *, old: bool = False) -> Answer:
-    """Give rows to an operator in batches of one time, stopped and started in other numbers. ``old``: by checkpoints that know nothing of arrival."""
+    """Give rows to an operator in batches of one time, stopped and started in other numbers. ``old``: by
+    checkpoints that know nothing of arrival.
+    """
     dice, out, now = random.Random(seed), Collected(), START
     schema = (spec.schema if isinstance(spec, TopNSpec) else spec.input_schema).to_arrow()
     keys = () if isinstance(spec, TopNSpec) else spec.partition
     operators = [restored(build_operator(spec, JobOptions()), context(), ({}, {}))]
-    windows = {name: START + timedelta(days=days) for days, name in enumerate(("window_start", "window_time", "window_end"))}
+    windows = {
+        name: START + timedelta(days=days)
+        for days, name in enumerate(("window_start", "window_time", "window_end"))
+    }
     while rows:
         size = dice.randint(1, 9)
-        batch = batch_of([(tuple({"k": k, "v": v, "p": now, **windows}[name] for name in schema.names), 1) for k, v in rows[:size]], schema)
+        batch = batch_of(
+            [
+                (tuple({"k": k, "v": v, "p": now, **windows}[name] for name in schema.names), 1)
+                for k, v in rows[:size]
+            ],
+            schema,
+        )
         owner, rows = owners(batch.rows, keys, len(operators)), rows[size:]
         for subtask, operator in enumerate(operators):
             mine = batch.filter(pa.array(owner == subtask))
@@ -143,9 +181,15 @@ def answer(spec: Any, columns: tuple[str, ...], rows: list[Row], seed: int, *, o
         if dice.random() < 0.5:
             keyed, items = snapshots(operators)
             if old:
-                keyed = {name: [table.drop_columns(list({ARRIVED} & {*table.column_names})) for table in tables] for name, tables in keyed.items()}
+                keyed = {
+                    name: [table.drop_columns(list({ARRIVED} & {*table.column_names})) for table in tables]
+                    for name, tables in keyed.items()
+                }
             count = 1 if isinstance(spec, TopNSpec) else dice.randint(1, 3)
-            operators = [restored(build_operator(spec, JobOptions()), context(i, count), (keyed, items)) for i in range(count)]
+            operators = [
+                restored(build_operator(spec, JobOptions()), context(i, count), (keyed, items))
+                for i in range(count)
+            ]
     for operator in operators:
         operator.on_watermark(MAX_WATERMARK_US, out)
     names = spec.schema.to_arrow().names
@@ -185,4 +229,6 @@ def test_time_by_events_still_breaks_ties_by_values(session: Session) -> None:
     assert isinstance(node, Query)
     graph = session.plan(session.bind(node)).graph
     assert graph is not None
-    assert [spec.arrival for chain in graph.chains for spec in chain.operators if isinstance(spec, OverSpec)] == [0]
+    assert [
+        spec.arrival for chain in graph.chains for spec in chain.operators if isinstance(spec, OverSpec)
+    ] == [0]

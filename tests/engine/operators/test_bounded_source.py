@@ -1,4 +1,6 @@
-"""The bounded source: rows once, in pieces, exactly replayed from staged files; nothing again when it had finished."""
+"""The bounded source: rows once, in pieces, exactly replayed from staged files; nothing again when it had
+finished.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Shuffled:
         self.runs = 0
         self.error = error
 
-    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+    def run(
+        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+    ) -> BoundedResult:
         self.runs += 1
         numbers = list(range(100))[:: -1 if self.runs % 2 else 1]
         batches = [pa.RecordBatch.from_pydict({"n": numbers[i : i + 30]}) for i in range(0, 100, 30)]
@@ -58,7 +62,9 @@ class Backends(BoundedBackends):
         self._made["shuffled"] = backend  # type: ignore[assignment]
 
 
-def opened(backend: Shuffled, options: JobOptions, items: list[dict[str, Any]] | None = None, subtask: int = 0) -> BoundedSourceOperator:
+def opened(
+    backend: Shuffled, options: JobOptions, items: list[dict[str, Any]] | None = None, subtask: int = 0
+) -> BoundedSourceOperator:
     operator = BoundedSourceOperator(SPEC, options)
     at: Context = context(subtask, 2, Services(Backends(backend)))
     at.job_id = "job-1"

@@ -22,7 +22,12 @@ ROWS = pa.RecordBatch.from_pydict({"a": [1, 2, 3, None], "b": [10, 20, 30, 40], 
 A, B = Column(BIGINT, True, index=0, name="a"), Column(BIGINT, True, index=1, name="b")
 
 
-def calc(predicate: Expression | None, projections: tuple[Expression, ...] | None, batch: Batch, clock: ManualClock | None = None) -> Remembered:
+def calc(
+    predicate: Expression | None,
+    projections: tuple[Expression, ...] | None,
+    batch: Batch,
+    clock: ManualClock | None = None,
+) -> Remembered:
     given = projections or tuple(Column(BIGINT, True, index=i) for i in range(3))
     names = [f"p{i}" for i in range(len(given))] if projections else ["a", "b", "c"]
     schema = Schema(tuple(Field(name, e.type) for name, e in zip(names, given, strict=True)))
@@ -63,7 +68,9 @@ def test_a_constant_projection_of_no_columns_keeps_the_row_count() -> None:
 
 
 def test_the_current_time_is_the_clocks() -> None:
-    out = calc(None, (call("unix_millis", call("now")),), Batch(ROWS.slice(0, 1)), ManualClock(1_700_000_000_123))
+    out = calc(
+        None, (call("unix_millis", call("now")),), Batch(ROWS.slice(0, 1)), ManualClock(1_700_000_000_123)
+    )
     assert out.rows() == [{"p0": 1_700_000_000_123}]
 
 

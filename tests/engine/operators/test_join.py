@@ -1,4 +1,6 @@
-"""The join against a naive reference: all kinds, retractions, NULL keys, residuals, batch cuts, restore and rescale, a bounded side first."""
+"""The join against a naive reference: all kinds, retractions, NULL keys, residuals, batch cuts, restore
+and rescale, a bounded side first.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,17 @@ from penstock.engine.operators.join.regular_join import JoinOperator
 from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.plan import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
-from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, listed, owners, restored, snapshots
+from tests.engine.operators.changelogs import (
+    Change,
+    Collected,
+    batch_of,
+    context,
+    fold,
+    listed,
+    owners,
+    restored,
+    snapshots,
+)
 from tests.engine.operators.harness import done
 
 LEFT = Schema((Field("k", BIGINT), Field("s", STRING), Field("v", INT)))
@@ -28,13 +40,32 @@ SMALLER = Call(BOOLEAN, True, function="less", args=(Column(INT, True, index=2),
 
 
 def spec(
-    kind: JoinKind, *, keys: tuple[int, ...] = (0,), residual: bool = False, bounded: tuple[int, ...] = (), insert_only: tuple[bool, bool]
+    kind: JoinKind,
+    *,
+    keys: tuple[int, ...] = (0,),
+    residual: bool = False,
+    bounded: tuple[int, ...] = (),
+    insert_only: tuple[bool, bool],
 ) -> JoinSpec:
     schema = LEFT if kind in (JoinKind.SEMI, JoinKind.ANTI) else LEFT.concat(RIGHT)
-    return JoinSpec("join", "join", schema, LEFT, RIGHT, kind, keys, keys, SMALLER if residual else None, bounded, insert_only)
+    return JoinSpec(
+        "join",
+        "join",
+        schema,
+        LEFT,
+        RIGHT,
+        kind,
+        keys,
+        keys,
+        SMALLER if residual else None,
+        bounded,
+        insert_only,
+    )
 
 
-def reference(kind: JoinKind, keys: tuple[int, ...], residual: bool, left: Counter[Any], right: Counter[Any]) -> Counter[Any]:
+def reference(
+    kind: JoinKind, keys: tuple[int, ...], residual: bool, left: Counter[Any], right: Counter[Any]
+) -> Counter[Any]:
     """The join of two multisets, row by row."""
     result: Counter[Any] = Counter()
     matched_right: Counter[Any] = Counter()
@@ -58,7 +89,9 @@ def reference(kind: JoinKind, keys: tuple[int, ...], residual: bool, left: Count
     return Counter({row: weight for row, weight in result.items() if weight})
 
 
-ROW = st.tuples(st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, "a", "b"]), st.sampled_from([None, 1, 2]))
+ROW = st.tuples(
+    st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, "a", "b"]), st.sampled_from([None, 1, 2])
+)
 
 
 @st.composite
@@ -78,8 +111,12 @@ def changelogs(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change]]:
     return changes
 
 
-def run(join: JoinSpec, changes: list[tuple[int, Change]], cuts: list[int], restore_after: int | None, to: int) -> Collected:
-    """Feed changes in runs of one port of at most the given sizes; at one point snapshot and go on with ``to`` subtasks."""
+def run(
+    join: JoinSpec, changes: list[tuple[int, Change]], cuts: list[int], restore_after: int | None, to: int
+) -> Collected:
+    """Feed changes in runs of one port of at most the given sizes; at one point snapshot and go on with
+    ``to`` subtasks.
+    """
     out = Collected()
     operators = [JoinOperator(join, JobOptions())]
     operators[0].open(context())
@@ -91,9 +128,17 @@ def run(join: JoinSpec, changes: list[tuple[int, Change]], cuts: list[int], rest
             operators = [restored(JoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)]  # type: ignore[misc]
         port = changes[place][0]
         size = 1
-        while size < cuts[step % len(cuts)] and place + size < len(changes) and changes[place + size][0] == port:
+        while (
+            size < cuts[step % len(cuts)] and place + size < len(changes) and changes[place + size][0] == port
+        ):
             size += 1
-        feed(operators, batch_of([change for _, change in changes[place : place + size]], schemas[port]), port, join, out)
+        feed(
+            operators,
+            batch_of([change for _, change in changes[place : place + size]], schemas[port]),
+            port,
+            join,
+            out,
+        )
         place, step = place + size, step + 1
     for port in (0, 1):
         for operator in operators:
@@ -130,7 +175,9 @@ def test_join_equals_reference(kind: JoinKind, retract: bool, data: st.DataObjec
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.DataObject) -> None:
-    """In whatever order rows come, with a restore in the middle; insert-only out when the stream is on the side whose rows stand alone."""
+    """In whatever order rows come, with a restore in the middle; insert-only out when the stream is on the
+    side whose rows stand alone.
+    """
     changes = data.draw(changelogs(False))
     join = spec(kind, residual=True, bounded=(bounded,), insert_only=(True, True))
     early = data.draw(st.integers(0, len(changes)))
@@ -186,7 +233,11 @@ def test_lateness_travels_with_rows_joined_to_a_complete_side() -> None:
     assert not out.batches
     operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
     done(operator.on_port_end(1, out))
-    late = {row[1]: behind for batch in out.batches for (row, _), behind in zip(listed(batch), batch.behind.tolist(), strict=True)}
+    late = {
+        row[1]: behind
+        for batch in out.batches
+        for (row, _), behind in zip(listed(batch), batch.behind.tolist(), strict=True)
+    }
     assert late == {"x": 10, "y": 20}
 
 
@@ -195,7 +246,9 @@ def test_many_pairs_come_in_pieces() -> None:
     operator, out = JoinOperator(join, JobOptions()), Collected()
     operator.open(context())
     numbers = pa.array(range(500), pa.int64())
-    rows = pa.RecordBatch.from_arrays([numbers, pa.nulls(500, pa.string()), numbers.cast(pa.int32())], schema=LEFT.to_arrow())
+    rows = pa.RecordBatch.from_arrays(
+        [numbers, pa.nulls(500, pa.string()), numbers.cast(pa.int32())], schema=LEFT.to_arrow()
+    )
     done(operator.on_batch(Batch(rows), 0, out))
     done(operator.on_batch(Batch(rows.rename_columns(RIGHT.names)), 1, out))
     assert sum(batch.num_rows for batch in out.batches) == 250_000
@@ -213,6 +266,9 @@ def test_a_stream_that_ends_before_the_bounded_side_has_come_loses_nothing(kind:
     done(operator.on_port_end(0, out))
     done(operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out))
     done(operator.on_port_end(1, out))
-    expected = {(1, "x", 1, 1, "a", 1): 1, **({(3, "z", 1, None, None, None): 1} if kind is JoinKind.LEFT else {})}
+    expected = {
+        (1, "x", 1, 1, "a", 1): 1,
+        **({(3, "z", 1, None, None, None): 1} if kind is JoinKind.LEFT else {}),
+    }
     assert out.folded() == expected
     assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())

@@ -1,4 +1,6 @@
-"""MATCH_RECOGNIZE against a naive reference: patterns, conditions, measures, watermarks, restore, rescale, lateness."""
+"""MATCH_RECOGNIZE against a naive reference: patterns, conditions, measures, watermarks, restore, rescale,
+lateness.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ K, T, X, S = 0, 1, 2, 3
 AFTER = START + timedelta(seconds=1)
 BY_TIME = (SortKey(column(1)),)
 CATALOG = Catalog()
-(_TABLE,) = parse_script("CREATE TABLE r (k BIGINT, t TIMESTAMP, x BIGINT, s STRING, WATERMARK FOR t AS t) WITH ('connector' = 'datagen')")
+(_TABLE,) = parse_script(
+    "CREATE TABLE r (k BIGINT, t TIMESTAMP, x BIGINT, s STRING, WATERMARK FOR t AS t) WITH ('connector' = 'datagen')"
+)
 assert isinstance(_TABLE.node, CreateTable)
 CATALOG.create_table(Binder(CATALOG, Settings({})).bind_create_table(_TABLE.node), False)
 
@@ -109,7 +113,11 @@ MEASURES: list[tuple[str, Any]] = [
 @st.composite
 def texts(draw: st.DrawFn, depth: int = 3) -> str:
     """Patterns as text."""
-    kind = draw(st.sampled_from(["v", "v", "v", "seq", "seq", "alt", "rep", "rep", "not", "perm"])) if depth else "v"
+    kind = (
+        draw(st.sampled_from(["v", "v", "v", "seq", "seq", "alt", "rep", "rep", "not", "perm"]))
+        if depth
+        else "v"
+    )
     if kind == "v":
         return draw(st.sampled_from("ABC"))
     part = draw(texts(depth - 1))
@@ -145,7 +153,9 @@ def queries(draw: st.DrawFn) -> tuple[str, Any]:
     within = draw(st.sampled_from([None, None, 2, 5]))
     skip = draw(st.sampled_from([SkipTo.PAST_LAST_ROW, SkipTo.PAST_LAST_ROW, *SkipTo]))
     target = draw(st.sampled_from(names)) if skip in (SkipTo.FIRST, SkipTo.LAST) else ""
-    measures = [f"{sql.replace('V.', v + '.').replace('O.', o + '.')} AS m{i}" for i, (sql, _) in enumerate(measured)]
+    measures = [
+        f"{sql.replace('V.', v + '.').replace('O.', o + '.')} AS m{i}" for i, (sql, _) in enumerate(measured)
+    ]
     clauses = (
         f"PARTITION BY k ORDER BY t MEASURES MATCH_NUMBER() AS n, MATCH_ROWTIME() AS rt, {', '.join(measures)}"
         f" {'ALL ROWS' if all_rows else 'ONE ROW'} PER MATCH AFTER MATCH SKIP {skip} {target}"
@@ -157,7 +167,11 @@ def queries(draw: st.DrawFn) -> tuple[str, Any]:
         search = Search(part, conditions, None if within is None else timedelta(seconds=within))
         found = []
         for match in matches(search, pattern, skip, target):
-            views = [View(part, match.way[: i + 1]) for i, taken in enumerate(match.way) if taken.shown] if all_rows else [match]
+            views = (
+                [View(part, match.way[: i + 1]) for i, taken in enumerate(match.way) if taken.shown]
+                if all_rows
+                else [match]
+            )
             for view in views:
                 row = part[view.way[-1].at]
                 told = (match.number, match.last(None, T), *(make(v, o)(view) for _, make in measured))
@@ -178,7 +192,9 @@ def test_the_matches_are_those_of_the_reference(data: st.DataObject) -> None:
         return
     run = Subtasks(lambda: build_operator(spec, JobOptions()), spec.partition)
     shift = st.integers(0, 2)
-    rows = sorted(data.draw(st.lists(ROW, max_size=18)), key=lambda row: row[1] + timedelta(seconds=data.draw(shift)))
+    rows = sorted(
+        data.draw(st.lists(ROW, max_size=18)), key=lambda row: row[1] + timedelta(seconds=data.draw(shift))
+    )
     try:
         expected = Counter(row for part in parts_of(Counter(rows), (K,), BY_TIME) for row in answer(part))
     except LookupError:
@@ -190,7 +206,9 @@ def test_the_matches_are_those_of_the_reference(data: st.DataObject) -> None:
 
 
 def follow(run: Subtasks, rows: list[Row], data: st.DataObject, rowtime: int) -> None:
-    """Feed rows piece by piece, let time go on now and then, cut and rescale; no match may be behind the time that was passed on."""
+    """Feed rows piece by piece, let time go on now and then, cut and rescale; no match may be behind the
+    time that was passed on.
+    """
     done, passed = 0, -(2**62)
     while done < len(rows):
         size = data.draw(st.sampled_from([1, 3, 10]))
@@ -238,12 +256,20 @@ FALLS = "DEFINE D AS D.x < PREV(D.x), U AS U.x > PREV(U.x)"
         ("TO D", [9, 5, 3, 8, 2, 4], [(9, 8), (8, 4)]),
     ],
 )
-def test_where_the_search_goes_on(skip: str, values: list[int | None], expected: list[tuple[int, int]]) -> None:
-    assert finished(f"MEASURES S.x AS a, U.x AS b AFTER MATCH SKIP {skip} PATTERN (S D+ U+) {FALLS}", values) == expected
+def test_where_the_search_goes_on(
+    skip: str, values: list[int | None], expected: list[tuple[int, int]]
+) -> None:
+    assert (
+        finished(f"MEASURES S.x AS a, U.x AS b AFTER MATCH SKIP {skip} PATTERN (S D+ U+) {FALLS}", values)
+        == expected
+    )
 
 
 def test_skip_to_next_row_finds_overlapping_matches() -> None:
-    found = finished("MEASURES COUNT(*) AS n, LAST(A.x) AS x AFTER MATCH SKIP TO NEXT ROW PATTERN (A{2,3}) DEFINE A AS A.x > 0", [1, 2, 3, 4])
+    found = finished(
+        "MEASURES COUNT(*) AS n, LAST(A.x) AS x AFTER MATCH SKIP TO NEXT ROW PATTERN (A{2,3}) DEFINE A AS A.x > 0",
+        [1, 2, 3, 4],
+    )
     assert found == [(3, 3), (3, 4), (2, 4)]
 
 
@@ -264,7 +290,12 @@ def test_what_fails_while_it_runs(clauses: str, code: str) -> None:
 
 @pytest.mark.parametrize(
     "guarded",
-    ["A.x <> 0 AND {} > 1", "NOT (A.x = 0 OR {} <= 1)", "(A.x = 0 OR {} > 1) AND A.x <> 0", "A.x > 0 AND (B.x < 0 OR {} > 1) AND COUNT(*) > 1"],
+    [
+        "A.x <> 0 AND {} > 1",
+        "NOT (A.x = 0 OR {} <= 1)",
+        "(A.x = 0 OR {} > 1) AND A.x <> 0",
+        "A.x > 0 AND (B.x < 0 OR {} > 1) AND COUNT(*) > 1",
+    ],
 )
 def test_a_guard_keeps_what_it_guards_from_failing(guarded: str) -> None:
     quotient = "CAST(B.x AS DOUBLE) / CAST(A.x AS DOUBLE)"
@@ -275,21 +306,30 @@ def test_a_guard_keeps_what_it_guards_from_failing(guarded: str) -> None:
 def test_a_search_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.engine.operators.match.nfa_search.MOST_STEPS", 1000)
     with pytest.raises(PenstockError, match="tried") as caught:
-        finished("MEASURES A.x AS a PATTERN ((A | B | C)+ D) DEFINE A AS SUM(x) > 0, B AS SUM(x) > 1, D AS D.x < 0", [1] * 20)
+        finished(
+            "MEASURES A.x AS a PATTERN ((A | B | C)+ D) DEFINE A AS SUM(x) > 0, B AS SUM(x) > 1, D AS D.x < 0",
+            [1] * 20,
+        )
     assert caught.value.code == "RUN-2022"
     alone = "MEASURES A.x AS a PATTERN ((A | B | C)+ D) DEFINE A AS A.x > 0, B AS B.x > -1, D AS D.x < 0"
     assert finished(alone, [1] * 200) == []  # conditions of rows alone are tried once each
 
 
 def test_a_match_is_given_as_soon_as_nothing_can_change_it() -> None:
-    run = run_of("ORDER BY t MEASURES COUNT(*) AS n, MATCH_ROWTIME() AS rt PATTERN (A B+) WITHIN INTERVAL '5' SECOND DEFINE A AS x = 1, B AS x = 2")
+    run = run_of(
+        "ORDER BY t MEASURES COUNT(*) AS n, MATCH_ROWTIME() AS rt PATTERN (A B+) WITHIN INTERVAL '5' SECOND DEFINE A AS x = 1, B AS x = 2"
+    )
     run.feed([row(0, 1), row(1, 2), row(2, 2)])
     second = micros(START)
     run.watermark(second + 3_000_000)
-    assert not run.out.changes() and run.operators[0].passes_on(second + 3_000_000) == second + 1_000_000  # A B may still turn out to be all
+    # A B may still turn out to be all
+    assert not run.out.changes() and run.operators[0].passes_on(second + 3_000_000) == second + 1_000_000
     run.rescale(2)
     run.watermark(second + 5_000_000)
-    assert not run.out.changes() and min(o.passes_on(second + 5_000_000) for o in run.operators) == second + 1_000_000
+    assert (
+        not run.out.changes()
+        and min(o.passes_on(second + 5_000_000) for o in run.operators) == second + 1_000_000
+    )
     run.watermark(second + 5_000_001)  # no row within five seconds of the first can come any more
     assert [change[0][0] for change in run.out.changes()] == [3]
     assert min(o.passes_on(second + 5_000_001) for o in run.operators) == second + 5_000_001
@@ -307,7 +347,9 @@ def test_late_rows_and_rows_without_a_time_are_dropped() -> None:
 
 
 def test_rows_alike_in_all_columns_keep_their_places() -> None:
-    run = run_of("PARTITION BY k ORDER BY t MEASURES CLASSIFIER() AS c ALL ROWS PER MATCH PATTERN (A B+? C D) DEFINE D AS D.x = 2")
+    run = run_of(
+        "PARTITION BY k ORDER BY t MEASURES CLASSIFIER() AS c ALL ROWS PER MATCH PATTERN (A B+? C D) DEFINE D AS D.x = 2"
+    )
     run.feed([row(0, 1), row(0, 1), row(0, 1), row(0, 1)])
     run.watermark(micros(START) + 1)
     run.rescale(3)
@@ -317,7 +359,9 @@ def test_rows_alike_in_all_columns_keep_their_places() -> None:
 
 
 def test_only_what_prev_looks_at_stays_of_a_partition() -> None:
-    run = run_of("PARTITION BY k ORDER BY t MEASURES B.x AS x PATTERN (B) DEFINE B AS B.x > PREV(B.x, 2) AND COUNT(*) > 0")
+    run = run_of(
+        "PARTITION BY k ORDER BY t MEASURES B.x AS x PATTERN (B) DEFINE B AS B.x > PREV(B.x, 2) AND COUNT(*) > 0"
+    )
     run.feed([row(second, second % 3, k=second % 5) for second in range(100)])
     run.watermark(micros(START) + 1_000_000_000)
     assert run.kept() == 10
@@ -325,4 +369,6 @@ def test_only_what_prev_looks_at_stays_of_a_partition() -> None:
     run.feed([row(2000, 2, k=1), row(2001, 2, k=1), row(2002, 3, k=1)])
     run.watermark(MAX_WATERMARK_US)
     part = [x for second in range(100) for x in [second % 3] if second % 5 == 1] + [2, 2, 3]
-    assert sum(key == 1 for (key, _), _ in run.out.changes()) == sum(b > a for a, b in zip(part, part[2:], strict=False))
+    assert sum(key == 1 for (key, _), _ in run.out.changes()) == sum(
+        b > a for a, b in zip(part, part[2:], strict=False)
+    )

@@ -1,4 +1,6 @@
-"""OVER against a naive reference: in time and under changes; frames, ties, batch cuts, retractions, restore, rescale, lateness."""
+"""OVER against a naive reference: in time and under changes; frames, ties, batch cuts, retractions,
+restore, rescale, lateness.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ X, S = column(2), column(3)
 
 
 def neighbour(name: str, rows: int, default: int | None) -> AggregateCall:
-    return AggregateCall(name, (X, Literal(BIGINT, False, value=rows), Literal(BIGINT, True, value=default)), BIGINT)
+    return AggregateCall(
+        name, (X, Literal(BIGINT, False, value=rows), Literal(BIGINT, True, value=default)), BIGINT
+    )
 
 
 RANKED = [AggregateCall(name, (), INT, False) for name in ("row_number", "rank", "dense_rank")]
@@ -66,13 +70,21 @@ def specs(draw: st.DrawFn, in_time: bool, insert_only: bool) -> OverSpec:
     order = BY_TIME if in_time else draw(st.sampled_from([BY_TIME, (SortKey(column(1), True, False),)]))
     frame = draw(frames(ahead=not in_time))
     choice = SETTLED if in_time else [*SETTLED, neighbour("lead", 2, 9)]
-    calls = tuple(call for call in draw(st.lists(st.sampled_from(choice), min_size=1, max_size=4)) if not (frame.has_distance and is_end(call)))
+    calls = tuple(
+        call
+        for call in draw(st.lists(st.sampled_from(choice), min_size=1, max_size=4))
+        if not (frame.has_distance and is_end(call))
+    )
     calls = calls or (SETTLED[0],)
     partition = draw(st.sampled_from([(0,), (), (0, 3)]))
     names = tuple(f"v{i}" for i in range(len(calls)))
     node = Over(Values((), SCHEMA), partition, order, frame, calls, names, in_time)
-    schema = Schema((*SCHEMA.fields, *(Field(name, call.type) for name, call in zip(names, calls, strict=True))))
-    return OverSpec("o", "over", schema, SCHEMA, partition, order, frame, calls, None, in_time, node.history, insert_only)
+    schema = Schema(
+        (*SCHEMA.fields, *(Field(name, call.type) for name, call in zip(names, calls, strict=True)))
+    )
+    return OverSpec(
+        "o", "over", schema, SCHEMA, partition, order, frame, calls, None, in_time, node.history, insert_only
+    )
 
 
 def is_end(call: AggregateCall) -> bool:
@@ -88,7 +100,10 @@ def subtasks(spec: OverSpec) -> Subtasks:
 def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
     spec = data.draw(specs(True, True))
     run = subtasks(spec)
-    rows = sorted(data.draw(st.lists(ROW, max_size=40)), key=lambda row: row[1] + timedelta(seconds=data.draw(st.integers(0, 2))))
+    rows = sorted(
+        data.draw(st.lists(ROW, max_size=40)),
+        key=lambda row: row[1] + timedelta(seconds=data.draw(st.integers(0, 2))),
+    )
     done, time = 0, START
     while done < len(rows):
         size = data.draw(st.sampled_from([1, 3, 10]))
@@ -136,7 +151,9 @@ def test_under_changes_the_values_follow(data: st.DataObject) -> None:
 
 def in_time(frame: Frame, *calls: AggregateCall) -> OverSpec:
     schema = Schema((*SCHEMA.fields, *(Field(f"v{i}", call.type) for i, call in enumerate(calls))))
-    node = Over(Values((), SCHEMA), (0,), BY_TIME, frame, calls, tuple(f"v{i}" for i in range(len(calls))), True)
+    node = Over(
+        Values((), SCHEMA), (0,), BY_TIME, frame, calls, tuple(f"v{i}" for i in range(len(calls))), True
+    )
     return OverSpec("o", "over", schema, SCHEMA, (0,), BY_TIME, frame, calls, None, True, node.history, True)
 
 
@@ -172,7 +189,9 @@ def test_late_rows_and_rows_without_a_time_are_dropped_and_counted() -> None:
 
 
 def test_rows_of_a_window_pass_when_its_end_is_passed() -> None:
-    """window_time is a millisecond before the end, and the window's rows come only when the watermark has reached the end."""
+    """window_time is a millisecond before the end, and the window's rows come only when the watermark has
+    reached the end.
+    """
     spec = in_time(Frame(), RANKED[0])
     fields = list(SCHEMA.fields)
     fields[1] = replace(fields[1], role=Role.WINDOW_TIME)
@@ -187,7 +206,9 @@ def test_rows_of_a_window_pass_when_its_end_is_passed() -> None:
 
 
 def test_partitions_within_windows_are_forgotten_when_their_window_ends() -> None:
-    """The time column stands for the window's end too; the totals of a window go with it, a restored one's as well."""
+    """The time column stands for the window's end too; the totals of a window go with it, a restored one's
+    as well.
+    """
     spec = replace(in_time(Frame(), RANKED[0]), partition=(0, 1), window=AttachedWindow(1, 1))
     run = subtasks(spec)
     run.feed([(at(second), 1) for second in range(10)])

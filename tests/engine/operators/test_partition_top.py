@@ -1,4 +1,6 @@
-"""Top-N per partition against a naive reference: ranks, ties, retractions, batch cuts, restore, rescale; and within windows."""
+"""Top-N per partition against a naive reference: ranks, ties, retractions, batch cuts, restore, rescale;
+and within windows.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,34 @@ from penstock.planner.physical.operator_specs import PartitionTopSpec
 from tests.engine.operators.changelogs import Change, fold, listed
 from tests.engine.operators.partition_runs import ROW, SCHEMA, START, Rows, Subtasks, column, micros, over
 
-KEY = st.builds(lambda index, descending, nulls: SortKey(column(index), descending, nulls), st.integers(1, 3), st.booleans(), st.booleans())
+KEY = st.builds(
+    lambda index, descending, nulls: SortKey(column(index), descending, nulls),
+    st.integers(1, 3),
+    st.booleans(),
+    st.booleans(),
+)
 
 
 @st.composite
 def specs(draw: st.DrawFn, insert_only: bool, window: AttachedWindow | None = None) -> PartitionTopSpec:
     order = tuple(draw(st.lists(KEY, min_size=1, max_size=2)))
-    rank, limit, shows = draw(st.sampled_from(["row_number", "rank", "dense_rank"])), draw(st.integers(1, 3)), draw(st.booleans())
+    rank, limit, shows = (
+        draw(st.sampled_from(["row_number", "rank", "dense_rank"])),
+        draw(st.integers(1, 3)),
+        draw(st.booleans()),
+    )
     partition = (1,) if window is not None else draw(st.sampled_from([(0,), (), (0, 3)]))
     schema = Schema((*SCHEMA.fields, Field("r", INT, False))) if shows else SCHEMA
-    return PartitionTopSpec("t", "top", schema, SCHEMA, partition, order, rank, limit, shows, window, insert_only)
+    return PartitionTopSpec(
+        "t", "top", schema, SCHEMA, partition, order, rank, limit, shows, window, insert_only
+    )
 
 
 def expected(rows: Rows, spec: PartitionTopSpec) -> Rows:
     found: Rows = Rows()
-    for row, count in over(rows, spec.partition, spec.order, RUNNING, (AggregateCall(spec.rank, (), INT, False),)).items():
+    for row, count in over(
+        rows, spec.partition, spec.order, RUNNING, (AggregateCall(spec.rank, (), INT, False),)
+    ).items():
         if row[-1] <= spec.limit:
             found[row if spec.shows_rank else row[:-1]] += count
     return found
@@ -75,7 +90,19 @@ def test_first_rows_are_kept_up_to_date(data: st.DataObject) -> None:
 
 
 def test_only_what_can_be_shown_is_kept_of_rows_that_stay() -> None:
-    spec = PartitionTopSpec("t", "top", SCHEMA, SCHEMA, (0,), (SortKey(column(1), True, False),), "row_number", 1, False, None, True)
+    spec = PartitionTopSpec(
+        "t",
+        "top",
+        SCHEMA,
+        SCHEMA,
+        (0,),
+        (SortKey(column(1), True, False),),
+        "row_number",
+        1,
+        False,
+        None,
+        True,
+    )
     run = subtasks(spec)
     for second in range(100):
         run.feed([((second % 3, START + timedelta(seconds=second), 1, "a"), 1)])
@@ -116,7 +143,10 @@ def test_within_windows_changes_are_followed_until_the_window_closes(data: st.Da
     gone = rows[::3]
     run.feed([(row, -1) for row in gone]) if gone else None
     run.watermark(MAX_WATERMARK_US - 1)
-    assert run.out.folded() == expected(fold([(row, 1) for row in rows] + [(row, -1) for row in gone]), spec) and not run.kept()
+    assert (
+        run.out.folded() == expected(fold([(row, 1) for row in rows] + [(row, -1) for row in gone]), spec)
+        and not run.kept()
+    )
     late = [((1, START, 1, "a"), 1)]
     run.feed(late)
     assert not run.kept()

@@ -1,4 +1,6 @@
-"""Where one row gives many they are emitted in pieces: whatever the size of these, the answer is the same, and no more than one is under way."""
+"""Where one row gives many they are emitted in pieces: whatever the size of these, the answer is the same,
+and no more than one is under way.
+"""
 
 from __future__ import annotations
 
@@ -90,13 +92,23 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     root, dice = tmp_path_factory.mktemp("pieces"), random.Random(5)
     for name in ("s", "t"):
         _write(root / name, _changes(dice))
-    _write(root / "e", [{"k": dice.randrange(3), "ts": _at(dice, i), "vs": list(range(dice.randrange(12))), "x": "x" * i} for i in range(40)])
-    _write(root / "f", [{"k": dice.randrange(4), "ts": _at(dice, i), "v": dice.randrange(9)} for i in range(40)])
+    _write(
+        root / "e",
+        [
+            {"k": dice.randrange(3), "ts": _at(dice, i), "vs": list(range(dice.randrange(12))), "x": "x" * i}
+            for i in range(40)
+        ],
+    )
+    _write(
+        root / "f", [{"k": dice.randrange(4), "ts": _at(dice, i), "v": dice.randrange(9)} for i in range(40)]
+    )
     import sqlite3
 
     with sqlite3.connect(root / "d.db") as database:
         database.execute("CREATE TABLE d (k INTEGER, w TEXT)")
-        database.executemany("INSERT INTO d VALUES (?, ?)", [(k, "w" * n) for k in range(3) for n in range(7)])
+        database.executemany(
+            "INSERT INTO d VALUES (?, ?)", [(k, "w" * n) for k in range(3) for n in range(7)]
+        )
     made = Session({"bounded.backend": "duckdb", "execution.runtime-mode": "streaming"})
     for statement in (TABLES % ((root,) * 5)).split(";"):
         made.execute(statement)
@@ -118,8 +130,14 @@ def _changes(dice: random.Random) -> list[dict]:
     for _ in range(60):
         key = dice.randrange(20)
         before = rows.get(key)
-        after = None if before is not None and dice.random() < 0.3 else {"id": key, "k": dice.randrange(2), "v": dice.randrange(6)}
-        changes.append({"before": before, "after": after, "op": "c" if before is None else "d" if after is None else "u"})
+        after = (
+            None
+            if before is not None and dice.random() < 0.3
+            else {"id": key, "k": dice.randrange(2), "v": dice.randrange(6)}
+        )
+        changes.append(
+            {"before": before, "after": after, "op": "c" if before is None else "d" if after is None else "u"}
+        )
         rows.pop(key, None)
         if after is not None:
             rows[key] = after
@@ -127,7 +145,9 @@ def _changes(dice: random.Random) -> list[dict]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_the_answer_does_not_depend_on_the_size_of_pieces(session: Session, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_the_answer_does_not_depend_on_the_size_of_pieces(
+    session: Session, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     def answer() -> list[str]:
         return sorted(map(repr, session.execute(QUERIES[name]).final_rows().to_pylist()))
 
@@ -150,7 +170,9 @@ SAMPLES: dict[str, Callable[[], pa.Array]] = {
     "nulls": lambda: pa.nulls(4),
     "lists of text": lambda: pa.array([["abc", "d"], None, [], ["x" * 50]]),
     "rows": lambda: pa.array([{"a": "abc", "b": 1}, None, {"a": "", "b": 2}, {"a": "x" * 70, "b": None}]),
-    "maps": lambda: pa.array([[("a", [1, 2])], None, [], [("b" * 40, [3])]], pa.map_(pa.string(), pa.list_(pa.int64()))),
+    "maps": lambda: pa.array(
+        [[("a", [1, 2])], None, [], [("b" * 40, [3])]], pa.map_(pa.string(), pa.list_(pa.int64()))
+    ),
 }
 
 
@@ -181,7 +203,11 @@ def test_batches_are_joined_up_to_what_an_array_holds(monkeypatch: pytest.Monkey
 def test_a_row_of_a_great_weight_is_written_bit_by_bit() -> None:
     rows = pa.record_batch({"x": [1, 2, 3, 4]})
     pieces = list(Batch(rows, np.array([1, -7, 2, 1])).copies(4))
-    found = [list(zip(piece.rows.column(0).to_pylist(), piece.weights.tolist(), strict=True)) for piece in pieces if piece.weights is not None]
+    found = [
+        list(zip(piece.rows.column(0).to_pylist(), piece.weights.tolist(), strict=True))
+        for piece in pieces
+        if piece.weights is not None
+    ]
     assert found == [[(1, 1), (2, -3)], [(2, -4)], [(3, 2), (4, 1)]]
 
 
@@ -193,7 +219,9 @@ def test_copies_of_a_row_are_looked_up_as_one(session: Session, monkeypatch: pyt
     query = QUERIES["lookup left"]
     once = session.execute(query).final_rows().num_rows
     take = LookupJoinOperator.on_batch
-    monkeypatch.setattr(LookupJoinOperator, "on_batch", lambda self, batch, *more: take(self, _weighted(batch, MANY), *more))
+    monkeypatch.setattr(
+        LookupJoinOperator, "on_batch", lambda self, batch, *more: take(self, _weighted(batch, MANY), *more)
+    )
     counted = session.execute(f"SELECT COUNT(*) AS n FROM ({query}) AS q").final_rows()
     assert counted.column("n").to_pylist() == [once * MANY]
 
@@ -204,8 +232,14 @@ def _weighted(batch: Batch, weight: int) -> Batch:
 
 def test_copies_of_rows_under_way_survive_a_restore() -> None:
     schema, late = pa.schema([("x", pa.int64())]), np.array([7, -(2**63)])
-    plain, copied = Batch(pa.record_batch({"x": [1]})), Batch(pa.record_batch({"x": [2, 3]}), np.array([1, MANY]), late)
-    for held, names in (([plain], ["key_group", "behind", "c0"]), ([plain, copied], ["key_group", "behind", "c0", "copies"])):
+    plain, copied = (
+        Batch(pa.record_batch({"x": [1]})),
+        Batch(pa.record_batch({"x": [2, 3]}), np.array([1, MANY]), late),
+    )
+    for held, names in (
+        ([plain], ["key_group", "behind", "c0"]),
+        ([plain, copied], ["key_group", "behind", "c0", "copies"]),
+    ):
         before, after = RowsUnderWay(schema, 3), RowsUnderWay(schema, 3)
         before.hold(held)
         assert before.snapshot().column_names == names, "one without copies is written as ever"
@@ -221,7 +255,10 @@ def test_copies_of_rows_under_way_survive_a_restore() -> None:
 @pytest.mark.parametrize("insert_only", [True, False])
 def test_of_copies_of_a_row_only_those_that_can_be_shown_are_looked_at(insert_only: bool) -> None:
     order = (SortKey(column(2), False, False),)
-    operator = build_operator(PartitionTopSpec("t", "top", SCHEMA, SCHEMA, (0,), order, "row_number", 3, False, None, insert_only), JobOptions())
+    operator = build_operator(
+        PartitionTopSpec("t", "top", SCHEMA, SCHEMA, (0,), order, "row_number", 3, False, None, insert_only),
+        JobOptions(),
+    )
     operator.open(context())
     out = Collected()
     row, first = (1, START, 5, "a"), (1, START, 1, "b")
@@ -242,7 +279,20 @@ def test_what_a_partition_changes_is_emitted_in_pieces(monkeypatch: pytest.Monke
     """With the default sizes, as a control, it is one batch; nothing is left to emit then."""
     call = AggregateCall("count", (), BIGINT, False)
     schema = Schema((*SCHEMA.fields, Field("n", BIGINT)))
-    spec = OverSpec("o", "over", schema, SCHEMA, (0,), (SortKey(column(2), False, False),), RUNNING, (call,), None, False, 0, False)
+    spec = OverSpec(
+        "o",
+        "over",
+        schema,
+        SCHEMA,
+        (0,),
+        (SortKey(column(2), False, False),),
+        RUNNING,
+        (call,),
+        None,
+        False,
+        0,
+        False,
+    )
     rows = batch_of([((1, START, value, "a"), 1) for value in range(10)], SCHEMA.to_arrow())
     before_all = batch_of([((1, START, -1, "a"), 1)], SCHEMA.to_arrow())
     for piece_rows, sizes, changed in ((1 << 16, [10], [21]), (4, [4, 4, 2], [4, 4, 4, 4, 4, 1])):

@@ -20,7 +20,16 @@ from penstock.engine.state.rows.row_store import RowStore
 from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
 from penstock.planner.physical.operator_specs import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
 from tests.engine.expressions.calls import lit
-from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, listed, restored, snapshots
+from tests.engine.operators.changelogs import (
+    Change,
+    Collected,
+    batch_of,
+    context,
+    fold,
+    listed,
+    restored,
+    snapshots,
+)
 from tests.engine.operators.harness import Remembered, opened
 
 INPUT = Schema((Field("ts", TIMESTAMP, role=Role.EVENT_TIME), Field("n", BIGINT)))
@@ -34,7 +43,11 @@ def timed(times: list[int | None], behind: list[int] | None = None) -> Batch:
 
 
 def numbers(count: int, first: int = 0) -> Batch:
-    return Batch(pa.RecordBatch.from_arrays([pa.array(range(first, first + count), pa.int64())], schema=NUMBERS.to_arrow()))
+    return Batch(
+        pa.RecordBatch.from_arrays(
+            [pa.array(range(first, first + count), pa.int64())], schema=NUMBERS.to_arrow()
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +59,9 @@ def numbers(count: int, first: int = 0) -> Batch:
     ],
 )
 def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int, int, int]]) -> None:
-    operator = WindowTableOperator(WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), windowing), JobOptions())
+    operator = WindowTableOperator(
+        WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), windowing), JobOptions()
+    )
     context, out = opened(operator), Remembered()
     operator.on_batch(timed([7, None, -1], [1, 2, 3]), 0, out)
     (batch,) = out.batches
@@ -60,7 +75,10 @@ def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int,
 
 def test_rows_without_time_alone_give_nothing() -> None:
     operator = WindowTableOperator(
-        WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), Windowing(WindowKind.TUMBLE, 0, 10)), JobOptions()
+        WindowTableSpec(
+            "id", "window", INPUT.concat(Schema(window_fields())), Windowing(WindowKind.TUMBLE, 0, 10)
+        ),
+        JobOptions(),
     )
     opened(operator)
     out = Remembered()
@@ -78,7 +96,10 @@ def test_union_names_columns_after_its_first_port() -> None:
 
 
 def limited(limit: int | None, offset: int, counts: list[int]) -> list[int]:
-    operator, out = LimitOperator(LimitSpec("id", "limit", NUMBERS, limit, offset), JobOptions()), Remembered()
+    operator, out = (
+        LimitOperator(LimitSpec("id", "limit", NUMBERS, limit, offset), JobOptions()),
+        Remembered(),
+    )
     opened(operator)
     first = 0
     for count in counts:
@@ -108,7 +129,9 @@ def test_limit_counts_a_weight_as_so_many_rows_and_survives_a_restore() -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> None:
-    """After every batch, restores between them: rows of the input, so many of them, each emitted and retracted in that order."""
+    """After every batch, restores between them: rows of the input, so many of them, each emitted and
+    retracted in that order.
+    """
     dice = random.Random(seed)
     limit, offset = dice.choice([0, 1, 3, 6, None]), dice.choice([0, 0, 1, 4])
     spec = LimitSpec("id", "limit", NUMBERS, limit, offset, insert_only=False)
@@ -133,18 +156,29 @@ def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> Non
         if dice.random() < 0.2:
             operator = restored(LimitOfChangesOperator(spec, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
     for each in out.batches:
-        assert each.weights is None or (np.diff((each.weights > 0).astype(int)) >= 0).all(), "inserted before it is retracted"
+        assert each.weights is None or (np.diff((each.weights > 0).astype(int)) >= 0).all(), (
+            "inserted before it is retracted"
+        )
 
 
 @pytest.mark.parametrize("offset", [0, 5])
-def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    operator, out = LimitOfChangesOperator(LimitSpec("id", "limit", NUMBERS, 10, offset, insert_only=False), JobOptions()), Collected()
+def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(
+    offset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator, out = (
+        LimitOfChangesOperator(
+            LimitSpec("id", "limit", NUMBERS, 10, offset, insert_only=False), JobOptions()
+        ),
+        Collected(),
+    )
     operator.open(context())
     operator.on_batch(numbers(5_000), 0, out)
     looked_at = []
     for name in ("_spare_of", "_emitted_of"):
         count = getattr(operator, name)
-        monkeypatch.setattr(operator, name, lambda ids, count=count: (looked_at.append(ids.size), count(ids))[1])
+        monkeypatch.setattr(
+            operator, name, lambda ids, count=count: (looked_at.append(ids.size), count(ids))[1]
+        )
     monkeypatch.setattr(RowStore, "live_ids", lambda store: pytest.fail("all rows are looked at"))
     for taken in range(50):
         row = next(row for row, weight in out.folded().items() if weight > 0)
@@ -154,7 +188,10 @@ def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(offset:
 
 
 def test_an_emitted_row_stays_while_it_is_there() -> None:
-    operator, out = LimitOfChangesOperator(LimitSpec("id", "limit", NUMBERS, 2, 0, insert_only=False), JobOptions()), Collected()
+    operator, out = (
+        LimitOfChangesOperator(LimitSpec("id", "limit", NUMBERS, 2, 0, insert_only=False), JobOptions()),
+        Collected(),
+    )
     operator.open(context())
     for batch in ([((5,), 1), ((7,), 1), ((9,), 1)], [((1,), 1), ((9,), -1)], [((7,), -1), ((8,), 1)]):
         operator.on_batch(batch_of(batch, NUMBERS.to_arrow()), 0, out)

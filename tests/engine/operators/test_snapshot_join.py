@@ -1,4 +1,6 @@
-"""The snapshot join step by step: what waits until when, which changes count when, NULLs, idleness, TTL, restored and rescaled."""
+"""The snapshot join step by step: what waits until when, which changes count when, NULLs, idleness, TTL,
+restored and rescaled.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,34 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.join.snapshot_join import SnapshotJoinOperator
 from penstock.planner.logical.plan import JoinKind
 from penstock.planner.physical.operator_specs import SnapshotJoinSpec
-from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
+from tests.engine.operators.changelogs import (
+    Change,
+    Collected,
+    batch_of,
+    context,
+    owners,
+    restored,
+    snapshots,
+)
 from tests.engine.operators.harness import done
 
 SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
 S = 1_000_000
-SPEC = SnapshotJoinSpec("j", "j", SIDE.concat(SIDE), SIDE, SIDE, JoinKind.LEFT, (0,), (0,), None, (), (True, False), build_time=2, loaded_us=10 * S)
+SPEC = SnapshotJoinSpec(
+    "j",
+    "j",
+    SIDE.concat(SIDE),
+    SIDE,
+    SIDE,
+    JoinKind.LEFT,
+    (0,),
+    (0,),
+    None,
+    (),
+    (True, False),
+    build_time=2,
+    loaded_us=10 * S,
+)
 
 
 def at(second: int | None) -> datetime | None:
@@ -51,16 +75,26 @@ class Run:
         self.out = Timed()
 
     def rows(self, *rows: tuple[Any, ...]) -> None:
-        done(self.operator.on_batch(batch_of([((k, i, at(t)), 1) for k, i, t in rows], SIDE.to_arrow()), 0, self.out))
+        done(
+            self.operator.on_batch(
+                batch_of([((k, i, at(t)), 1) for k, i, t in rows], SIDE.to_arrow()), 0, self.out
+            )
+        )
 
     def table(self, *changes: Change) -> None:
-        done(self.operator.on_batch(batch_of([((k, i, at(t)), w) for (k, i, t), w in changes], SIDE.to_arrow()), 1, self.out))
+        done(
+            self.operator.on_batch(
+                batch_of([((k, i, at(t)), w) for (k, i, t), w in changes], SIDE.to_arrow()), 1, self.out
+            )
+        )
 
     def time(self, port: int, second: int | None) -> None:
         done(self.operator.on_port_time(port, None if second is None else second * S, self.out))
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        given = sorted([(row[1], row[4]) for row, weight in self.out.changes() for _ in range(weight)], key=str)
+        given = sorted(
+            [(row[1], row[4]) for row, weight in self.out.changes() for _ in range(weight)], key=str
+        )
         self.out.batches.clear()
         return given
 
@@ -86,7 +120,9 @@ def test_rows_and_their_time_wait_until_the_table_is_loaded() -> None:
 
 
 def test_a_row_with_the_time_of_the_loading_is_loaded() -> None:
-    """The row that moves the table's time to load_completed_time belongs to what waiting rows meet, and what comes at that time counts at once."""
+    """The row that moves the table's time to load_completed_time belongs to what waiting rows meet, and
+    what comes at that time counts at once.
+    """
     run = Run()
     run.rows((1, 1, 16), (2, 2, 17))
     run.table(((1, 101, 8), 1), ((2, 102, 9), 1), ((1, 103, 10), 1))
@@ -173,7 +209,9 @@ def test_without_a_time_it_is_the_start_of_the_job(zone: str, hours: float) -> N
     saved = snapshots([run.operator])
     later = context()
     later.clock.advance(9_000_000)  # type: ignore[attr-defined]  # a manual clock
-    run.operator = restored(SnapshotJoinOperator(replace(SPEC, loaded_us=None), JobOptions(time_zone=zone)), later, saved)  # type: ignore[assignment]
+    run.operator = restored(
+        SnapshotJoinOperator(replace(SPEC, loaded_us=None), JobOptions(time_zone=zone)), later, saved
+    )  # type: ignore[assignment]
     run.time(1, start)
     assert run.pairs() == [(1, None)], "the first start counts, not the one after a failure"
 

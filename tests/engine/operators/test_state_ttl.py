@@ -1,4 +1,6 @@
-"""State that lives for a time: each operator against what is to be expected of it, by a clock that moves when told to."""
+"""State that lives for a time: each operator against what is to be expected of it, by a clock that moves
+when told to.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def session() -> Iterator[Session]:
 
 
 class Driven:
-    """One operator of a query alone, on a manual clock; ``given`` is what its changes add up to, which is never less than nothing."""
+    """One operator of a query alone, on a manual clock; ``given`` is what its changes add up to, which is
+    never less than nothing.
+    """
 
     def __init__(self, session: Session, kind: type[OperatorSpec], sql: str, ttl: str = "10 s") -> None:
         session.settings.set("table.exec.state.ttl", ttl)
@@ -73,9 +77,18 @@ class Driven:
             state.restore(earlier.keyed_states()[name].snapshot())
 
     def feed(self, rows: list[Row], weights: list[int] | None = None, port: int = 0) -> list[tuple[Row, int]]:
-        schema = (self.spec.left_schema, self.spec.right_schema)[port] if isinstance(self.spec, JoinSpec) else self.spec.input_schema
-        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema.to_arrow())]
-        batch = Batch(pa.RecordBatch.from_arrays(columns, schema=schema.to_arrow()), None if weights is None else np.array(weights))
+        schema = (
+            (self.spec.left_schema, self.spec.right_schema)[port]
+            if isinstance(self.spec, JoinSpec)
+            else self.spec.input_schema
+        )
+        columns = [
+            pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema.to_arrow())
+        ]
+        batch = Batch(
+            pa.RecordBatch.from_arrays(columns, schema=schema.to_arrow()),
+            None if weights is None else np.array(weights),
+        )
         out = Remembered()
         self.operator.on_batch(batch, port, out)
         self.operator.release(out)
@@ -92,7 +105,9 @@ class Driven:
         found = []
         for batch in out.batches:
             rows = list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True))
-            found += list(zip(rows, [1] * len(rows) if batch.weights is None else batch.weights.tolist(), strict=True))
+            found += list(
+                zip(rows, [1] * len(rows) if batch.weights is None else batch.weights.tolist(), strict=True)
+            )
         for row, weight in found:
             self.given[row] += weight
         for row, _ in found:
@@ -145,7 +160,9 @@ def test_distinct_forgets(session: Session) -> None:
 
 
 def test_each_side_of_a_join_lives_as_long_as_its_hint_says(session: Session) -> None:
-    join = Driven(session, JoinSpec, "SELECT /*+ STATE_TTL('b' = '1 min') */ a.v, b.v AS w FROM a JOIN b ON a.k = b.k")
+    join = Driven(
+        session, JoinSpec, "SELECT /*+ STATE_TTL('b' = '1 min') */ a.v, b.v AS w FROM a JOIN b ON a.k = b.k"
+    )
     assert join.spec.ttl_ms == (TTL_MS, 60_000)
     join.feed([(1, 10)], port=0)
     join.feed([(2, 20)], port=1)
@@ -187,7 +204,10 @@ class JoinReference:
 
 
 def test_a_join_is_that_of_rows_that_live(session: Session) -> None:
-    join, reference = Driven(session, JoinSpec, "SELECT a.v, b.v AS w FROM ca AS a JOIN cb AS b ON a.k = b.k"), JoinReference()
+    join, reference = (
+        Driven(session, JoinSpec, "SELECT a.v, b.v AS w FROM ca AS a JOIN cb AS b ON a.k = b.k"),
+        JoinReference(),
+    )
     random = np.random.default_rng(7)
     for _ in range(400):
         row, port = (int(random.integers(3)), int(random.integers(4))), int(random.integers(2))
@@ -207,8 +227,14 @@ OPERATORS: list[tuple[type[OperatorSpec], str]] = [
     (JoinSpec, "SELECT a.v, b.v AS w FROM ca AS a FULL JOIN cb AS b ON a.k = b.k AND a.v <= b.v"),
     (JoinSpec, "SELECT k, v FROM ca AS a WHERE NOT EXISTS (SELECT 1 FROM cb AS b WHERE b.k = a.k)"),
     (JoinSpec, "SELECT k, v FROM ca AS a WHERE EXISTS (SELECT 1 FROM cb AS b WHERE b.k = a.k)"),
-    (PartitionTopSpec, "SELECT * FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM a) AS q WHERE n <= 2"),
-    (PartitionTopSpec, "SELECT * FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM ca) AS q WHERE n <= 2"),
+    (
+        PartitionTopSpec,
+        "SELECT * FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM a) AS q WHERE n <= 2",
+    ),
+    (
+        PartitionTopSpec,
+        "SELECT * FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM ca) AS q WHERE n <= 2",
+    ),
     (OverSpec, "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY v) AS s FROM ca"),
 ]
 
@@ -235,7 +261,9 @@ def _random_run(driven: Driven, seed: int, pause_ms: int, steps: int = 80) -> Co
 
 
 @pytest.mark.parametrize(("kind", "sql"), OPERATORS)
-def test_a_changelog_stays_well_formed_when_state_expires(session: Session, kind: type[OperatorSpec], sql: str) -> None:
+def test_a_changelog_stays_well_formed_when_state_expires(
+    session: Session, kind: type[OperatorSpec], sql: str
+) -> None:
     for seed in range(3):
         driven = Driven(session, kind, sql)
         _random_run(driven, seed, TTL_MS // 4)
@@ -245,7 +273,9 @@ def test_a_changelog_stays_well_formed_when_state_expires(session: Session, kind
 
 
 @pytest.mark.parametrize(("kind", "sql"), OPERATORS)
-def test_a_time_that_is_long_enough_changes_nothing(session: Session, kind: type[OperatorSpec], sql: str) -> None:
+def test_a_time_that_is_long_enough_changes_nothing(
+    session: Session, kind: type[OperatorSpec], sql: str
+) -> None:
     lived, kept = Driven(session, kind, sql, "1 h"), Driven(session, kind, sql, "0")
     assert kept.operator.wants_ticks is False
     assert _random_run(lived, 5, TTL_MS // 4) == _random_run(kept, 5, TTL_MS // 4)
@@ -263,26 +293,42 @@ def test_versions_of_a_key_expire_together(session: Session) -> None:
     graph = session.plan(session.bind(statement.node)).graph
     session.settings.reset("table.exec.state.ttl")
     assert graph is not None
-    [spec] = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, TemporalJoinSpec)]
+    [spec] = [
+        spec for chain in graph.chains for spec in chain.operators if isinstance(spec, TemporalJoinSpec)
+    ]
     clock, out = ManualClock(1_000_000), Remembered()
     operator = build_operator(spec, JobOptions())
     context = opened(operator, clock)
     schema = spec.right_schema.to_arrow()
-    rows = pa.RecordBatch.from_pylist([{"k": k, "v": 10 * k, "at": datetime(1970, 1, 1, 0, 0, 5)} for k in (1, 2)], schema=schema)
+    rows = pa.RecordBatch.from_pylist(
+        [{"k": k, "v": 10 * k, "at": datetime(1970, 1, 1, 0, 0, 5)} for k in (1, 2)], schema=schema
+    )
     operator.on_batch(Batch(rows), 1, out)
     operator.on_watermark(10_000_000, out)
     clock.advance(TTL_MS // 2)
-    operator.on_batch(Batch(pa.RecordBatch.from_pylist([{"k": 2, "v": 21, "at": datetime(1970, 1, 1, 0, 0, 11)}], schema=schema)), 1, out)
+    operator.on_batch(
+        Batch(
+            pa.RecordBatch.from_pylist(
+                [{"k": 2, "v": 21, "at": datetime(1970, 1, 1, 0, 0, 11)}], schema=schema
+            )
+        ),
+        1,
+        out,
+    )
     clock.advance(TTL_MS // 2 + 200)
     assert operator.wants_ticks
     operator.on_processing_time(clock.wall_ms(), out)
     assert context.metrics.counters == {"expired": 1} and context.metrics.state_entries == 2
     clock.advance(TTL_MS)
     operator.on_processing_time(clock.wall_ms(), out)
-    assert context.metrics.counters == {"expired": 2} and context.metrics.state_entries == 0 and not out.batches
+    assert (
+        context.metrics.counters == {"expired": 2} and context.metrics.state_entries == 0 and not out.batches
+    )
 
 
-def test_what_is_given_of_a_row_is_known_by_what_it_has_met(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_given_of_a_row_is_known_by_what_it_has_met(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(JoinOperator, "_known_matches", lambda self, batch, matched, port: matched)
     with pytest.raises(AssertionError, match="taken back before it was given"):
         for seed in range(10):

@@ -1,4 +1,6 @@
-"""State in time that lives for a time: what has passed of partitions that have had no row for long enough is forgotten, what waits is not."""
+"""State in time that lives for a time: what has passed of partitions that have had no row for long enough
+is forgotten, what waits is not.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,10 @@ def test_what_time_frees_has_no_ttl(session: Session) -> None:
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [("SELECT k FROM a ORDER BY v LIMIT 3", "ORDER BY .. LIMIT keeps all rows"), (PAIRS, "MATCH_RECOGNIZE goes by 'table.exec.state.ttl'")],
+    [
+        ("SELECT k FROM a ORDER BY v LIMIT 3", "ORDER BY .. LIMIT keeps all rows"),
+        (PAIRS, "MATCH_RECOGNIZE goes by 'table.exec.state.ttl'"),
+    ],
 )
 def test_hints_that_make_no_sense_are_refused(session: Session, query: str, said: str) -> None:
     with pytest.raises(PenstockError) as refused:

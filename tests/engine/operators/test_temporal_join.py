@@ -1,4 +1,6 @@
-"""The temporal join against a naive reference: deletions, rows taken back, NULLs, ties, batch cuts, restore and rescale; state that stays flat."""
+"""The temporal join against a naive reference: deletions, rows taken back, NULLs, ties, batch cuts,
+restore and rescale; state that stays flat.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,42 @@ from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.plan import JoinKind
 from penstock.planner.physical.operator_specs import TemporalJoinSpec
 from tests.engine.layered import checkpoint
-from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
+from tests.engine.operators.changelogs import (
+    Change,
+    Collected,
+    batch_of,
+    context,
+    fold,
+    owners,
+    restored,
+    snapshots,
+)
 
 SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
 S = 1_000_000
-UNLIKE = Call(BOOLEAN, True, function="not_equal", args=(Column(BIGINT, True, index=1), Column(BIGINT, True, index=4)))
+UNLIKE = Call(
+    BOOLEAN, True, function="not_equal", args=(Column(BIGINT, True, index=1), Column(BIGINT, True, index=4))
+)
 
 
 def spec(kind: JoinKind, residual: bool, insert_only: bool) -> TemporalJoinSpec:
     condition = UNLIKE if residual else None
     both = (insert_only, insert_only)
-    return TemporalJoinSpec("join", "join", SIDE.concat(SIDE), SIDE, SIDE, kind, (0,), (0,), (2, 2), (0, 1, 2), (0, 0), condition, both)
+    return TemporalJoinSpec(
+        "join",
+        "join",
+        SIDE.concat(SIDE),
+        SIDE,
+        SIDE,
+        kind,
+        (0,),
+        (0,),
+        (2, 2),
+        (0, 1, 2),
+        (0, 0),
+        condition,
+        both,
+    )
 
 
 def at(second: int | None) -> datetime | None:
@@ -44,7 +71,11 @@ def seconds_of(row: tuple[Any, ...]) -> float:
 def reference(kind: JoinKind, residual: bool, left: Counter[Any], right: Counter[Any]) -> Counter[Any]:
     result: Counter[Any] = Counter()
     for a, n in left.items():
-        events = [(b[2], w > 0, b) for b, w in right.items() if a[0] is not None and b[0] == a[0] and a[2] and b[2] and b[2] <= a[2]]
+        events = [
+            (b[2], w > 0, b)
+            for b, w in right.items()
+            if a[0] is not None and b[0] == a[0] and a[2] and b[2] and b[2] <= a[2]
+        ]
         version = None
         if events:
             latest = max(time for time, _, _ in events)
@@ -59,7 +90,9 @@ def reference(kind: JoinKind, residual: bool, left: Counter[Any], right: Counter
 
 @st.composite
 def histories(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change] | int]:
-    """Changes of both ports and watermarks (seconds), all on time; with ``retract`` rows are taken back, and versions ended by rows never given."""
+    """Changes of both ports and watermarks (seconds), all on time; with ``retract`` rows are taken back,
+    and versions ended by rows never given.
+    """
     alive: tuple[list[Any], list[Any]] = ([], [])
     events: list[tuple[int, Change] | int] = []
     watermark = 0
@@ -100,7 +133,9 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
     while place < len(events):
         if restore_after >= 0 and place >= restore_after:
             restore_after, saved = -1, snapshots(list(operators))
-            operators = [restored(TemporalJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)]  # type: ignore[misc]
+            operators = [
+                restored(TemporalJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)
+            ]  # type: ignore[misc]
         event = events[place]
         if isinstance(event, int):
             for operator in operators:
@@ -119,7 +154,10 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
     for operator in operators:
         operator.on_watermark(MAX_WATERMARK_US, out)
         assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())
-    sides = [fold([event[1] for event in events if not isinstance(event, int) and event[0] == port]) for port in (0, 1)]
+    sides = [
+        fold([event[1] for event in events if not isinstance(event, int) and event[0] == port])
+        for port in (0, 1)
+    ]
     assert fold(out.changes()) == reference(kind, residual, *sides)
 
 
@@ -140,7 +178,11 @@ def test_rows_held_stay_few_over_a_long_stream() -> None:
     held = []
     for second in range(300):
         for port in (0, 1):
-            operator.on_batch(batch_of([((number % 5, number, at(second)), 1) for number in range(20)], SIDE.to_arrow()), port, out)
+            operator.on_batch(
+                batch_of([((number % 5, number, at(second)), 1) for number in range(20)], SIDE.to_arrow()),
+                port,
+                out,
+            )
         operator.on_watermark(second * S, out)
         held.append(at_work.metrics.state_entries)
     assert max(held) == held[20] == 20 + 20 + 5
@@ -153,8 +195,16 @@ def test_versions_of_many_keys_far_apart_in_time() -> None:
     operator.open(context())
     out = Collected()
     day = timedelta(days=1)
-    versions = [(key, number, datetime(1, 1, 2) + day * ((key * 7919 + number * 99_991) % 3_600_000)) for key in range(60) for number in range(9)]
-    asking = [(key, number, datetime(1, 1, 2) + day * (key * 104_729 % 3_600_000)) for key in range(61) for number in range(2)]
+    versions = [
+        (key, number, datetime(1, 1, 2) + day * ((key * 7919 + number * 99_991) % 3_600_000))
+        for key in range(60)
+        for number in range(9)
+    ]
+    asking = [
+        (key, number, datetime(1, 1, 2) + day * (key * 104_729 % 3_600_000))
+        for key in range(61)
+        for number in range(2)
+    ]
     operator.on_batch(batch_of([(row, 1) for row in versions], SIDE.to_arrow()), 1, out)
     operator.on_batch(batch_of([(row, 1) for row in asking], SIDE.to_arrow()), 0, out)
     operator.on_watermark(MAX_WATERMARK_US, out)

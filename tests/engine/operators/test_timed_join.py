@@ -1,4 +1,6 @@
-"""The join settled by time against a naive reference: all kinds, rows taken back, NULLs, batch cuts, restore and rescale; state that stays flat."""
+"""The join settled by time against a naive reference: all kinds, rows taken back, NULLs, batch cuts,
+restore and rescale; state that stays flat.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,25 @@ from penstock.planner.expressions.nodes import Call, Column, Literal
 from penstock.planner.logical.interval_join import Deadline, JoinTime, TimedSide
 from penstock.planner.logical.plan import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
-from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
+from tests.engine.operators.changelogs import (
+    Change,
+    Collected,
+    batch_of,
+    context,
+    fold,
+    owners,
+    restored,
+    snapshots,
+)
 from tests.engine.operators.harness import done
 
 SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
 S = 1_000_000
 BEFORE, AFTER = 2, 5  # seconds: right.ts in [left.ts - BEFORE, left.ts + AFTER]
-TIME = JoinTime(TimedSide(2, Role.EVENT_TIME, (Deadline(2, AFTER * S),)), TimedSide(2, Role.EVENT_TIME, (Deadline(2, BEFORE * S),)))
+TIME = JoinTime(
+    TimedSide(2, Role.EVENT_TIME, (Deadline(2, AFTER * S),)),
+    TimedSide(2, Role.EVENT_TIME, (Deadline(2, BEFORE * S),)),
+)
 
 
 def _shifted(index: int, seconds: int) -> Call:
@@ -42,13 +56,18 @@ CONDITION = Call(
     BOOLEAN,
     True,
     function="and",
-    args=(_at_least(Column(TIMESTAMP, True, index=5), _shifted(2, -BEFORE)), _at_least(_shifted(2, AFTER), Column(TIMESTAMP, True, index=5))),
+    args=(
+        _at_least(Column(TIMESTAMP, True, index=5), _shifted(2, -BEFORE)),
+        _at_least(_shifted(2, AFTER), Column(TIMESTAMP, True, index=5)),
+    ),
 )
 
 
 def spec(kind: JoinKind, insert_only: bool) -> JoinSpec:
     schema = SIDE if kind in (JoinKind.SEMI, JoinKind.ANTI) else SIDE.concat(SIDE)
-    return JoinSpec("join", "join", schema, SIDE, SIDE, kind, (0,), (0,), CONDITION, (), (insert_only, insert_only), TIME)
+    return JoinSpec(
+        "join", "join", schema, SIDE, SIDE, kind, (0,), (0,), CONDITION, (), (insert_only, insert_only), TIME
+    )
 
 
 def at(second: int | None) -> datetime | None:
@@ -85,7 +104,9 @@ def reference(kind: JoinKind, left: Counter[Any], right: Counter[Any]) -> Counte
 
 @st.composite
 def histories(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change] | int]:
-    """Changes of both ports and watermarks (seconds); every change is on time, and a row is taken back only while it is on time."""
+    """Changes of both ports and watermarks (seconds); every change is on time, and a row is taken back
+    only while it is on time.
+    """
     alive: tuple[list[Any], list[Any]] = ([], [])
     events: list[tuple[int, Change] | int] = []
     watermark = 0
@@ -124,7 +145,9 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
     while place < len(events):
         if restore_after >= 0 and place >= restore_after:
             restore_after, saved = -1, snapshots(list(operators))
-            operators = [restored(TimedJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)]  # type: ignore[misc]
+            operators = [
+                restored(TimedJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)
+            ]  # type: ignore[misc]
         event = events[place]
         if isinstance(event, int):
             for operator in operators:
@@ -143,7 +166,10 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
         done(operator.on_watermark(MAX_WATERMARK_US, out))
         assert operator._metrics.state_entries == 0
         assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())
-    sides = [fold([event[1] for event in events if not isinstance(event, int) and event[0] == port]) for port in (0, 1)]
+    sides = [
+        fold([event[1] for event in events if not isinstance(event, int) and event[0] == port])
+        for port in (0, 1)
+    ]
     assert fold(out.changes()) == reference(kind, *sides)
     if not retract:
         assert all(weight > 0 for _, weight in out.changes()), "time settles what is given"
@@ -151,7 +177,9 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
 
 @st.composite
 def changes_in_disorder(draw: st.DrawFn) -> list[tuple[int, Change, int | None, int]]:
-    """Changes of two splits for each port, as (port, change, the watermark of its split where it is behind it, the least watermark of all)."""
+    """Changes of two splits for each port, as (port, change, the watermark of its split where it is behind
+    it, the least watermark of all).
+    """
     reached = {(port, split): 0 for port in (0, 1) for split in (0, 1)}
     alive: dict[tuple[int, int], list[Any]] = {place: [] for place in reached}
     events = []
@@ -164,7 +192,14 @@ def changes_in_disorder(draw: st.DrawFn) -> list[tuple[int, Change, int | None, 
             row, weight = (draw(st.sampled_from([None, 1, 2])), 2 * (number % 3) + place[1], at(second)), 1
             alive[place].append(row)
         second = int(seconds_of(row) or 0)
-        events.append((place[0], (row, weight), reached[place] if second < reached[place] else None, min(reached.values())))
+        events.append(
+            (
+                place[0],
+                (row, weight),
+                reached[place] if second < reached[place] else None,
+                min(reached.values()),
+            )
+        )
         reached[place] = max(reached[place], second - draw(st.integers(0, 3)))
     return events
 
@@ -172,12 +207,18 @@ def changes_in_disorder(draw: st.DrawFn) -> list[tuple[int, Change, int | None, 
 @pytest.mark.parametrize("kind", list(JoinKind))
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(kind: JoinKind, data: st.DataObject) -> None:
-    """Late is what is behind its split's watermark, wherever time stands here, however batches are cut; what retracts a late row is late as well."""
+def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(
+    kind: JoinKind, data: st.DataObject
+) -> None:
+    """Late is what is behind its split's watermark, wherever time stands here, however batches are cut;
+    what retracts a late row is late as well.
+    """
     events = data.draw(changes_in_disorder())
     on_time = [(port, change) for port, change, behind, _ in events if behind is None]
     sides = [fold([change for side, change in on_time if side == port]) for port in (0, 1)]
-    assert all(weight >= 0 for side in sides for weight in side.values()), "no row is retracted that was dropped"
+    assert all(weight >= 0 for side in sides for weight in side.values()), (
+        "no row is retracted that was dropped"
+    )
     lag, size = data.draw(st.sampled_from([0, 2, 100])), data.draw(st.sampled_from([1, 3, 50]))
     operator, out, place, time = TimedJoinOperator(spec(kind, False), JobOptions()), Collected(), 0, 0
     operator.open(context())
@@ -191,7 +232,11 @@ def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(kind:
         batch = batch_of([change for _, change, _, _ in run], SIDE.to_arrow())
         behind = np.array([MIN_WATERMARK_US if event[2] is None else event[2] * S for event in run])
         weights = np.array([change[1] for _, change, _, _ in run])
-        done(operator.on_batch(Batch(batch.rows, weights, behind if (behind > MIN_WATERMARK_US).any() else None), port, out))
+        done(
+            operator.on_batch(
+                Batch(batch.rows, weights, behind if (behind > MIN_WATERMARK_US).any() else None), port, out
+            )
+        )
         place += len(run)
     done(operator.on_watermark(MAX_WATERMARK_US, out))
     assert fold(out.changes()) == reference(kind, *sides)
@@ -228,7 +273,9 @@ def test_late_rows_are_dropped_and_the_watermark_is_held_back() -> None:
     out = Collected()
     batch = batch_of([((1, 1, at(10 - AFTER - BEFORE - 1)), 1), ((1, 2, at(10)), 1)], SIDE.to_arrow())
     done(operator.on_batch(type(batch)(batch.rows, None, np.array([10 * S, 10 * S])), 0, out))
-    assert operator._metrics.late_rows == 1, "its last partner, which may have waited for rows BEFORE it, is gone"
+    assert operator._metrics.late_rows == 1, (
+        "its last partner, which may have waited for rows BEFORE it, is gone"
+    )
     done(operator.on_watermark((10 + AFTER) * S, out))
     assert not out.changes(), "a match may still come"
     assert operator.passes_on((10 + AFTER) * S) == 10 * S
@@ -243,7 +290,9 @@ def late(rows: list[tuple[Any, ...]], watermark: int) -> Batch:
 
 @pytest.mark.parametrize("lagging", [False, True])
 def test_a_row_behind_the_watermark_meets_what_its_bounds_still_allow(lagging: bool) -> None:
-    """Whether the operator's own time has come as far as that of the row's split, or not yet, and so more rows are still there."""
+    """Whether the operator's own time has come as far as that of the row's split, or not yet, and so more
+    rows are still there.
+    """
     operator = TimedJoinOperator(spec(JoinKind.FULL, True), JobOptions())
     operator.open(context())
     out = Collected()
@@ -269,7 +318,9 @@ def test_what_a_late_row_was_behind_is_in_a_checkpoint() -> None:
     operator = TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions())
     operator.open(context())
     done(operator.on_batch(late([(1, 1, at(8))], 12), 0, Collected()))
-    again = restored(TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions()), context(), snapshots([operator]))
+    again = restored(
+        TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions()), context(), snapshots([operator])
+    )
     out = Collected()
     again.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out)
     assert [row[4] for row, _ in out.changes()] == [12], "11 was gone when the row came"

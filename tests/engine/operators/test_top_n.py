@@ -45,9 +45,15 @@ def reference(rows: Counter[Any], keys: tuple[SortKey, ...], limit: int, offset:
     return Counter(listed[offset : offset + limit])
 
 
-ROW = st.tuples(st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, 1.5, -2.0, NAN]), st.sampled_from([None, "a", "b"]))
+ROW = st.tuples(
+    st.sampled_from([None, 1, 2, 3]),
+    st.sampled_from([None, 1.5, -2.0, NAN]),
+    st.sampled_from([None, "a", "b"]),
+)
 KEY = st.builds(
-    lambda index, descending, nulls_first: SortKey(Column(SCHEMA[index].type, True, index=index), descending, nulls_first),
+    lambda index, descending, nulls_first: SortKey(
+        Column(SCHEMA[index].type, True, index=index), descending, nulls_first
+    ),
     st.integers(0, 2),
     st.booleans(),
     st.booleans(),
@@ -90,7 +96,9 @@ def test_top_n_equals_reference_after_every_batch(data: st.DataObject) -> None:
 
 
 def canonical(rows: Counter[Any]) -> Counter[Any]:
-    """Rows with NaN as a word, for NaN is not equal to itself in Python; weights of rows that are then equal are added."""
+    """Rows with NaN as a word, for NaN is not equal to itself in Python; weights of rows that are then
+    equal are added.
+    """
     total: Counter[Any] = Counter()
     for row, weight in rows.items():
         total[tuple("NaN" if isinstance(v, float) and math.isnan(v) else v for v in row)] += weight
@@ -102,6 +110,8 @@ def test_insert_only_input_keeps_only_what_can_be_shown() -> None:
     operator, out = TopNOperator(top, JobOptions()), Collected()
     operator.open(context())
     for start in range(0, 1000, 100):
-        operator.on_batch(batch_of([((start + i, 1.0, "a"), 1) for i in range(100)], SCHEMA.to_arrow()), 0, out)
+        operator.on_batch(
+            batch_of([((start + i, 1.0, "a"), 1) for i in range(100)], SCHEMA.to_arrow()), 0, out
+        )
     assert operator._context.metrics.state_entries <= 8
     assert sorted(row[0] for row in out.folded()) == [996, 997, 998]

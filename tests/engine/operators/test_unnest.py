@@ -1,4 +1,6 @@
-"""Unnest beside a naive reference: rows in their order, weights and marks follow, columns nobody reads are not given."""
+"""Unnest beside a naive reference: rows in their order, weights and marks follow, columns nobody reads are
+not given.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,22 @@ from tests.engine.operators.harness import Remembered, opened
 
 PAIR = Row((("x", INT), ("y", STRING)))
 INPUT = Schema((Field("id", BIGINT), Field("rs", Array(PAIR))))
-CALL = TableCall("unnest", (Column(Array(PAIR), True, index=1, name="rs"),), (Field("x", INT), Field("y", STRING)))
+CALL = TableCall(
+    "unnest", (Column(Array(PAIR), True, index=1, name="rs"),), (Field("x", INT), Field("y", STRING))
+)
 
 
-def unnest(batch: Batch, keep: tuple[int, ...], gives: tuple[int, ...], outer: bool, ordinality: bool) -> Remembered:
-    fields = [INPUT[i] for i in keep] + [CALL.columns[i] for i in gives] + ([Field("n", BIGINT)] if ordinality else [])
-    operator = UnnestOperator(UnnestSpec("id", "unnest", Schema(tuple(fields)), CALL, keep, gives, outer, ordinality), JobOptions())
+def unnest(
+    batch: Batch, keep: tuple[int, ...], gives: tuple[int, ...], outer: bool, ordinality: bool
+) -> Remembered:
+    fields = (
+        [INPUT[i] for i in keep]
+        + [CALL.columns[i] for i in gives]
+        + ([Field("n", BIGINT)] if ordinality else [])
+    )
+    operator = UnnestOperator(
+        UnnestSpec("id", "unnest", Schema(tuple(fields)), CALL, keep, gives, outer, ordinality), JobOptions()
+    )
     opened(operator)
     out = Remembered()
     operator.on_batch(batch, 0, out)
@@ -39,7 +51,10 @@ def rows(seed: int) -> list[dict[str, Any]]:
     def pair() -> dict[str, Any] | None:
         return None if dice.random() < 0.2 else {"x": dice.choice([None, 1, 2]), "y": dice.choice("abc")}
 
-    return [{"id": i, "rs": None if dice.random() < 0.2 else [pair() for _ in range(dice.randrange(4))]} for i in range(dice.randrange(1, 30))]
+    return [
+        {"id": i, "rs": None if dice.random() < 0.2 else [pair() for _ in range(dice.randrange(4))]}
+        for i in range(dice.randrange(1, 30))
+    ]
 
 
 def naive(given: list[dict[str, Any]], outer: bool) -> list[tuple[int, Any, Any, Any]]:
@@ -56,19 +71,36 @@ def naive(given: list[dict[str, Any]], outer: bool) -> list[tuple[int, Any, Any,
 @pytest.mark.parametrize("outer", [False, True])
 @pytest.mark.parametrize("ordinality", [False, True])
 @pytest.mark.parametrize(("keep", "gives"), [((0,), (0, 1)), ((), (1,)), ((0, 1), ()), ((1, 0), (1, 0))])
-def test_beside_a_naive_reference(keep: tuple[int, ...], gives: tuple[int, ...], outer: bool, ordinality: bool) -> None:
+def test_beside_a_naive_reference(
+    keep: tuple[int, ...], gives: tuple[int, ...], outer: bool, ordinality: bool
+) -> None:
     for seed in range(12):
         given = rows(seed)
-        arrow = pa.RecordBatch.from_pylist([{}, *given][1:], schema=pa.schema([(f.name, to_arrow(f.type)) for f in INPUT]))
+        arrow = pa.RecordBatch.from_pylist(
+            [{}, *given][1:], schema=pa.schema([(f.name, to_arrow(f.type)) for f in INPUT])
+        )
         weights = np.array([seed + i - 3 or 1 for i in range(len(given))])
-        batch = Batch(pa.concat_batches([arrow, arrow]).slice(len(given)), weights, np.arange(len(given)) * 10, origin=2)
+        batch = Batch(
+            pa.concat_batches([arrow, arrow]).slice(len(given)), weights, np.arange(len(given)) * 10, origin=2
+        )
         out = unnest(batch, keep, gives, outer, ordinality)
         expected = naive(given, outer)
-        found = [row for b in out.batches for row in zip(*(c.to_pylist() for c in b.rows.columns), strict=True)]
+        found = [
+            row for b in out.batches for row in zip(*(c.to_pylist() for c in b.rows.columns), strict=True)
+        ]
         names = ("id", "rs")
         assert found == [
-            (*(given[row][names[i]] for i in keep), *((x, y)[i] for i in gives), *((number,) if ordinality else ())) for row, x, y, number in expected
+            (
+                *(given[row][names[i]] for i in keep),
+                *((x, y)[i] for i in gives),
+                *((number,) if ordinality else ()),
+            )
+            for row, x, y, number in expected
         ] or not (keep or gives or ordinality)
-        assert [w for b in out.batches for w in (b.weights if b.weights is not None else [])] == [weights[row] for row, *_ in expected]
-        assert [w for b in out.batches for w in (b.behind if b.behind is not None else [])] == [10 * row for row, *_ in expected]
+        assert [w for b in out.batches for w in (b.weights if b.weights is not None else [])] == [
+            weights[row] for row, *_ in expected
+        ]
+        assert [w for b in out.batches for w in (b.behind if b.behind is not None else [])] == [
+            10 * row for row, *_ in expected
+        ]
         assert all(b.origin == 2 for b in out.batches)

@@ -1,4 +1,6 @@
-"""The watermark assigner: per split, merged by minimum, idle only when polled in vain; marks do not depend on batch cuts."""
+"""The watermark assigner: per split, merged by minimum, idle only when polled in vain; marks do not depend
+on batch cuts.
+"""
 
 from __future__ import annotations
 
@@ -166,10 +168,14 @@ def test_split_watermarks_survive_a_restore_at_another_parallelism() -> None:
 
 
 def test_splits_restored_into_one_subtask_are_as_far_as_the_last_of_them() -> None:
-    """The first to be opened is the furthest: it must not close windows whose rows the other has yet to give."""
+    """The first to be opened is the furthest: it must not close windows whose rows the other has yet to
+    give.
+    """
     operator = assigner()
     opened(operator)
-    operator.restore_items([{"split_id": "split-0", "watermark_us": 95}, {"split_id": "split-1", "watermark_us": 45}])
+    operator.restore_items(
+        [{"split_id": "split-0", "watermark_us": 95}, {"split_id": "split-1", "watermark_us": 45}]
+    )
     out = Remembered()
     for origin in (0, 1):
         operator.on_split(news(SplitNews.OPENED, origin), out)

@@ -1,4 +1,6 @@
-"""What operator tests share: a context, an output that folds, snapshots cut by key group and given to other subtasks."""
+"""What operator tests share: a context, an output that folds, snapshots cut by key group and given to
+other subtasks.
+"""
 
 from collections import Counter
 
@@ -38,12 +40,25 @@ def opened(operator, subtask=0, parallelism=1):
     metrics = OperatorMetrics()
     operator.metrics = metrics
     services = Services()
-    operator.open(Context("id", "name", subtask, parallelism, key_group_range(128, parallelism, subtask), ManualClock(), metrics, services))
+    operator.open(
+        Context(
+            "id",
+            "name",
+            subtask,
+            parallelism,
+            key_group_range(128, parallelism, subtask),
+            ManualClock(),
+            metrics,
+            services,
+        )
+    )
     return operator
 
 
 def rescaled(operators, make, parallelism):
-    """Return new operators that go on from the snapshots of others, each with the key groups of its subtask."""
+    """Return new operators that go on from the snapshots of others, each with the key groups of its
+    subtask.
+    """
     fresh = [opened(make(), subtask, parallelism) for subtask in range(parallelism)]
     saved = [checkpoint(operator) for operator in operators]
     for name in operators[0].list_states():

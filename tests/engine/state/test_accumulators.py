@@ -53,10 +53,29 @@ def arg(name):
 
 
 def call(function, name=None, result=None, distinct=False, keep=False):
-    return AggregateCall(function, (arg(name),) if name else (), result or BIGINT, True, distinct, arg("keep") if keep else None)
+    return AggregateCall(
+        function,
+        (arg(name),) if name else (),
+        result or BIGINT,
+        True,
+        distinct,
+        arg("keep") if keep else None,
+    )
 
 
-PAIRS = ["corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "regr_slope", "regr_intercept", "regr_r2"]
+PAIRS = [
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+]
 
 
 def pair(function, distinct):
@@ -65,9 +84,15 @@ def pair(function, distinct):
 
 
 def ordered(function, name, *keys, constant=None, result, distinct=False):
-    literal = () if constant is None else (Literal(STRING if isinstance(constant, str) else DOUBLE, False, value=constant),)
+    literal = (
+        ()
+        if constant is None
+        else (Literal(STRING if isinstance(constant, str) else DOUBLE, False, value=constant),)
+    )
     args = (arg(name), *literal, *(arg(key) for key, _, _ in keys))
-    return AggregateCall(function, args, result, True, distinct, order=tuple(Direction(down, first) for _, down, first in keys))
+    return AggregateCall(
+        function, args, result, True, distinct, order=tuple(Direction(down, first) for _, down, first in keys)
+    )
 
 
 CALLS = [
@@ -77,7 +102,11 @@ CALLS = [
     call("count", "s", distinct=True),
     call("count", "d", distinct=True, keep=True),
     call("count", "s", distinct=True, keep=True),
-    *[AggregateCall(f, (arg("i"),), BIGINT, distinct=True, filter=arg(by)) for f in ("count", "sum") for by in ("t", "keep")],
+    *[
+        AggregateCall(f, (arg("i"),), BIGINT, distinct=True, filter=arg(by))
+        for f in ("count", "sum")
+        for by in ("t", "keep")
+    ],
     call("sum", "i"),
     call("sum", "b"),
     call("sum0", "b"),
@@ -93,15 +122,27 @@ CALLS = [
     *[call(f, name, TYPES[name]) for f in ("min", "max") for name in TYPES if name != "keep"],
     call("any_value", "s", STRING),
     call("max", "s", STRING, distinct=True, keep=True),
-    *[call(f, name, DOUBLE) for f in ("stddev_samp", "stddev_pop", "var_samp", "var_pop") for name in ("d", "i", "n")],
+    *[
+        call(f, name, DOUBLE)
+        for f in ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
+        for name in ("d", "i", "n")
+    ],
     call("bool_and", "t", BOOLEAN),
     call("bool_or", "t", BOOLEAN, keep=True),
-    *[call(f, name, TYPES[name], keep=name == "b") for f in ("bit_and", "bit_or", "bit_xor") for name in ("i", "b")],
+    *[
+        call(f, name, TYPES[name], keep=name == "b")
+        for f in ("bit_and", "bit_or", "bit_xor")
+        for name in ("i", "b")
+    ],
     call("bit_xor", "b", distinct=True),
     *[call(f, name, DOUBLE) for f in ("skewness", "kurtosis") for name in ("d",)],
     *[pair(f, distinct=False) for f in PAIRS],
     pair("covar_pop", distinct=True),
-    *[call("collect_list", name, Array(TYPES[name]), keep=name == "d") for name in TYPES if name not in ("keep", "f")],
+    *[
+        call("collect_list", name, Array(TYPES[name]), keep=name == "d")
+        for name in TYPES
+        if name not in ("keep", "f")
+    ],
     call("collect_list", "s", Array(STRING), distinct=True),
     ordered("collect_list", "s", ("i", True, False), result=Array(STRING)),
     ordered("collect_list", "i", ("d", False, True), ("s", True, True), result=Array(INT)),
@@ -133,7 +174,9 @@ ROW = st.tuples(
 
 
 def batch(rows):
-    return pa.record_batch([pa.array([row[i] for row in rows], field.type) for i, field in enumerate(SCHEMA)], schema=SCHEMA)
+    return pa.record_batch(
+        [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(SCHEMA)], schema=SCHEMA
+    )
 
 
 def order(value):
@@ -181,7 +224,9 @@ def naive(c, rows):
     if f in ("bool_and", "bool_or"):
         return all(values) if f == "bool_and" else any(values)
     if f.startswith("bit"):
-        return functools.reduce({"bit_and": operator.and_, "bit_or": operator.or_, "bit_xor": operator.xor}[f], values)
+        return functools.reduce(
+            {"bit_and": operator.and_, "bit_or": operator.or_, "bit_xor": operator.xor}[f], values
+        )
     if f in ("skewness", "kurtosis"):
         return shape(f, values)
     if f in ("stddev_samp", "stddev_pop", "var_samp", "var_pop"):
@@ -204,13 +249,21 @@ def bagged(c, values):
         return values[max(math.ceil(share * len(values)), 1) - 1]
     place = share * (len(values) - 1)
     low, high = values[math.floor(place)], values[math.ceil(place)]
-    return low if order(low) == order(high) else (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+    return (
+        low
+        if order(low) == order(high)
+        else (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+    )
 
 
 def positioned(c, rows):
     """Aggregates that go by an order: its keys, then the value."""
     by = c.function in ("min_by", "max_by")
-    keys = [(c.args[1].index, Direction())] if by else [(key.expression.index, way) for key, way in zip(c.sort_keys, c.order, strict=True)]
+    keys = (
+        [(c.args[1].index, Direction())]
+        if by
+        else [(key.expression.index, way) for key, way in zip(c.sort_keys, c.order, strict=True)]
+    )
     value = c.args[0].index
     needed = c.args[1].index if by else None if c.function.endswith("_value") else value
     rows = [row for row in rows if needed is None or row[needed] is not None]
@@ -227,7 +280,11 @@ def positioned(c, rows):
 
 def place(value, way):
     """Where a value sorts; a stable reversed sort puts what is greatest first."""
-    return (way.nulls_first == way.descending, 0) if value is None else (way.nulls_first != way.descending, order(value))
+    return (
+        (way.nulls_first == way.descending, 0)
+        if value is None
+        else (way.nulls_first != way.descending, order(value))
+    )
 
 
 def paired(c, pairs):
@@ -240,9 +297,18 @@ def paired(c, pairs):
     if not all(map(math.isfinite, xs)):
         return math.nan
     y, x = math.fsum(ys) / n, math.fsum(xs) / n
-    syy, sxx = (0.0 if len(set(vs)) == 1 else math.fsum((v - m) ** 2 for v in vs) for vs, m in ((ys, y), (xs, x)))
+    syy, sxx = (
+        0.0 if len(set(vs)) == 1 else math.fsum((v - m) ** 2 for v in vs) for vs, m in ((ys, y), (xs, x))
+    )
     sxy = math.fsum((a - y) * (b - x) for a, b in pairs) if syy and sxx else 0.0
-    found = {"covar_pop": sxy / n, "regr_avgx": x, "regr_avgy": y, "regr_sxx": sxx, "regr_syy": syy, "regr_sxy": sxy}
+    found = {
+        "covar_pop": sxy / n,
+        "regr_avgx": x,
+        "regr_avgy": y,
+        "regr_sxx": sxx,
+        "regr_syy": syy,
+        "regr_sxy": sxy,
+    }
     if n > 1:
         found["covar_samp"] = sxy / (n - 1)
     if sxx:
@@ -275,7 +341,11 @@ def same(got, want):
     if isinstance(want, list) and got is not None:
         return len(got) == len(want) and all(map(same, got, want))
     if isinstance(want, float) and got is not None:
-        return math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-6) or (math.isnan(got) and math.isnan(want)) or got == want
+        return (
+            math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-6)
+            or (math.isnan(got) and math.isnan(want))
+            or got == want
+        )
     return got == want
 
 
@@ -344,7 +414,11 @@ def test_retractions_and_checkpoints(data):
                     held[1] -= gone
                     rows.append((slot, held[0], -gone))
             model[slot] = [held for held in model[slot] if held[1]]
-        accumulators.add(np.array([s for s, _, _ in rows]), batch([r for _, r, _ in rows]), np.array([w for _, _, w in rows]))
+        accumulators.add(
+            np.array([s for s, _, _ in rows]),
+            batch([r for _, r, _ in rows]),
+            np.array([w for _, _, w in rows]),
+        )
         check(accumulators, [0, 1, 2, 3], model)
         if data.draw(st.booleans()):
             slots = np.array([2, 0, 3, 1])
@@ -353,7 +427,11 @@ def test_retractions_and_checkpoints(data):
             check(accumulators, [0, 1, 2, 3], model)
     leftovers = [(slot, row, -w) for slot in range(4) for row, w in model[slot]]
     if leftovers:
-        accumulators.add(np.array([s for s, _, _ in leftovers]), batch([r for _, r, _ in leftovers]), np.array([w for _, _, w in leftovers]))
+        accumulators.add(
+            np.array([s for s, _, _ in leftovers]),
+            batch([r for _, r, _ in leftovers]),
+            np.array([w for _, _, w in leftovers]),
+        )
     check(accumulators, [0, 1, 2, 3], {slot: [] for slot in range(4)})
     for part in accumulators._parts:
         assert len(getattr(part, "_counts", [])) == 0
@@ -363,7 +441,11 @@ def add(calls, columns, weights=None, insert_only=False):
     accumulators = Accumulators(calls, insert_only)
     accumulators.reserve(1)
     rows = len(columns[0])
-    accumulators.add(np.zeros(rows, np.int64), pa.record_batch(columns, names=[f"c{i}" for i in range(len(columns))]), weights)
+    accumulators.add(
+        np.zeros(rows, np.int64),
+        pa.record_batch(columns, names=[f"c{i}" for i in range(len(columns))]),
+        weights,
+    )
     return accumulators
 
 
@@ -371,7 +453,9 @@ def test_bigint_sum_overflows_only_when_the_whole_does():
     c = AggregateCall("sum", (Column(BIGINT, True, index=0, name="x"),), BIGINT)
     big = 2**63 - 1
     assert add([c], [pa.array([big, big, -big])]).results(np.zeros(1, np.int64))[0].to_pylist() == [big]
-    assert add([c], [pa.array([-(2**63), 5])], np.array([3, 1])).columns(np.zeros(1, np.int64))["a0_1"].to_pylist() != [0]
+    assert add([c], [pa.array([-(2**63), 5])], np.array([3, 1])).columns(np.zeros(1, np.int64))[
+        "a0_1"
+    ].to_pylist() != [0]
     with pytest.raises(PenstockError, match=r"sum\(x\) out of range for BIGINT") as error:
         add([c], [pa.array([big, 1])]).results(np.zeros(1, np.int64))
     assert (error.value.code, error.value.sqlstate) == ("RUN-2002", "22003")
@@ -402,7 +486,9 @@ def test_variance_of_large_close_numbers_is_sound():
 
 
 def test_shared_state():
-    accumulators = Accumulators([call("sum", "i"), call("avg", "i", DOUBLE), call("sum0", "i"), call("sum", "i", keep=True)], True)
+    accumulators = Accumulators(
+        [call("sum", "i"), call("avg", "i", DOUBLE), call("sum0", "i"), call("sum", "i", keep=True)], True
+    )
     assert len(accumulators._parts) == 2
 
 
@@ -411,7 +497,10 @@ def test_best_strings_in_little_memory():
     accumulators = Accumulators([c], True)
     accumulators.reserve(10)
     for i in range(200):
-        accumulators.add(np.arange(10), pa.record_batch([pa.array([f"{i:04d}" + "x" * (i % 60) for _ in range(10)])], names=["s"]))
+        accumulators.add(
+            np.arange(10),
+            pa.record_batch([pa.array([f"{i:04d}" + "x" * (i % 60) for _ in range(10)])], names=["s"]),
+        )
     assert accumulators._parts[0]._arena.size < 5_000
     assert accumulators.results(np.arange(10))[0].to_pylist() == ["0199" + "x" * 19] * 10
 
@@ -424,10 +513,17 @@ def test_retraction_where_none_was_planned():
 
 def test_extremes_of_nested_types():
     kind = Array(INT)
-    accumulators = Accumulators([AggregateCall(name, (Column(kind, True, index=0),), kind) for name in ("any_value", "max")], False)
+    accumulators = Accumulators(
+        [AggregateCall(name, (Column(kind, True, index=0),), kind) for name in ("any_value", "max")], False
+    )
     accumulators.reserve(2)
-    rows = pa.record_batch([pa.array([[2], None, [1, 5], [2], [], [None, 9]], pa.list_(pa.int32()))], names=["a"])
+    rows = pa.record_batch(
+        [pa.array([[2], None, [1, 5], [2], [], [None, 9]], pa.list_(pa.int32()))], names=["a"]
+    )
     accumulators.add(np.array([0, 1, 0, 0, 0, 0]), rows)
     assert [column.to_pylist() for column in accumulators.results(np.arange(2))] == [[[], None], [[2], None]]
     accumulators.add(np.zeros(3, np.int64), rows.take(pa.array([0, 3, 4])), np.full(3, -1))
-    assert [column.to_pylist() for column in accumulators.results(np.arange(2))] == [[[None, 9], None], [[1, 5], None]]
+    assert [column.to_pylist() for column in accumulators.results(np.arange(2))] == [
+        [[None, 9], None],
+        [[1, 5], None],
+    ]

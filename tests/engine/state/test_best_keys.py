@@ -1,4 +1,6 @@
-"""Rows are kept out only when as many as the limit are ahead of them, by keys of every kind that has an order of words."""
+"""Rows are kept out only when as many as the limit are ahead of them, by keys of every kind that has an
+order of words.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def place(value: float | None, descending: bool, nulls_first: bool) -> tuple[flo
 @pytest.mark.parametrize("values", [INTEGERS, DOUBLES])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("nulls_first", [False, True])
-def test_no_row_is_kept_out_that_must_be_among_the_first(values: list[float | None], descending: bool, nulls_first: bool) -> None:
+def test_no_row_is_kept_out_that_must_be_among_the_first(
+    values: list[float | None], descending: bool, nulls_first: bool
+) -> None:
     rng = np.random.Generator(np.random.PCG64(7))
     kind = BIGINT if values is INTEGERS else DOUBLE
     arrow = pa.int64() if values is INTEGERS else pa.float64()

@@ -33,7 +33,9 @@ def test_compiling_is_told_once_and_kept(tmp_path: Path) -> None:
 
     def printed() -> list[str]:
         command = [sys.executable, "-c", FIRST_CALL]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout.splitlines()
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        ).stdout.splitlines()
 
     assert printed() == ["compiling", "[True, True] [False, False]"]
     assert printed() == ["[False, False] [False, False]"]

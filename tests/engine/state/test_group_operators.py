@@ -31,7 +31,9 @@ CALLS = (
 
 
 def spec(keys, calls=CALLS, insert_only=False, phase=Phase.SINGLE, source=INPUT):
-    fields = tuple(source[k] for k in keys) + tuple(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls))
+    fields = tuple(source[k] for k in keys) + tuple(
+        Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls)
+    )
     return GroupAggregateSpec("id", "group", Schema(fields), source, keys, calls, phase, insert_only)
 
 
@@ -40,7 +42,12 @@ def row_of(rows):
     known = [(v, w) for (_, _, v), w in rows.items() if v is not None]
     names = [k for (k, _, _), w in rows.items() if k is not None and w]
     count = sum(w for _, w in known)
-    return (count, sum(v * w for v, w in known) if count else None, min(names, default=None), len({v for v, w in known if w}))
+    return (
+        count,
+        sum(v * w for v, w in known) if count else None,
+        min(names, default=None),
+        len({v for v, w in known if w}),
+    )
 
 
 def expected(table, keys):
@@ -50,7 +57,11 @@ def expected(table, keys):
     return Counter({key + row_of(rows): 1 for key, rows in groups.items()})
 
 
-ROW = st.tuples(st.none() | st.sampled_from(["a", "b", "c"]), st.none() | st.integers(0, 2), st.none() | st.integers(-2, 2))
+ROW = st.tuples(
+    st.none() | st.sampled_from(["a", "b", "c"]),
+    st.none() | st.integers(0, 2),
+    st.none() | st.integers(-2, 2),
+)
 
 
 @settings(max_examples=80, deadline=None)
@@ -67,13 +78,20 @@ def test_like_a_dict(keys, data):
             table[row] += weight
         table = +table
         if rows:
-            send(operators, batch_of(INPUT.to_arrow(), [row for row, _ in rows], [w for _, w in rows]), keys, out)
+            send(
+                operators,
+                batch_of(INPUT.to_arrow(), [row for row, _ in rows], [w for _, w in rows]),
+                keys,
+                out,
+            )
         assert out.rows == expected(table, keys)
         if parallelism := data.draw(st.sampled_from([0, 0, 1, 2, 3])):
             operators = rescaled(operators, make, parallelism)
     rows = list(table.items())
     if rows:
-        send(operators, batch_of(INPUT.to_arrow(), [row for row, _ in rows], [-w for _, w in rows]), keys, out)
+        send(
+            operators, batch_of(INPUT.to_arrow(), [row for row, _ in rows], [-w for _, w in rows]), keys, out
+        )
     assert not out.rows
     for operator in operators:
         assert operator.keyed_states()["groups"].snapshot().num_rows == 0
@@ -90,7 +108,11 @@ def test_only_what_changed_is_said():
     operator, out = opened(build_operator(spec((0,)), OPTIONS)), Folded()
     operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 1), ("b", 0, 1)]), 0, out)
     assert out.batches.pop().weights is None
-    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 5), ("b", 0, 1), ("b", 0, 1), ("a", 0, 1)], [1, 1, -1, 1]), 0, out)
+    operator.on_batch(
+        batch_of(INPUT.to_arrow(), [("a", 0, 5), ("b", 0, 1), ("b", 0, 1), ("a", 0, 1)], [1, 1, -1, 1]),
+        0,
+        out,
+    )
     changes = out.batches.pop()
     assert changes.weights.tolist() == [-1, 1]
     assert changes.rows.column(0).to_pylist() == ["a", "a"]
@@ -167,10 +189,15 @@ def test_local_phase_keeps_nothing_past_a_barrier():
 
 
 def test_small_batches_are_aggregated_at_once_when_half_the_buffer_timeout_is_over():
-    """Ten batches cost as one, and their rows go on sooner than they would behind the exchange's own timeout."""
+    """Ten batches cost as one, and their rows go on sooner than they would behind the exchange's own
+    timeout.
+    """
     (local, last), out = phases(), Folded()
     calls = []
-    local._index.lookup_or_insert, insert = lambda columns, rows: calls.append(rows) or insert(columns, rows), local._index.lookup_or_insert
+    local._index.lookup_or_insert, insert = (
+        lambda columns, rows: calls.append(rows) or insert(columns, rows),
+        local._index.lookup_or_insert,
+    )
     for number in range(10):
         local.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, number), ("b", 0, 2)]), 0, out)
     assert not out.batches and local.held_until_ms() == OPTIONS.buffer_timeout_ms / 2
@@ -197,8 +224,16 @@ def local_schema(calls):
 
 
 def test_changed_pairs():
-    old = [pa.array([1, None, 3, None]), pa.array(["a", None, "", "x"]), pa.array([float("nan"), 1.0, 0.0, None])]
-    new = [pa.array([1, 2, 3, None]), pa.array(["a", None, None, "x"]), pa.array([float("nan"), 1.0, -0.0, 1.0])]
+    old = [
+        pa.array([1, None, 3, None]),
+        pa.array(["a", None, "", "x"]),
+        pa.array([float("nan"), 1.0, 0.0, None]),
+    ]
+    new = [
+        pa.array([1, 2, 3, None]),
+        pa.array(["a", None, None, "x"]),
+        pa.array([float("nan"), 1.0, -0.0, 1.0]),
+    ]
     assert not changed_pairs(pairs(old, old), 4).any()
     assert changed_pairs(pairs(old, new), 4).tolist() == [False, True, True, True]
     assert changed_pairs([pa.array([1.0, 2.0], pa.float32())], 1).tolist() == [True]
@@ -229,7 +264,10 @@ def test_full_batches_are_taken_together():
 
 
 def test_rows_that_are_ready_behind_small_ones_are_taken_with_them():
-    operator, out = opened(GroupAggregateOperator(spec((0,)), replace(OPTIONS, buffer_timeout_ms=0))), Folded()
+    operator, out = (
+        opened(GroupAggregateOperator(spec((0,)), replace(OPTIONS, buffer_timeout_ms=0))),
+        Folded(),
+    )
     small = batch_of(INPUT.to_arrow(), [("a", 0, 1)] * 3)
     operator.rows_behind = True
     operator.on_batch(small, 0, out)

@@ -15,11 +15,15 @@ GOLDEN = {
     "ints": pa.array([0, 1, -1, 2**63 - 1, None], pa.int64()),
     "floats": pa.array([0.0, -0.0, 1.5, float("nan"), float("inf"), None], pa.float64()),
     "bools": pa.array([True, False, None]),
-    "strings": pa.array(["", "a", "ab", "abcd", "abcdefg", "abcdefgh", "abcdefghi", "caf\u00e9", "cafe\u0301", "x" * 40, None]),
+    "strings": pa.array(
+        ["", "a", "ab", "abcd", "abcdefg", "abcdefgh", "abcdefghi", "caf\u00e9", "cafe\u0301", "x" * 40, None]
+    ),
     "binary": pa.array([b"", b"\x00", None], pa.binary()),
     "dates": pa.array([datetime.date(1969, 12, 31), datetime.date(2024, 2, 29)]),
     "times": pa.array([datetime.time(1, 2, 3, 4)], pa.time64("us")),
-    "timestamps": pa.array([datetime.datetime(1969, 1, 1), datetime.datetime(2024, 2, 29, 1)], pa.timestamp("us")),
+    "timestamps": pa.array(
+        [datetime.datetime(1969, 1, 1), datetime.datetime(2024, 2, 29, 1)], pa.timestamp("us")
+    ),
     "durations": pa.array([datetime.timedelta(microseconds=-1)], pa.duration("us")),
     "decimals": pa.array([decimal.Decimal("1.00"), decimal.Decimal("-1.00"), None], pa.decimal128(10, 2)),
     "wide decimals": pa.array([decimal.Decimal(2**70), decimal.Decimal(-(2**70))], pa.decimal128(38, 0)),
@@ -27,8 +31,21 @@ GOLDEN = {
 }
 
 EXPECTED: dict[str, list[int]] = {
-    "ints": [9610171749116826166, 7544644897687116806, 329018517673087075, 13670620967912446781, 7043194824250456732],
-    "floats": [9610171749116826166, 9610171749116826166, 17139818100113962951, 1402756348743413323, 8840316520255610226, 7043194824250456732],
+    "ints": [
+        9610171749116826166,
+        7544644897687116806,
+        329018517673087075,
+        13670620967912446781,
+        7043194824250456732,
+    ],
+    "floats": [
+        9610171749116826166,
+        9610171749116826166,
+        17139818100113962951,
+        1402756348743413323,
+        8840316520255610226,
+        7043194824250456732,
+    ],
     "bools": [7544644897687116806, 9610171749116826166, 7043194824250456732],
     "strings": [
         11882845557092804801,
@@ -69,7 +86,9 @@ def test_equal_values_hash_alike_in_every_width():
     wide = stable_hash([pa.array([5, -3, None], pa.int64())])
     for narrow in (pa.int8(), pa.int16(), pa.int32()):
         assert (stable_hash([pa.array([5, -3, None], narrow)]) == wide).all()
-    assert (stable_hash([pa.array([0.5], pa.float32())]) == stable_hash([pa.array([0.5], pa.float64())])).all()
+    assert (
+        stable_hash([pa.array([0.5], pa.float32())]) == stable_hash([pa.array([0.5], pa.float64())])
+    ).all()
 
 
 def test_negative_zero_and_nans_are_one_value_each():
@@ -101,7 +120,9 @@ def test_order_of_columns_matters():
 def test_nested_values_hash_by_what_they_hold():
     lists = stable_hash([pa.array([[1, None], [1, None], [1], None, []])])
     assert lists[0] == lists[1] and len(set(lists.tolist())) == 4
-    assert stable_hash([pa.array([[1, 2]], pa.list_(pa.int32()))]) == stable_hash([pa.array([[1, 2]], pa.list_(pa.int64()))])
+    assert stable_hash([pa.array([[1, 2]], pa.list_(pa.int32()))]) == stable_hash(
+        [pa.array([[1, 2]], pa.list_(pa.int64()))]
+    )
     assert stable_hash([pa.array([{"a": 1, "b": "x"}])])[0] == 1149677933529181426
 
 

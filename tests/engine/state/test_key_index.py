@@ -41,7 +41,9 @@ def canonical(value):
 def steps(draw):
     types = draw(TYPES)
     row = st.tuples(*[st.none() | VALUES[kind] for kind in types])
-    action = st.tuples(st.sampled_from(["insert", "insert", "remove", "lookup"]), st.lists(row, min_size=1, max_size=12))
+    action = st.tuples(
+        st.sampled_from(["insert", "insert", "remove", "lookup"]), st.lists(row, min_size=1, max_size=12)
+    )
     return types, draw(st.lists(action, max_size=12))
 
 
@@ -78,14 +80,23 @@ def check(index, model, types):
     columns = index.keys(slots)
     assert [column.type for column in columns] == types
     by_slot = {slot: key for key, slot in model.items()}
-    rows = [tuple(canonical(v) for v in row) for row in zip(*[c.to_pylist() for c in columns], strict=True)] if types else [()] * len(slots)
+    rows = (
+        [tuple(canonical(v) for v in row) for row in zip(*[c.to_pylist() for c in columns], strict=True)]
+        if types
+        else [()] * len(slots)
+    )
     assert rows == [by_slot[slot] for slot in slots.tolist()]
     for column in columns:
         column.validate(full=True)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda n: [pa.array(n)], lambda n: [pa.array([f"key {i}" for i in n])], lambda n: [pa.array(n % 7), pa.array([str(i) for i in n])]]
+    "make",
+    [
+        lambda n: [pa.array(n)],
+        lambda n: [pa.array([f"key {i}" for i in n])],
+        lambda n: [pa.array(n % 7), pa.array([str(i) for i in n])],
+    ],
 )
 def test_many_keys_with_growth_and_churn(make):
     rng = np.random.default_rng(3)
@@ -134,7 +145,11 @@ def test_more_than_64_columns_keep_their_nulls_apart():
 
 
 NESTED = {
-    "list": (pa.list_(pa.float64()), [[0.0], [-0.0], None, [], [float("nan")], [float("nan")], [None], [0.0, 1.0], [0.0]], 6),
+    "list": (
+        pa.list_(pa.float64()),
+        [[0.0], [-0.0], None, [], [float("nan")], [float("nan")], [None], [0.0, 1.0], [0.0]],
+        6,
+    ),
     "struct": (
         pa.struct([("a", pa.string()), ("b", pa.list_(pa.int32()))]),
         [{"a": "x", "b": [1]}, {"a": None, "b": None}, None, {"a": "x", "b": [1]}],

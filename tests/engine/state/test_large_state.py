@@ -1,4 +1,6 @@
-"""State, results and checkpoints hold more text than one array of Arrow can: the limit is moved down to where a few rows pass it."""
+"""State, results and checkpoints hold more text than one array of Arrow can: the limit is moved down to
+where a few rows pass it.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows(first: int, count: int, width: int = 50) -> pa.RecordBatch:
     numbers = range(first, first + count)
-    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64()), pa.array([f"{n}" * width for n in numbers])], schema=TEXT)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(numbers, pa.int64()), pa.array([f"{n}" * width for n in numbers])], schema=TEXT
+    )
 
 
 def test_a_store_merges_no_chunk_past_the_limit_and_says_what_is_too_large() -> None:
@@ -54,12 +58,18 @@ def test_a_store_merges_no_chunk_past_the_limit_and_says_what_is_too_large() -> 
     ids = np.concatenate([store.append(rows(n, 2)) for n in range(10, 90, 2)])
     assert max(chunk.nbytes for chunk in store._all_chunks()) <= LIMITS.chunk_bytes
     frozen = list(store.frozen(ids).pieces(np.arange(ids.size)))
-    assert [k for *_, piece in frozen for k in piece.column(0).to_pylist()] == list(range(10, 90)) and len(frozen) > 4
+    assert [k for *_, piece in frozen for k in piece.column(0).to_pylist()] == list(range(10, 90)) and len(
+        frozen
+    ) > 4
     assert store.take(ids[[3, 0, 3]]).column(0).to_pylist() == [13, 10, 13]
     with pytest.raises(TooLarge, match="fit into one batch"):
         store.take(np.tile(ids, 2))
     bounds = list(store.pieces(ids))
-    assert bounds[0][0] == 0 and bounds[-1][1] == ids.size and max(store.sizes(ids[a:b]).sum() for a, b in bounds) <= LIMITS.piece_bytes
+    assert (
+        bounds[0][0] == 0
+        and bounds[-1][1] == ids.size
+        and max(store.sizes(ids[a:b]).sum() for a, b in bounds) <= LIMITS.piece_bytes
+    )
     store.drop(ids[5:])
     assert store.take(ids[:5]).column(0).to_pylist() == [10, 11, 12, 13, 14]
 
@@ -97,7 +107,14 @@ def test_parts_of_a_snapshot_keep_the_rows_of_a_key_group_together() -> None:
 @pytest.mark.parametrize("of", ["one key", "many keys"])
 def test_a_checkpoint_is_written_and_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch, of: str) -> None:
     state, back = (
-        JoinSide(TEXT, [] if of == "one key" else [0], KeyIndex([] if of == "one key" else [pa.int64()]), 8, retracting=False, counts=False)
+        JoinSide(
+            TEXT,
+            [] if of == "one key" else [0],
+            KeyIndex([] if of == "one key" else [pa.int64()]),
+            8,
+            retracting=False,
+            counts=False,
+        )
         for _ in range(2)
     )
     slots = np.zeros(80, np.int64) if of == "one key" else np.arange(80)
@@ -115,16 +132,29 @@ def test_a_checkpoint_is_written_and_read_piece_by_piece(monkeypatch: pytest.Mon
             assert piece.nbytes < 3 * LIMITS.batch_bytes
             yield piece
 
-    for module in ("penstock.engine.checkpoint.snapshot_format", "penstock.engine.checkpoint.snapshot_writer"):
+    for module in (
+        "penstock.engine.checkpoint.snapshot_format",
+        "penstock.engine.checkpoint.snapshot_writer",
+    ):
         monkeypatch.setattr(f"{module}.BLOCK_BYTES", 256)
     append, read, reads = storage.append, storage.read, []
     monkeypatch.setattr(storage, "append", lambda name, data: (noted("append"), append(name, data)))
-    monkeypatch.setattr(storage, "read", lambda name, offset, length: (reads.append(length), read(name, offset, length))[1])
-    written = SnapshotWriter(storage, 1, 1).write(1, TaskId(0, 0), [OperatorSnapshot("op", {"rows": FrozenState(pieces)})])
-    assert steps.count("piece") > 4 and "piece piece" not in " ".join(steps[2:]), "the next piece is made when the last one is written"
+    monkeypatch.setattr(
+        storage, "read", lambda name, offset, length: (reads.append(length), read(name, offset, length))[1]
+    )
+    written = SnapshotWriter(storage, 1, 1).write(
+        1, TaskId(0, 0), [OperatorSnapshot("op", {"rows": FrozenState(pieces)})]
+    )
+    assert steps.count("piece") > 4 and "piece piece" not in " ".join(steps[2:]), (
+        "the next piece is made when the last one is written"
+    )
     for part in read_pieces(storage, written, written.keyed, 0, 8):
         back.restore(part)
-    assert len(reads) > 5 and max(reads) < 4 * LIMITS.batch_bytes and back.snapshot().sort_by("c0").equals(state.snapshot().sort_by("c0"))
+    assert (
+        len(reads) > 5
+        and max(reads) < 4 * LIMITS.batch_bytes
+        and back.snapshot().sort_by("c0").equals(state.snapshot().sort_by("c0"))
+    )
 
 
 def test_results_are_summed_and_repeated() -> None:
@@ -132,11 +162,18 @@ def test_results_are_summed_and_repeated() -> None:
     for n in range(0, 60, 10):
         fold.add(Batch(rows(n, 10)))
     fold.add(Batch(rows(0, 20), np.tile([-1, 1], 10)))
-    assert sorted(fold.rows().column("k").to_pylist()) == sorted([*range(1, 20, 2), *range(1, 20, 2), *range(20, 60)])
+    assert sorted(fold.rows().column("k").to_pylist()) == sorted(
+        [*range(1, 20, 2), *range(1, 20, 2), *range(20, 60)]
+    )
     weighted = fold.weighted()
     assert len(weighted) > 1 and sum(batch.num_rows for batch in weighted) == fold.rows().num_rows - 10
-    table, weights = summed(pa.Table.from_batches([rows(n, 10) for n in (0, 50, 0, 70, 90)]), np.repeat([1, 1, -1, 1, 1], 10))
-    assert table.column("k").to_pylist() == [*range(50, 60), *range(70, 80), *range(90, 100)] and (weights == 1).all()
+    table, weights = summed(
+        pa.Table.from_batches([rows(n, 10) for n in (0, 50, 0, 70, 90)]), np.repeat([1, 1, -1, 1, 1], 10)
+    )
+    assert (
+        table.column("k").to_pylist() == [*range(50, 60), *range(70, 80), *range(90, 100)]
+        and (weights == 1).all()
+    )
 
 
 def test_a_materialized_view_holds_more_than_an_array() -> None:
@@ -147,11 +184,14 @@ def test_a_materialized_view_holds_more_than_an_array() -> None:
         view.stage(number, [Batch(rows(n, 20))])
         view.complete(number)
     again.restore(state.snapshot())
-    view.begin(2, 0, 1, again.weighted())  # the job goes on from a checkpoint: the rows there were are weighed against those it begins with
+    # the job goes on from a checkpoint: the rows there were are weighed against those it begins with
+    view.begin(2, 0, 1, again.weighted())
     view.stage(9, [Batch(rows(10, 1), np.array([-1]))])
     view.complete(9)
     version, parts = view.state()
-    assert len(parts) > 1 and sorted(k for part in parts for k in part.rows.column(0).to_pylist()) == list(range(11, 90))
+    assert len(parts) > 1 and sorted(k for part in parts for k in part.rows.column(0).to_pylist()) == list(
+        range(11, 90)
+    )
     assert view.pin(0) == version == 5 and view.snapshot(5).num_rows == 79
     newer = view.since(4)
     assert newer is not None and [batch.num_rows for batch in newer[1]] == [1]
@@ -159,7 +199,9 @@ def test_a_materialized_view_holds_more_than_an_array() -> None:
 
 def test_an_exchange_joins_no_more_than_fits() -> None:
     batches = gathered([Batch(rows(n, 10), np.arange(1, 11)) for n in range(10, 90, 10)])
-    assert len(batches) > 1 and [k for batch in batches for k in batch.rows.column(0).to_pylist()] == list(range(10, 90))
+    assert len(batches) > 1 and [k for batch in batches for k in batch.rows.column(0).to_pylist()] == list(
+        range(10, 90)
+    )
     assert all(batch.weights is not None and batch.weights.size == batch.num_rows for batch in batches)
 
 
@@ -184,21 +226,33 @@ QUERIES = {
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
     dice = random.Random(3)
-    session = Session({"bounded.backend": "duckdb", "execution.runtime-mode": "streaming", "table.dml-sync": "true"})
+    session = Session(
+        {"bounded.backend": "duckdb", "execution.runtime-mode": "streaming", "table.dml-sync": "true"}
+    )
     for name in "ab":
         (tmp_path / name).mkdir()
         lines = [
-            {"k": dice.randrange(12), "m": dice.randrange(3), "n": i, "x": f"{dice.randrange(40)}" * 40, "ts": f"2026-01-01 00:00:{i:02d}"}
+            {
+                "k": dice.randrange(12),
+                "m": dice.randrange(3),
+                "n": i,
+                "x": f"{dice.randrange(40)}" * 40,
+                "ts": f"2026-01-01 00:00:{i:02d}",
+            }
             for i in range(60)
         ]
-        (tmp_path / name / "a.json").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        (tmp_path / name / "a.json").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+        )
         columns = "k INT, m INT, n INT, x STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts"
         session.execute(f"CREATE TABLE {name} ({columns}) WITH ({LINES}, 'path' = '{tmp_path}/{name}')")
     return session
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_answers_do_not_depend_on_what_an_array_holds(session: Session, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_answers_do_not_depend_on_what_an_array_holds(
+    session: Session, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     found = list(map(repr, session.execute(QUERIES[name]).final_rows().to_pylist()))
     for limit in ("array_bytes", "chunk_bytes", "piece_bytes", "batch_bytes"):
         monkeypatch.setattr(LIMITS, limit, 2**31 - 1)
@@ -216,8 +270,14 @@ def test_waiting_rows_are_merged_to_what_fits_and_too_many_due_at_once_are_refus
     for n in range(10, 90):
         waiting.add(Batch(rows(n, 1)))
     assert len(waiting) == 80
-    assert sorted(k for batch in waiting.snapshot().select(["c0"]).to_batches() for k in batch.column(0).to_pylist()) == list(range(10, 90))
+    assert sorted(
+        k for batch in waiting.snapshot().select(["c0"]).to_batches() for k in batch.column(0).to_pylist()
+    ) == list(range(10, 90))
     due = waiting.due(20)
-    assert due is not None and sorted(due.rows.column(0).to_pylist()) == list(range(10, 20)) and len(waiting) == 70
+    assert (
+        due is not None
+        and sorted(due.rows.column(0).to_pylist()) == list(range(10, 20))
+        and len(waiting) == 70
+    )
     with pytest.raises(TooLarge):
         waiting.due(1_000)

@@ -19,7 +19,9 @@ from penstock.planner.logical.windows import Windowing, WindowKind, window_field
 from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 from tests.engine.state.harness import OPTIONS, Folded, opened
 
-SOURCE = Schema((Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT), Field("v", INT), Field("b", BOOLEAN)))
+SOURCE = Schema(
+    (Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT), Field("v", INT), Field("b", BOOLEAN))
+)
 V, B = Column(INT, True, index=2), Column(BOOLEAN, True, index=3)
 CALLS = (
     AggregateCall("count", (), BIGINT, False),
@@ -42,7 +44,10 @@ def rows_of(keys, times):
 
 def batches(keys, count=6, rows=2048):
     chance = np.random.default_rng(keys)
-    return [Batch(rows_of(chance.integers(0, keys, rows), np.arange(i * rows, (i + 1) * rows))) for i in range(count)]
+    return [
+        Batch(rows_of(chance.integers(0, keys, rows), np.arange(i * rows, (i + 1) * rows)))
+        for i in range(count)
+    ]
 
 
 def test_row_partials_are_aggregates_of_single_rows():
@@ -50,21 +55,41 @@ def test_row_partials_are_aggregates_of_single_rows():
     accumulators = Accumulators(CALLS, True)
     accumulators.reserve(500)
     accumulators.add(np.arange(500), rows)
-    for one, other in zip(RowPartials(CALLS, "UTC").columns(rows), accumulators.results(np.arange(500)), strict=True):
+    for one, other in zip(
+        RowPartials(CALLS, "UTC").columns(rows), accumulators.results(np.arange(500)), strict=True
+    ):
         assert one.equals(other)
 
 
 def merging(width):
-    return tuple(AggregateCall(f, (Column(c.type, c.nullable, index=width + i),), c.type) for i, (f, c) in enumerate(zip(MERGES, CALLS, strict=True)))
+    return tuple(
+        AggregateCall(f, (Column(c.type, c.nullable, index=width + i),), c.type)
+        for i, (f, c) in enumerate(zip(MERGES, CALLS, strict=True))
+    )
 
 
 @pytest.mark.parametrize("keys", [5, 1500, 100_000])
 def test_group_aggregate_in_two_phases(keys):
     fields = (SOURCE[1], *(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(CALLS)))
     options = replace(OPTIONS, batch_max_rows=2048)
-    single = opened(build_operator(GroupAggregateSpec("1", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.SINGLE, True), options))
-    local = opened(build_operator(GroupAggregateSpec("2", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.LOCAL, True), options))
-    last = opened(build_operator(GroupAggregateSpec("3", "g", Schema(fields), Schema(fields), (0,), merging(1), Phase.GLOBAL, True), options))
+    single = opened(
+        build_operator(
+            GroupAggregateSpec("1", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.SINGLE, True), options
+        )
+    )
+    local = opened(
+        build_operator(
+            GroupAggregateSpec("2", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.LOCAL, True), options
+        )
+    )
+    last = opened(
+        build_operator(
+            GroupAggregateSpec(
+                "3", "g", Schema(fields), Schema(fields), (0,), merging(1), Phase.GLOBAL, True
+            ),
+            options,
+        )
+    )
     whole, between, merged = Folded(), Folded(), Folded()
     for batch in batches(keys, 12):
         single.on_batch(batch, 0, whole)
@@ -86,9 +111,22 @@ def test_window_aggregate_in_two_phases(keys, size):
     result = Schema((*fields, *window_fields()))
     options = replace(OPTIONS, batch_max_rows=2048)
     sliced = replace(window, time_column=len(partial) - 1, sliced=True)
-    single = opened(build_operator(WindowAggregateSpec("1", "w", result, SOURCE, window, (1,), CALLS, Phase.SINGLE, True), options))
-    local = opened(build_operator(WindowAggregateSpec("2", "w", partial, SOURCE, window, (1,), CALLS, Phase.LOCAL, True), options))
-    last = opened(build_operator(WindowAggregateSpec("3", "w", result, partial, sliced, (0,), merging(1), Phase.GLOBAL, True), options))
+    single = opened(
+        build_operator(
+            WindowAggregateSpec("1", "w", result, SOURCE, window, (1,), CALLS, Phase.SINGLE, True), options
+        )
+    )
+    local = opened(
+        build_operator(
+            WindowAggregateSpec("2", "w", partial, SOURCE, window, (1,), CALLS, Phase.LOCAL, True), options
+        )
+    )
+    last = opened(
+        build_operator(
+            WindowAggregateSpec("3", "w", result, partial, sliced, (0,), merging(1), Phase.GLOBAL, True),
+            options,
+        )
+    )
     whole, between, merged = Folded(), Folded(), Folded()
     for i, batch in enumerate(batches(keys, 12)):
         single.on_batch(batch, 0, whole)
@@ -115,8 +153,17 @@ def test_window_aggregate_in_two_phases(keys, size):
 
 def test_partials_of_an_open_slice_are_held_across_watermarks():
     window = Windowing(WindowKind.TUMBLE, 0, 1000)
-    fields = (SOURCE[1], *(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(CALLS)), Field("slice_end", TIMESTAMP, False, Role.EVENT_TIME))
-    local = opened(build_operator(WindowAggregateSpec("2", "w", Schema(fields), SOURCE, window, (1,), CALLS, Phase.LOCAL, True), OPTIONS))
+    fields = (
+        SOURCE[1],
+        *(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(CALLS)),
+        Field("slice_end", TIMESTAMP, False, Role.EVENT_TIME),
+    )
+    local = opened(
+        build_operator(
+            WindowAggregateSpec("2", "w", Schema(fields), SOURCE, window, (1,), CALLS, Phase.LOCAL, True),
+            OPTIONS,
+        )
+    )
     out = Folded()
     (batch,) = batches(5, 1, 1500)
     local.on_batch(batch, 0, out)

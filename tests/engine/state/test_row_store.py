@@ -18,7 +18,11 @@ SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.list_(pa.string()))])
 
 def batch(numbers):
     return pa.record_batch(
-        [pa.array(numbers, pa.int64()), pa.array([[str(n)] if n % 3 else None for n in numbers], pa.list_(pa.string()))], schema=SCHEMA
+        [
+            pa.array(numbers, pa.int64()),
+            pa.array([[str(n)] if n % 3 else None for n in numbers], pa.list_(pa.string())),
+        ],
+        schema=SCHEMA,
     )
 
 
@@ -27,7 +31,10 @@ def value(number):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 30), max_size=40)), max_size=15), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 30), max_size=40)), max_size=15),
+    st.randoms(use_true_random=False),
+)
 def test_row_store_like_a_dict(steps, random):
     store, model = RowStore(SCHEMA), {}
     for insert, numbers in steps:
@@ -77,7 +84,10 @@ def test_row_store_rescales_exactly():
             for subtask in range(parallelism):
                 owned = key_group_range(128, parallelism, subtask)
                 kg = whole.column("key_group").to_numpy()
-                part, restored = RowStore(SCHEMA), whole.filter(pa.array((kg >= owned.start) & (kg < owned.end)))
+                part, restored = (
+                    RowStore(SCHEMA),
+                    whole.filter(pa.array((kg >= owned.start) & (kg < owned.end))),
+                )
                 ids, rows = part.restore(restored)
                 assert part.take(ids).equals(rows)
                 tables.append(part.snapshot([0], 128))
@@ -94,7 +104,10 @@ def test_row_store_of_nothing():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 5), max_size=10)), max_size=15), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 5), max_size=10)), max_size=15),
+    st.randoms(use_true_random=False),
+)
 def test_multi_index_like_lists(steps, random):
     index, lists, spare = MultiIndex(), {}, list(range(200))
     for link, slots in steps:
@@ -104,7 +117,10 @@ def test_multi_index_like_lists(steps, random):
             for slot, row in zip(slots, ids, strict=True):
                 lists.setdefault(slot, []).append(row)
         else:
-            ids = random.sample([row for rows in lists.values() for row in rows], k=min(len(slots), sum(map(len, lists.values()))))
+            ids = random.sample(
+                [row for rows in lists.values() for row in rows],
+                k=min(len(slots), sum(map(len, lists.values()))),
+            )
             empty = sorted(index.unlink(np.array(ids, np.int64)).tolist())
             touched = {slot for slot, rows in lists.items() if set(rows) & set(ids)}
             for slot in touched:
@@ -113,13 +129,24 @@ def test_multi_index_like_lists(steps, random):
             spare += ids
         probe = [*random.choices(range(7), k=4), -1, 500]
         positions, ids = index.expand(np.array(probe, np.int64))
-        assert list(zip(positions.tolist(), ids.tolist(), strict=True)) == [(i, row) for i, slot in enumerate(probe) for row in lists.get(slot, [])]
-        assert index.counts(np.array(probe, np.int64)).tolist() == [len(lists.get(slot, [])) for slot in probe]
+        assert list(zip(positions.tolist(), ids.tolist(), strict=True)) == [
+            (i, row) for i, slot in enumerate(probe) for row in lists.get(slot, [])
+        ]
+        assert index.counts(np.array(probe, np.int64)).tolist() == [
+            len(lists.get(slot, [])) for slot in probe
+        ]
         assert len(index) == sum(map(len, lists.values()))
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9)), max_size=20), st.integers(-60, 60)), max_size=10))
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9)), max_size=20), st.integers(-60, 60)
+        ),
+        max_size=10,
+    )
+)
 def test_timers_like_heapq(steps):
     timers, model = Timers(), []
     for pairs, watermark in steps:

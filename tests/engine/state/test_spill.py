@@ -1,4 +1,6 @@
-"""State on disk: stores give the same whether rows lie in memory or in mapped files; the budget is kept, or the job fails by name."""
+"""State on disk: stores give the same whether rows lie in memory or in mapped files; the budget is kept,
+or the job fails by name.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,14 @@ SCHEMA = pa.schema([("k", pa.int64()), ("text", pa.string()), ("list", pa.list_(
 
 def _rows(first: int, count: int) -> pa.RecordBatch:
     keys = range(first, first + count)
-    columns = [pa.array(keys, pa.int64()), pa.array([None if k % 7 == 0 else f"text {k}" * (k % 5) for k in keys]), pa.array([[k, -k] for k in keys])]
-    return pa.RecordBatch.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    columns = [
+        pa.array(keys, pa.int64()),
+        pa.array([None if k % 7 == 0 else f"text {k}" * (k % 5) for k in keys]),
+        pa.array([[k, -k] for k in keys]),
+    ]
+    return pa.RecordBatch.from_arrays(
+        [c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
 
 
 def test_a_store_on_disk_is_the_store_in_memory(tmp_path: Path) -> None:
@@ -52,7 +60,9 @@ def test_a_store_on_disk_is_the_store_in_memory(tmp_path: Path) -> None:
         assert disk.take(ids).equals(memory.take(ids)) and disk.take(ids, [1]).equals(memory.take(ids, [1]))
         if step == 60:
             kept = disk.frozen(ids), memory.take(ids)
-    assert kept is not None and [rows for *_, rows in kept[0].pieces(np.arange(200))] == [kept[1]], "a snapshot outlives compaction"
+    assert kept is not None and [rows for *_, rows in kept[0].pieces(np.arange(200))] == [kept[1]], (
+        "a snapshot outlives compaction"
+    )
     assert StateSize.of([disk]).spilled > 0
     assert list(tmp_path.iterdir()) == [], "files have no name"
 
@@ -70,7 +80,11 @@ def test_memory_counts_no_row_that_is_on_disk() -> None:
 
 def test_held_rows_come_back_in_order() -> None:
     held, memory = HeldRows(SCHEMA, [0], 128), HeldRows(SCHEMA, [0], 128)
-    batches = [Batch(_rows(0, 50)), Batch(_rows(50, 20), np.arange(1, 21)), Batch(_rows(70, 5), None, np.arange(5))]
+    batches = [
+        Batch(_rows(0, 50)),
+        Batch(_rows(50, 20), np.arange(1, 21)),
+        Batch(_rows(70, 5), None, np.arange(5)),
+    ]
     for batch in batches:
         held.add(batch)
         held.spill(SpillFiles())
@@ -98,12 +112,16 @@ def test_a_slot_spills_before_it_fails() -> None:
     _settle(StateBudget(held, SpillFiles()), *stores)
     assert StateSize.of(stores).spilled == 0
     _settle(StateBudget(held - 1, SpillFiles()), *stores)
-    assert StateSize.of(stores[1:]).spilled > 0 and StateSize.of(stores[:1]).spilled == 0, "it is enough to spill one of them"
+    assert StateSize.of(stores[1:]).spilled > 0 and StateSize.of(stores[:1]).spilled == 0, (
+        "it is enough to spill one of them"
+    )
     with pytest.raises(PenstockError) as caught:
         _settle(StateBudget(1000, SpillFiles()), *stores)
     error = caught.value
     assert error.code == "STA-3050" and "over the budget of 1,000 bytes" in error.message
-    assert "operator 0 holds 7 entries" in str(error.detail) and "state.memory.budget-per-slot" in str(error.hint)
+    assert "operator 0 holds 7 entries" in str(error.detail) and "state.memory.budget-per-slot" in str(
+        error.hint
+    )
 
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,10 +131,15 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as patch, pytest.raises(PenstockError, match="No space left on device") as caught:
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(PenstockError, match="No space left on device") as caught,
+    ):
         patch.setattr(spill_files, "_written", full)
         store.spill(SpillFiles(tmp_path))
-    assert caught.value.code == "STA-3051" and caught.value.retriable and str(tmp_path) in caught.value.message
+    assert (
+        caught.value.code == "STA-3051" and caught.value.retriable and str(tmp_path) in caught.value.message
+    )
     assert store.take(np.arange(100)).equals(_rows(0, 100)), "what could not be written is still there"
     (tmp_path / "file").touch()
     with pytest.raises(PenstockError) as caught:
@@ -124,7 +147,9 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert caught.value.code == "STA-3051"
 
 
-def test_an_index_of_many_keys_is_kept_within_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_many_keys_is_kept_within_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index, memory = KeyIndex([pa.int64()]), KeyIndex([pa.int64()])
     budget = StateBudget(12 << 20, SpillFiles(tmp_path))
     held = []
@@ -144,7 +169,9 @@ def test_an_index_of_many_keys_is_kept_within_the_budget(tmp_path: Path, monkeyp
         StateBudget(12 << 20, SpillFiles(tmp_path)).settle("op", "keys", len(memory), [memory])
 
 
-def test_an_array_that_does_not_fit_the_disk_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_that_does_not_fit_the_disk_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index = WordIndex()
     index.lookup_or_insert(np.arange(200_000))
 

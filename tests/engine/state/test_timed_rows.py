@@ -17,7 +17,11 @@ START = datetime(2024, 1, 1)
 
 def rows(*given: tuple[int, int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
-        [pa.array([k for k, _ in given], pa.int64()), pa.array([START + timedelta(seconds=s) for _, s in given], pa.timestamp("us"))], schema=SCHEMA
+        [
+            pa.array([k for k, _ in given], pa.int64()),
+            pa.array([START + timedelta(seconds=s) for _, s in given], pa.timestamp("us")),
+        ],
+        schema=SCHEMA,
     )
 
 

@@ -1,4 +1,6 @@
-"""Window aggregates against windows written out, over random splits, interleavings, batch cuts, watermarks and rescaling in mid-run."""
+"""Window aggregates against windows written out, over random splits, interleavings, batch cuts, watermarks
+and rescaling in mid-run.
+"""
 
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
@@ -28,14 +30,22 @@ from tests.engine.state.harness import OPTIONS, Folded, batch_of, opened, rescal
 TIME = Field("t", TIMESTAMP, True, Role.EVENT_TIME)
 INPUT = Schema((TIME, Field("k", STRING), Field("v", INT)))
 V = Column(INT, True, index=2, name="v")
-CALLS = (AggregateCall("count", (), BIGINT, False), AggregateCall("sum", (V,), BIGINT), AggregateCall("max", (V,), INT))
+CALLS = (
+    AggregateCall("count", (), BIGINT, False),
+    AggregateCall("sum", (V,), BIGINT),
+    AggregateCall("max", (V,), INT),
+)
 WIDTHS = {WindowKind.TUMBLE: (6, 0), WindowKind.HOP: (12, 4), WindowKind.CUMULATE: (12, 3)}
 
 
 def spec(window, keys=(1,), calls=CALLS, phase=Phase.SINGLE, insert_only=True, source=INPUT):
-    fields = tuple(source[k] for k in keys) + tuple(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls))
+    fields = tuple(source[k] for k in keys) + tuple(
+        Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls)
+    )
     tail = (Field("slice_end", TIMESTAMP, False),) if phase is Phase.LOCAL else window_fields()
-    return WindowAggregateSpec("id", "window", Schema(fields + tail), source, window, keys, calls, phase, insert_only)
+    return WindowAggregateSpec(
+        "id", "window", Schema(fields + tail), source, window, keys, calls, phase, insert_only
+    )
 
 
 def windows_of(time, kind):
@@ -43,7 +53,9 @@ def windows_of(time, kind):
     if kind is WindowKind.CUMULATE:
         start = time // size * size
         return [(start, end) for end in range(start + step, start + size + 1, step) if end > time]
-    return [(s, s + size) for s in range(time // (step or size) * (step or size), time - size, -(step or size))]
+    return [
+        (s, s + size) for s in range(time // (step or size) * (step or size), time - size, -(step or size))
+    ]
 
 
 def at(micros):
@@ -67,7 +79,13 @@ def window_rows(groups):
 
 
 EVENTS = st.lists(
-    st.tuples(st.integers(0, 1), st.none() | st.integers(-20, 40), st.none() | st.sampled_from("abcde"), st.none() | st.integers(-3, 3)), max_size=30
+    st.tuples(
+        st.integers(0, 1),
+        st.none() | st.integers(-20, 40),
+        st.none() | st.sampled_from("abcde"),
+        st.none() | st.integers(-3, 3),
+    ),
+    max_size=30,
 )
 DELAY = 5
 
@@ -77,11 +95,17 @@ def runs(draw):
     """Rows (split, time, key, value) in an order, batches of them by length, where to rescale and to what."""
     events = draw(EVENTS)
     cuts = draw(st.lists(st.integers(1, 8), min_size=len(events), max_size=len(events)))
-    return events, cuts, draw(st.lists(st.sampled_from([0, 0, 0, 1, 2, 3]), min_size=len(events), max_size=len(events)))
+    return (
+        events,
+        cuts,
+        draw(st.lists(st.sampled_from([0, 0, 0, 1, 2, 3]), min_size=len(events), max_size=len(events))),
+    )
 
 
 def drive(make, events, cuts, rescale, before_rescale=lambda operators, out: None):
-    """Run rows through operators as sources and assigners would; return the output and the metrics' late rows."""
+    """Run rows through operators as sources and assigners would; return the output and the metrics' late
+    rows.
+    """
     operators, out, late = [opened(make())], Folded(), 0
     split_watermarks = [MIN_WATERMARK_US, MIN_WATERMARK_US]
     position = 0
@@ -153,7 +177,10 @@ class TwoPhases:
     def __init__(self, window):
         local = spec(window, phase=Phase.LOCAL)
         merges = ("sum0", "sum", "max")
-        calls = tuple(AggregateCall(f, (Column(c.type, True, index=1 + i),), c.type) for i, (f, c) in enumerate(zip(merges, CALLS, strict=True)))
+        calls = tuple(
+            AggregateCall(f, (Column(c.type, True, index=1 + i),), c.type)
+            for i, (f, c) in enumerate(zip(merges, CALLS, strict=True))
+        )
         sliced = Windowing(window.kind, 4, window.size_us, window.step_us, sliced=True)
         self.local = build_operator(local, OPTIONS)
         self.last = build_operator(spec(sliced, (0,), calls, Phase.GLOBAL, True, local.schema), OPTIONS)
@@ -234,10 +261,19 @@ def test_a_row_between_two_sessions_joins_them():
 
 @pytest.mark.parametrize("kind", WIDTHS)
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from("ab"), st.integers(-2, 2)), min_size=1, max_size=12), st.data())
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.sampled_from("ab"), st.integers(-2, 2)), min_size=1, max_size=12
+    ),
+    st.data(),
+)
 def test_retractions(kind, rows, data):
     window = Windowing(kind, 0, *WIDTHS[kind])
-    operator, out, groups = opened(build_operator(spec(window, insert_only=False), OPTIONS)), Folded(), defaultdict(list)
+    operator, out, groups = (
+        opened(build_operator(spec(window, insert_only=False), OPTIONS)),
+        Folded(),
+        defaultdict(list),
+    )
     gone = [row for row in rows if data.draw(st.booleans())]
     operator.on_batch(batch_of(INPUT.to_arrow(), rows, [2] * len(rows)), 0, out)
     if gone:

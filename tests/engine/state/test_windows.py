@@ -23,7 +23,9 @@ def naive_windows(time, w):
     """All (start, end) with start <= time < end."""
     if w.kind is WindowKind.CUMULATE:
         start = next(s for s in range(time, time - w.size_us, -1) if (s - w.offset_us) % w.size_us == 0)
-        return [(start, end) for end in range(start + w.step_us, start + w.size_us + 1, w.step_us) if end > time]
+        return [
+            (start, end) for end in range(start + w.step_us, start + w.size_us + 1, w.step_us) if end > time
+        ]
     slide = w.step_us or w.size_us
     starts = [s for s in range(time - w.size_us + 1, time + 1) if (s - w.offset_us) % slide == 0]
     return [(s, s + w.size_us) for s in starts]

@@ -1,4 +1,6 @@
-"""The rows generated queries read: NULLs everywhere, few values, repeats, two splits a table, changes for some."""
+"""The rows generated queries read: NULLs everywhere, few values, repeats, two splits a table, changes for
+some.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _DISORDER_S = 8
 
 
 def feeds(variant: int) -> dict[str, Feed]:
-    """Tables: t and e with event time; c with event time and changes; u with changes and a key; w without either; nothing."""
+    """Tables: t and e with event time; c with event time and changes; u with changes and a key; w without
+    either; nothing.
+    """
     dice = random.Random(variant * 7919 + 13)
     return {
         "t": _feed([(row, 1) for row in _events(dice, 40, 0)], time_column="ts", delay=DELAY_S),
@@ -58,7 +62,12 @@ def _row(dice: random.Random, number: int, time: datetime | None) -> Row:
 
 def _time(dice: random.Random, number: int, phase: int) -> datetime | None:
     """No two rows of a table have one time: the microseconds are the row's number."""
-    return None if dice.random() < 0.06 else START + timedelta(seconds=2 * number + dice.randrange(_DISORDER_S), microseconds=number * 10 + phase)
+    return (
+        None
+        if dice.random() < 0.06
+        else START
+        + timedelta(seconds=2 * number + dice.randrange(_DISORDER_S), microseconds=number * 10 + phase)
+    )
 
 
 def _events(dice: random.Random, count: int, phase: int) -> list[Row]:
@@ -66,7 +75,9 @@ def _events(dice: random.Random, count: int, phase: int) -> list[Row]:
 
 
 def _changed_events(dice: random.Random) -> list[tuple[Row, int]]:
-    """Some rows are taken back, some replaced by others of their time, both soon: while their windows are open."""
+    """Some rows are taken back, some replaced by others of their time, both soon: while their windows are
+    open.
+    """
     changes: list[tuple[Row, int]] = []
     due: list[tuple[int, list[tuple[Row, int]]]] = []
     for i, row in enumerate(_events(dice, 30, 2)):

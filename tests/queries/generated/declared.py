@@ -1,4 +1,6 @@
-"""What the language declares unsupported, and how many generated queries may meet it: a number that only goes down."""
+"""What the language declares unsupported, and how many generated queries may meet it: a number that only
+goes down.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Choices of one query. ``seen`` counts the features of all queries so far; ``features`` are those of this one."""
+    """Choices of one query. ``seen`` counts the features of all queries so far; ``features`` are those of
+    this one.
+    """
 
     def __init__(self, seed: int, seen: Counter[str]) -> None:
         self.random = random.Random(seed)

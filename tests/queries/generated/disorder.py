@@ -1,4 +1,6 @@
-"""Queries by time over rows in disorder, each with its naive answer: row by row as their splits hold them, however they are run."""
+"""Queries by time over rows in disorder, each with its naive answer: row by row as their splits hold them,
+however they are run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,22 @@ from tests.machines.harness import ID, LONG_AGO, SCHEMA, START, TS, K, V
 Rows = Counter[tuple[Any, ...]]
 Came = list[Entry]
 DELAYS = (0, 2, 5)
-KINDS = ("tumble", "hop", "cumulate", "session", "rows of sessions", "inner", "left", "right", "full", "semi", "anti", "number", "lag", "last")
+KINDS = (
+    "tumble",
+    "hop",
+    "cumulate",
+    "session",
+    "rows of sessions",
+    "inner",
+    "left",
+    "right",
+    "full",
+    "semi",
+    "anti",
+    "number",
+    "lag",
+    "last",
+)
 BY_CLOCK = ("number", "lag", "last")
 _NOTHING: Row = (None,) * 4
 
@@ -37,11 +54,17 @@ class Case:
 
     @property
     def wrong(self) -> Rows:
-        """What a runtime would give that drops every row behind its split's watermark, or that orders rows of one time by value."""
+        """What a runtime would give that drops every row behind its split's watermark, or that orders rows
+        of one time by value.
+        """
         found = {}
         for name, feed in self.feeds.items():
             rows = [entry for entry in came(feed) if entry.time is None or entry.time >= entry.behind]
-            found[name] = sorted(came(feed), key=lambda entry: (entry.row[V], entry.row[ID])) if self.kind in BY_CLOCK else rows
+            found[name] = (
+                sorted(came(feed), key=lambda entry: (entry.row[V], entry.row[ID]))
+                if self.kind in BY_CLOCK
+                else rows
+            )
         return self.answer(found)
 
 
@@ -86,7 +109,11 @@ def _grouped(groups: dict[tuple[Any, ...], list[Row]]) -> Rows:
 
 def _window(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, Came]], Rows]]:
     step, times = dice.randint(2, 6), 1 if kind == "tumble" else dice.randint(2, 3)
-    sizes = {"tumble": f"'{step}'", "hop": f"'{step}' SECONDS, INTERVAL '{step * times}'", "cumulate": f"'{step}' SECONDS, INTERVAL '{step * times}'"}
+    sizes = {
+        "tumble": f"'{step}'",
+        "hop": f"'{step}' SECONDS, INTERVAL '{step * times}'",
+        "cumulate": f"'{step}' SECONDS, INTERVAL '{step * times}'",
+    }
     call = f"{kind.upper()}(TABLE a, DESCRIPTOR(ts), INTERVAL {sizes[kind]} SECONDS)"
     size, one = timedelta(seconds=step * times), timedelta(seconds=step)
 
@@ -104,7 +131,10 @@ def _window(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, Ca
                     groups[entry.key, start, end].append(entry.row)
         return _grouped(groups)
 
-    return f"SELECT k, window_start, window_end, COUNT(*), SUM(v) FROM {call} GROUP BY k, window_start, window_end", answer
+    return (
+        f"SELECT k, window_start, window_end, COUNT(*), SUM(v) FROM {call} GROUP BY k, window_start, window_end",
+        answer,
+    )
 
 
 def _floor(time: datetime, size: timedelta) -> datetime:
@@ -117,7 +147,9 @@ def _session(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, C
     call = f"SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '{gap}' SECONDS)"
 
     def answer(tables: dict[str, Came]) -> Rows:
-        found, _ = sessions_in_turn([entry for entry in tables["a"] if entry.time is not None], timedelta(seconds=gap))
+        found, _ = sessions_in_turn(
+            [entry for entry in tables["a"] if entry.time is not None], timedelta(seconds=gap)
+        )
         if kind == "session":
             sums: Rows = Counter()
             for one in found:
@@ -126,7 +158,10 @@ def _session(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, C
         return Counter((row[ID], one.start, one.end) for one in found for row in one.rows)
 
     if kind == "session":
-        return f"SELECT k, window_start, window_end, COUNT(*), SUM(v) FROM {call} GROUP BY k, window_start, window_end", answer
+        return (
+            f"SELECT k, window_start, window_end, COUNT(*), SUM(v) FROM {call} GROUP BY k, window_start, window_end",
+            answer,
+        )
     return f"SELECT id, window_start, window_end FROM {call}", answer
 
 
@@ -141,7 +176,13 @@ def _join(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, Came
         return entry.time + (timedelta() if entry.key is None else waits["a"] + waits["b"]) < entry.behind
 
     def meet(a: Entry, b: Entry) -> bool:
-        if a.key is None or a.key != b.key or a.time is None or b.time is None or not b.time - waits["a"] <= a.time <= b.time + waits["b"]:
+        if (
+            a.key is None
+            or a.key != b.key
+            or a.time is None
+            or b.time is None
+            or not b.time - waits["a"] <= a.time <= b.time + waits["b"]
+        ):
             return False
         return a.time + waits["a"] >= b.behind and b.time + waits["b"] >= a.behind
 
@@ -157,7 +198,10 @@ def _join(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, Came
         return Counter((a[ID], b[ID]) for a, b in pairs)
 
     word = f"LEFT {kind.upper()}" if kind in ("semi", "anti") else kind.upper()
-    return f"SELECT {'a.id' if kind in ('semi', 'anti') else 'a.id, b.id'} FROM a {word} JOIN b ON {on}", answer
+    return (
+        f"SELECT {'a.id' if kind in ('semi', 'anti') else 'a.id, b.id'} FROM a {word} JOIN b ON {on}",
+        answer,
+    )
 
 
 def _clock(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, Came]], Rows]]:
@@ -172,7 +216,9 @@ def _clock(kind: str, dice: random.Random) -> tuple[str, Callable[[dict[str, Cam
             return Counter((i,) for part in parts.values() for i in part[-back:])
         if kind == "number":
             return Counter((i, n) for part in parts.values() for n, i in enumerate(part, 1))
-        return Counter((i, part[n - back] if n >= back else None) for part in parts.values() for n, i in enumerate(part))
+        return Counter(
+            (i, part[n - back] if n >= back else None) for part in parts.values() for n, i in enumerate(part)
+        )
 
     if kind == "last":
         ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY p DESC) AS r FROM {timed}"

@@ -1,4 +1,6 @@
-"""Functions of many families on values that are safe for them: by the type they give, our words and, where they are others, DuckDB's."""
+"""Functions of many families on values that are safe for them: by the type they give, our words and, where
+they are others, DuckDB's.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,10 @@ def calls(dice: Dice, most: int = 4) -> list[Piece]:
     for number, call in enumerate(dice.some(list(AGGREGATES), 1, most)):
         dice.mark(f"call: {call}")
         condition = dice.one("k = 1", "v > 1") if dice.chance(0.2) else ""
-        holes = {"w": f" FILTER (WHERE {condition})" if condition else "", "n": f" AND {condition}" if condition else ""}
+        holes = {
+            "w": f" FILTER (WHERE {condition})" if condition else "",
+            "n": f" AND {condition}" if condition else "",
+        }
         ours = _said(call, holes)
         theirs = _said(AGGREGATES[call] or call, holes)
         items.append(made("item", f"{ours} AS a{number}", theirs=f"{theirs} AS a{number}"))

@@ -31,11 +31,22 @@ class Nested:
         lateral = f"LATERAL (SELECT UNNEST({theirs}) AS e, generate_subscripts({theirs}, 1) AS n) AS {u}"
         templates = {
             "cross": (f"{head} CROSS JOIN UNNEST({ours}) AS {u}(e))", f"{head} CROSS JOIN {lateral})"),
-            "comma": (f"{head}, UNNEST({ours}) AS {u}(e) WHERE {u}.e > 1)", f"{head}, {lateral} WHERE {u}.e > 1)"),
-            "left": (f"{head} LEFT JOIN UNNEST({ours}) AS {u}(e) ON TRUE)", f"{head} LEFT JOIN {lateral} ON TRUE)"),
-            "ordinality": (f"{numbered} CROSS JOIN UNNEST({ours}) WITH ORDINALITY AS {u}(e, n))", f"{numbered} CROSS JOIN {lateral})"),
+            "comma": (
+                f"{head}, UNNEST({ours}) AS {u}(e) WHERE {u}.e > 1)",
+                f"{head}, {lateral} WHERE {u}.e > 1)",
+            ),
+            "left": (
+                f"{head} LEFT JOIN UNNEST({ours}) AS {u}(e) ON TRUE)",
+                f"{head} LEFT JOIN {lateral} ON TRUE)",
+            ),
+            "ordinality": (
+                f"{numbered} CROSS JOIN UNNEST({ours}) WITH ORDINALITY AS {u}(e, n))",
+                f"{numbered} CROSS JOIN {lateral})",
+            ),
         }
-        text, words = self.dice.feature("unnest", {name: lambda pair=pair: pair for name, pair in templates.items()})
+        text, words = self.dice.feature(
+            "unnest", {name: lambda pair=pair: pair for name, pair in templates.items()}
+        )
         return made("relation", text, theirs=words, r=self.queries.relation(1))
 
     def collected(self) -> Piece:
@@ -74,11 +85,20 @@ class Nested:
         inner = f"FROM {{q}} AS {b} WHERE {b}.{column} = {a}.{column}"
         ways = {
             "aggregate": (f"SELECT count(*) AS v, max({b}.x) AS x {inner}", False),
-            "first": (f"SELECT {b}.v, {b}.x {inner} ORDER BY {', '.join(f'{b}.{one} NULLS FIRST' for one in ('v', 'x'))} LIMIT 2", True),
+            "first": (
+                f"SELECT {b}.v, {b}.x {inner} ORDER BY {', '.join(f'{b}.{one} NULLS FIRST' for one in ('v', 'x'))} LIMIT 2",
+                True,
+            ),
             "rows": (f"SELECT {b}.v, {b}.x {inner} AND {b}.v > 1", True),
         }
-        text, optional = self.dice.feature("lateral", {name: lambda way=way: way for name, way in ways.items()})
-        join = f"LEFT JOIN LATERAL ({text}) AS {b}l ON TRUE" if optional and self.dice.chance(0.5) else f"CROSS JOIN LATERAL ({text}) AS {b}l"
+        text, optional = self.dice.feature(
+            "lateral", {name: lambda way=way: way for name, way in ways.items()}
+        )
+        join = (
+            f"LEFT JOIN LATERAL ({text}) AS {b}l ON TRUE"
+            if optional and self.dice.chance(0.5)
+            else f"CROSS JOIN LATERAL ({text}) AS {b}l"
+        )
         return made(
             "relation",
             f"(SELECT {a}.k AS k, {a}.s AS s, {b}l.v AS v, {b}l.x AS x, {a}.ts AS ts FROM {{r}} AS {a} {join})",

@@ -1,4 +1,6 @@
-"""Queries as trees of text: every part knows what sort it is, so that a failing query can be made smaller by replacing parts."""
+"""Queries as trees of text: every part knows what sort it is, so that a failing query can be made smaller
+by replacing parts.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ Part = "str | Piece"
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a query. ``theirs``: what other engines call it, where that differs; ``least``: the least text that may stand in its place."""
+    """A part of a query. ``theirs``: what other engines call it, where that differs; ``least``: the least
+    text that may stand in its place.
+    """
 
     sort: str
     parts: tuple[str | Piece, ...]
@@ -34,20 +38,28 @@ class Piece:
                 yield from part.below()
 
     def rebuilt(self, target: Piece, other: Piece, done: dict[int, Piece] | None = None) -> Piece:
-        """The same tree with one piece (found by identity) replaced; what both wordings share they share again."""
+        """The same tree with one piece (found by identity) replaced; what both wordings share they share
+        again.
+        """
         if self is target:
             return other
         known: dict[int, Piece] = {} if done is None else done
         if id(self) not in known:
 
             def changed(parts: tuple[str | Piece, ...]) -> tuple[str | Piece, ...]:
-                return tuple(part if isinstance(part, str) else part.rebuilt(target, other, known) for part in parts)
+                return tuple(
+                    part if isinstance(part, str) else part.rebuilt(target, other, known) for part in parts
+                )
 
-            known[id(self)] = replace(self, parts=changed(self.parts), theirs=None if self.theirs is None else changed(self.theirs))
+            known[id(self)] = replace(
+                self, parts=changed(self.parts), theirs=None if self.theirs is None else changed(self.theirs)
+            )
         return known[id(self)]
 
 
-def made(sort: str, template: str, *, theirs: str | None = None, least: str | None = None, **holes: str | Piece) -> Piece:
+def made(
+    sort: str, template: str, *, theirs: str | None = None, least: str | None = None, **holes: str | Piece
+) -> Piece:
     """Fill the holes of a template with pieces or words."""
     return Piece(sort, _filled(template, holes), None if theirs is None else _filled(theirs, holes), least)
 

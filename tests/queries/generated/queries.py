@@ -1,4 +1,6 @@
-"""Typed random queries: relations of one layout (k, s, v, x, ts) made of every construct, in our words and in DuckDB's."""
+"""Typed random queries: relations of one layout (k, s, v, x, ts) made of every construct, in our words and
+in DuckDB's.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,12 @@ class Queries:
             "semi": lambda: self._semi(depth),
             "interval join": self._interval_join,
             "group": lambda: self._group(depth),
-            "distinct": lambda: made("relation", f"(SELECT DISTINCT {_LAYOUT} FROM {{r}} AS {{a}})", r=self.relation(depth - 1), a=self.dice.alias()),
+            "distinct": lambda: made(
+                "relation",
+                f"(SELECT DISTINCT {_LAYOUT} FROM {{r}} AS {{a}})",
+                r=self.relation(depth - 1),
+                a=self.dice.alias(),
+            ),
             "set operation": lambda: made("relation", "({q})", q=self._sets(depth - 1)),
             "top of partitions": self.over.top,
             "deduplicated": self.over.deduplicated,
@@ -109,20 +116,34 @@ class Queries:
         items = ", ".join(f"{{{column}}} AS {column}" for column in COLUMNS[:-1])
         values = {column: self.scalars.value(column, name, 1) for column in COLUMNS[:-1]}
         template = f"(SELECT {items}, {name}.ts AS ts FROM {{r}} AS {name} WHERE {{c}})"
-        return made("timed", template, least="t", r=self.dice.one(*TIMED), c=self.scalars.condition(name, 1), **values)
+        return made(
+            "timed", template, least="t", r=self.dice.one(*TIMED), c=self.scalars.condition(name, 1), **values
+        )
 
     def where(self, name: str) -> Piece | str:
-        return made("where", " WHERE {c}", least="", c=self.scalars.condition(name)) if self.dice.chance(0.5) else ""
+        return (
+            made("where", " WHERE {c}", least="", c=self.scalars.condition(name))
+            if self.dice.chance(0.5)
+            else ""
+        )
 
     def having(self, name: str) -> Piece | str:
         if not self.dice.chance(0.25):
             return ""
         self.dice.mark("having")
-        return made("having", f" HAVING {self.dice.one('count(*) > 1', 'sum(v) >= 2', 'max(v) IS NOT NULL')}", least="")
+        return made(
+            "having",
+            f" HAVING {self.dice.one('count(*) > 1', 'sum(v) >= 2', 'max(v) IS NOT NULL')}",
+            least="",
+        )
 
     def aggregate(self, column: str, name: str) -> Piece:
         """An aggregate of a column's type in the common layout: v BIGINT, x DECIMAL(8, 2)."""
-        where = self.dice.one(" FILTER (WHERE k > 1)", " FILTER (WHERE s IS NOT NULL)") if self.dice.chance(0.25) else ""
+        where = (
+            self.dice.one(" FILTER (WHERE k > 1)", " FILTER (WHERE s IS NOT NULL)")
+            if self.dice.chance(0.25)
+            else ""
+        )
         if where:
             self.dice.mark("filter of an aggregate")
         if column == "x":
@@ -147,18 +168,35 @@ class Queries:
 
     def _filter(self, depth: int) -> Piece:
         name = self.dice.alias()
-        condition = self.subqueries.condition(name) if depth > 1 and self.dice.chance(0.5) else self.scalars.condition(name)
-        return made("relation", f"(SELECT * FROM {{r}} AS {name} WHERE {{c}})", r=self._plain(depth), c=condition)
+        condition = (
+            self.subqueries.condition(name)
+            if depth > 1 and self.dice.chance(0.5)
+            else self.scalars.condition(name)
+        )
+        return made(
+            "relation", f"(SELECT * FROM {{r}} AS {name} WHERE {{c}})", r=self._plain(depth), c=condition
+        )
 
     def _plain(self, depth: int) -> Piece:
         """A relation whose columns are exactly the layout, so that ``*`` may be said of it."""
-        return made("relation", f"(SELECT {_LAYOUT} FROM {{r}} AS {{a}})", r=self.relation(depth - 1), a=self.dice.alias())
+        return made(
+            "relation",
+            f"(SELECT {_LAYOUT} FROM {{r}} AS {{a}})",
+            r=self.relation(depth - 1),
+            a=self.dice.alias(),
+        )
 
     def _project(self, depth: int) -> Piece:
         name = self.dice.alias()
         items = ", ".join(f"{{{column}}} AS {column}" for column in COLUMNS)
         values = {column: self.scalars.value(column, name) for column in COLUMNS}
-        return made("relation", f"(SELECT {items} FROM {{r}} AS {name}{{where}})", r=self.relation(depth - 1), where=self.where(name), **values)
+        return made(
+            "relation",
+            f"(SELECT {items} FROM {{r}} AS {name}{{where}})",
+            r=self.relation(depth - 1),
+            where=self.where(name),
+            **values,
+        )
 
     def _join(self, depth: int) -> Piece:
         a, b = self.dice.alias(), self.dice.alias()
@@ -184,15 +222,28 @@ class Queries:
         """Names of WITH, one over the other, within a relation."""
         a, b = self.dice.alias(), self.dice.alias()
         names = f"WITH {a} AS (SELECT {_LAYOUT} FROM {{r}} AS {a}i), {b} AS (SELECT {_LAYOUT} FROM {a}{{w}})"
-        last = self.dice.one(f"SELECT * FROM {b}", f"SELECT {b}.* FROM {b} JOIN {a} ON {a}.k = {b}.v", f"SELECT * FROM {a} UNION SELECT * FROM {b}")
+        last = self.dice.one(
+            f"SELECT * FROM {b}",
+            f"SELECT {b}.* FROM {b} JOIN {a} ON {a}.k = {b}.v",
+            f"SELECT * FROM {a} UNION SELECT * FROM {b}",
+        )
         return made("relation", f"({names} {last})", r=self.relation(depth - 1), w=self.where(a))
 
     def _interval_join(self) -> Piece:
-        """Rows of two streams whose times are near each other; over streams without changes state ends with the interval."""
+        """Rows of two streams whose times are near each other; over streams without changes state ends
+        with the interval.
+        """
         a, b = self.dice.alias(), self.dice.alias()
-        kind = self.dice.feature("interval join", {kind: lambda kind=kind: kind for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")})
+        kind = self.dice.feature(
+            "interval join",
+            {kind: lambda kind=kind: kind for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")},
+        )
         early, late = self.dice.one("0", "2", "5"), self.dice.one("0", "3")
-        residual = made("residual", f" AND {a}.v <> {b}.v", least="") if self.dice.chance(0.3) and kind != "FULL JOIN" else ""
+        residual = (
+            made("residual", f" AND {a}.v <> {b}.v", least="")
+            if self.dice.chance(0.3) and kind != "FULL JOIN"
+            else ""
+        )
         return made(
             "relation",
             f"(SELECT {a}.k AS k, {b}.s AS s, {a}.v AS v, {b}.x AS x, {self.dice.one(a, b)}.ts AS ts FROM {{l}} AS {a} {kind} {{r}} AS {b}"
@@ -204,7 +255,9 @@ class Queries:
         )
 
     def _semi(self, depth: int) -> Piece:
-        """A join that only keeps or drops rows, written as IN or EXISTS so that all engines read it; cross joins with one row, too."""
+        """A join that only keeps or drops rows, written as IN or EXISTS so that all engines read it; cross
+        joins with one row, too.
+        """
         a, b = self.dice.alias(), self.dice.alias()
         if self.dice.chance(0.3):
             self.dice.mark("join: cross")
@@ -220,8 +273,12 @@ class Queries:
     def _group(self, depth: int) -> Piece:
         name = self.dice.alias()
         key = self.dice.one("k", "s", "k, s", "ts", "v")
-        columns = {"k": "max(k)", "s": "min(s)", "v": "{v}", "x": "{x}", "ts": "max(ts)"} | {column: column for column in key.split(", ")}
-        items = ", ".join(f"{text} AS {column}" if text != column else column for column, text in columns.items())
+        columns = {"k": "max(k)", "s": "min(s)", "v": "{v}", "x": "{x}", "ts": "max(ts)"} | {
+            column: column for column in key.split(", ")
+        }
+        items = ", ".join(
+            f"{text} AS {column}" if text != column else column for column, text in columns.items()
+        )
         return made(
             "relation",
             f"(SELECT {items} FROM {{r}} AS {name}{{where}} GROUP BY {key}{{having}})",
@@ -239,14 +296,26 @@ class Queries:
             " TIMESTAMP '2024-01-01 00:00:30')"
             for _ in range(self.dice.one(1, 2, 3))
         ]
-        return made("relation", f"(SELECT * FROM (VALUES {', '.join(rows)}) AS {self.dice.alias()} ({_LAYOUT}))")
+        return made(
+            "relation", f"(SELECT * FROM (VALUES {', '.join(rows)}) AS {self.dice.alias()} ({_LAYOUT}))"
+        )
 
     def _sets(self, depth: int = 1) -> Piece:
-        words = [self.dice.feature("set", {w: lambda w=w: w for w in _SET_WORDS}) for _ in range(self.dice.one(1, 1, 2))]
+        words = [
+            self.dice.feature("set", {w: lambda w=w: w for w in _SET_WORDS})
+            for _ in range(self.dice.one(1, 1, 2))
+        ]
         parts = []
         for _ in range(len(words) + 1):
             name = self.dice.alias()
-            parts.append(made("arm", f"SELECT {_LAYOUT} FROM {{r}} AS {name}{{where}}", r=self.relation(depth), where=self.where(name)))
+            parts.append(
+                made(
+                    "arm",
+                    f"SELECT {_LAYOUT} FROM {{r}} AS {name}{{where}}",
+                    r=self.relation(depth),
+                    where=self.where(name),
+                )
+            )
         holes: dict[str, str | Piece] = {"p0": parts[0]}
         template = "{p0}"
         for index, (word, part) in enumerate(zip(words, parts[1:], strict=True), 1):
@@ -258,11 +327,20 @@ class Queries:
 
     def _listed(self) -> Piece:
         name = self.dice.alias()
-        items = [made("item", f"{{e}} AS c{i}", e=self.scalars.value(self.dice.one(*COLUMNS), name)) for i in range(self.dice.one(2, 3, 4))]
+        items = [
+            made("item", f"{{e}} AS c{i}", e=self.scalars.value(self.dice.one(*COLUMNS), name))
+            for i in range(self.dice.one(2, 3, 4))
+        ]
         condition: Piece | str = ""
         if self.dice.chance(0.5):
             condition = made("where", " WHERE {c}", least="", c=self.subqueries.condition(name))
-        return made("query", f"SELECT {{i}} FROM {{r}} AS {name}{{w}}", i=joined("items", ", ", items), r=self.relation(), w=condition)
+        return made(
+            "query",
+            f"SELECT {{i}} FROM {{r}} AS {name}{{w}}",
+            i=joined("items", ", ", items),
+            r=self.relation(),
+            w=condition,
+        )
 
     def _calls(self) -> Piece:
         return joined("items", ", ", calls(self.dice))
@@ -346,13 +424,23 @@ class Queries:
     def _first_rows(self) -> Piece:
         name = self.dice.alias()
         limit = f"LIMIT {self.dice.one('1', '3', '7')}{self.dice.one('', ' OFFSET 2')}"
-        return made("query", f"SELECT {_LAYOUT} FROM {{r}} AS {name} ORDER BY {self.over.total_order()} {limit}", r=self.relation())
+        return made(
+            "query",
+            f"SELECT {_LAYOUT} FROM {{r}} AS {name} ORDER BY {self.over.total_order()} {limit}",
+            r=self.relation(),
+        )
 
     def _some_rows(self) -> Piece:
         """Any rows, so many of them: another engine is asked for all of them."""
         name = self.dice.alias()
         head = f"SELECT {_LAYOUT} FROM {{r}} AS {name}{{w}}"
-        limit = self.dice.feature("limit", {text: lambda text=text: text for text in ("LIMIT 3", "LIMIT 1 OFFSET 2", "OFFSET 4", "LIMIT 7 OFFSET 1")})
+        limit = self.dice.feature(
+            "limit",
+            {
+                text: lambda text=text: text
+                for text in ("LIMIT 3", "LIMIT 1 OFFSET 2", "OFFSET 4", "LIMIT 7 OFFSET 1")
+            },
+        )
         return made("some rows", f"{head} {limit}", theirs=head, r=self.relation(), w=self.where(name))
 
     def _limited(self, depth: int) -> Piece:
@@ -362,7 +450,10 @@ class Queries:
         counted = "CAST(1 AS INT) AS k, 'a' AS s, count(*) AS v, CAST(1 AS DECIMAL(8, 2)) AS x, CAST(NULL AS TIMESTAMP) AS ts"
         return made(
             "relation",
-            self.dice.one(f"(SELECT {counted} FROM {some} AS {name}n)", f"(SELECT {_LAYOUT} FROM {{r}} AS {name} LIMIT 1000)"),
+            self.dice.one(
+                f"(SELECT {counted} FROM {some} AS {name}n)",
+                f"(SELECT {_LAYOUT} FROM {{r}} AS {name} LIMIT 1000)",
+            ),
             r=self.relation(depth - 1),
         )
 
@@ -380,7 +471,9 @@ class Generated:
 
 
 def generated(first: int, last: int, windows: bool = True) -> Iterator[Generated]:
-    """The queries of a range of seeds. Of three candidates the one with most pairs of features not seen in its block is taken."""
+    """The queries of a range of seeds. Of three candidates the one with most pairs of features not seen in
+    its block is taken.
+    """
     begin = first - first % BLOCK
     seen: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()

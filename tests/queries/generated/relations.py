@@ -1,4 +1,6 @@
-"""What metamorphic relations share: a query run on feeds in some manner, and the queries a relation is tried on."""
+"""What metamorphic relations share: a query run on feeds in some manner, and the queries a relation is
+tried on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ TIMES = int(os.environ.get("RELATIONS", "1"))
 
 @dataclass(frozen=True)
 class Run:
-    """How a job is run. ``stops``: after how many changes a split it is stopped and gone on with, at a parallelism each."""
+    """How a job is run. ``stops``: after how many changes a split it is stopped and gone on with, at a
+    parallelism each.
+    """
 
     parallelism: int = 1
     batch_rows: int = 9
@@ -42,7 +46,9 @@ class Ran:
 
 
 def run(tables: dict[str, Feed], query: str, how: Run | None = None) -> Ran:
-    """The folded rows of a query, how many rows were late, and how many entries each operator kept when all was read."""
+    """The folded rows of a query, how many rows were late, and how many entries each operator kept when
+    all was read.
+    """
     how = how or Run()
     arena = Arena(tables, **dict(how.settings))
     try:
@@ -58,7 +64,9 @@ def ran(arena: Arena, query: str, how: Run) -> Ran:
 
     def job(parallelism: int, **rest: object) -> DirectJob:
         graph = planned(arena.session, query, parallelism).graph
-        return DirectJob(graph, fed, batch_rows=how.batch_rows, capacity=how.capacity, order=how.order, **rest)  # type: ignore[arg-type]
+        return DirectJob(
+            graph, fed, batch_rows=how.batch_rows, capacity=how.capacity, order=how.order, **rest
+        )  # type: ignore[arg-type]
 
     running, late = job(how.parallelism), 0
     for cut, parallelism in how.stops:
@@ -73,8 +81,12 @@ def ran(arena: Arena, query: str, how: Run) -> Ran:
     return Ran(rows, late + running.late_rows(), kept)
 
 
-def corpus(first: int, count: int, wanted: Callable[[str], object] = bool, windows: bool = True) -> Iterator[tuple[dict[str, Feed], str]]:
-    """Queries of one answer for one relation, with the tables they read: those whose text is wanted. Declared limits are passed over."""
+def corpus(
+    first: int, count: int, wanted: Callable[[str], object] = bool, windows: bool = True
+) -> Iterator[tuple[dict[str, Feed], str]]:
+    """Queries of one answer for one relation, with the tables they read: those whose text is wanted.
+    Declared limits are passed over.
+    """
     found = 0
     for query in generated(first, first + 100 * count * TIMES, windows):
         text = query.tree.text()
@@ -106,7 +118,12 @@ def reads(*names: str) -> Callable[[str], object]:
 def dealt(feed: Feed, splits: int) -> Feed:
     """The same changes in another number of splits; those of one row stay together and in order."""
     merged = sorted(
-        ((place, number, change) for number, split in enumerate(feed.splits) for place, change in enumerate(split)), key=lambda item: item[:2]
+        (
+            (place, number, change)
+            for number, split in enumerate(feed.splits)
+            for place, change in enumerate(split)
+        ),
+        key=lambda item: item[:2],
     )
     parts: list[list[object]] = [[] for _ in range(splits)]
     for _, _, change in merged:

@@ -1,4 +1,6 @@
-"""What is said of a query that went wrong: the smallest one that goes wrong in the same way, over as few rows as do it."""
+"""What is said of a query that went wrong: the smallest one that goes wrong in the same way, over as few
+rows as do it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,14 @@ def report(arena: Arena, query: Piece, manner: Manner, told: str) -> str:
     wanted = kind_of(told)
     small = reduced(query, lambda candidate: kind_of(outcome(arena, candidate, manner)) == wanted)
     tables = fewer_rows(arena.tables, small, manner, wanted)
-    lines = [small.text(), *(f"{name}: {_rows(feed)}" for name, feed in tables.items() if re.search(rf"\b{name}\b", small.text()))]
+    lines = [
+        small.text(),
+        *(
+            f"{name}: {_rows(feed)}"
+            for name, feed in tables.items()
+            if re.search(rf"\b{name}\b", small.text())
+        ),
+    ]
     again = Arena(tables)
     try:
         return "\n".join([f"{manner}", outcome(again, small, manner)[:300], *lines][:10])
@@ -76,7 +85,10 @@ def _fails(tables: dict[str, Feed], query: Piece, manner: Manner, wanted: str) -
 def _rows(feed: Feed) -> str:
     texts = []
     for number, split in enumerate(feed.splits):
-        texts += [f"{number}{'+' if weight > 0 else '-'}({', '.join(_value(value) for value in row)})" for row, weight in split]
+        texts += [
+            f"{number}{'+' if weight > 0 else '-'}({', '.join(_value(value) for value in row)})"
+            for row, weight in split
+        ]
     return " ".join(texts)
 
 

@@ -1,4 +1,6 @@
-"""Scalar expressions and conditions on which our words and DuckDB's and Spark's agree (RELIABILITY: the table of known disagreements)."""
+"""Scalar expressions and conditions on which our words and DuckDB's and Spark's agree (RELIABILITY: the
+table of known disagreements).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Scalars:
             "coalesce": lambda: self._coalesce(column, name),
             "nullif": lambda: self._nullif(column, name),
         }
-        ways |= {"k": self._small, "s": self._text, "v": self._number, "x": self._decimal, "ts": self._time}[column](name, depth)
+        ways |= {"k": self._small, "s": self._text, "v": self._number, "x": self._decimal, "ts": self._time}[
+            column
+        ](name, depth)
         if column in FAMILIES and self.dice.chance(0.5):
             return called(self.dice, column, name)
         return self.dice.feature("scalar", ways)
@@ -55,7 +59,9 @@ class Scalars:
         return made("value", f"coalesce({name}.{column}, {literal})", least=f"{name}.{column}")
 
     def _nullif(self, column: str, name: str) -> Piece:
-        return made("value", f"nullif({name}.{column}, {self.dice.one(*_LITERALS[column])})", least=f"{name}.{column}")
+        return made(
+            "value", f"nullif({name}.{column}, {self.dice.one(*_LITERALS[column])})", least=f"{name}.{column}"
+        )
 
     def _small(self, name: str, depth: int) -> dict:
         return {
@@ -66,12 +72,24 @@ class Scalars:
     def _text(self, name: str, depth: int) -> dict:
         least = f"{name}.s"
         return {
-            "concat": lambda: made("value", "({a} || {b})", least=least, a=self.value("s", name, depth - 1), b=f"{name}.s"),
+            "concat": lambda: made(
+                "value", "({a} || {b})", least=least, a=self.value("s", name, depth - 1), b=f"{name}.s"
+            ),
             "upper": lambda: made("value", "upper({a})", least=least, a=self.value("s", name, depth - 1)),
-            "substring": lambda: made("value", "substring({a}, 1, 2)", least=least, a=self.value("s", name, depth - 1)),
+            "substring": lambda: made(
+                "value", "substring({a}, 1, 2)", least=least, a=self.value("s", name, depth - 1)
+            ),
             "trim": lambda: made("value", "trim({a})", least=least, a=self.value("s", name, depth - 1)),
-            "replace": lambda: made("value", "replace({a}, 'a', 'xy')", least=least, a=self.value("s", name, depth - 1)),
-            "cast to text": lambda: made("value", f"CAST({name}.v AS {{kind}})", theirs=f"CAST({name}.v AS VARCHAR)", least=least, kind="STRING"),
+            "replace": lambda: made(
+                "value", "replace({a}, 'a', 'xy')", least=least, a=self.value("s", name, depth - 1)
+            ),
+            "cast to text": lambda: made(
+                "value",
+                f"CAST({name}.v AS {{kind}})",
+                theirs=f"CAST({name}.v AS VARCHAR)",
+                least=least,
+                kind="STRING",
+            ),
         }
 
     def _number(self, name: str, depth: int) -> dict:
@@ -115,10 +133,16 @@ class Scalars:
         ways = {
             "is null": lambda: f"{name}.{column} IS {self.dice.one('', 'NOT ')}NULL",
             "compare": lambda: f"{name}.{column} {self.dice.one(*_COMPARISONS)} {literal()}",
-            "between": lambda: f"{name}.{column} {self.dice.one('', 'NOT ')}BETWEEN {literal()} AND {literal()}",
+            "between": lambda: (
+                f"{name}.{column} {self.dice.one('', 'NOT ')}BETWEEN {literal()} AND {literal()}"
+            ),
             "in list": lambda: f"{name}.{column} {self.dice.one('', 'NOT ')}IN ({literal()}, {literal()})",
-            "not distinct": lambda: f"{name}.{column} IS {self.dice.one('', 'NOT ')}DISTINCT FROM {literal()}",
-            "like": lambda: f"{name}.s {self.dice.one('', 'NOT ')}LIKE '{self.dice.one('a%', '%b', '_', '%')}'",
+            "not distinct": lambda: (
+                f"{name}.{column} IS {self.dice.one('', 'NOT ')}DISTINCT FROM {literal()}"
+            ),
+            "like": lambda: (
+                f"{name}.s {self.dice.one('', 'NOT ')}LIKE '{self.dice.one('a%', '%b', '_', '%')}'"
+            ),
             "compare columns": lambda: f"{name}.k {self.dice.one(*_COMPARISONS)} {name}.v",
         }
         return made("condition", self.dice.feature("condition", ways), least="TRUE")
@@ -128,11 +152,28 @@ class Scalars:
         if depth == 0 or self.dice.chance(0.5):
             return self.simple(name)
         ways = {
-            "and": lambda: made("condition", "({a} AND {b})", least="TRUE", a=self.condition(name, depth - 1), b=self.condition(name, depth - 1)),
-            "or": lambda: made("condition", "({a} OR {b})", least="TRUE", a=self.condition(name, depth - 1), b=self.condition(name, depth - 1)),
+            "and": lambda: made(
+                "condition",
+                "({a} AND {b})",
+                least="TRUE",
+                a=self.condition(name, depth - 1),
+                b=self.condition(name, depth - 1),
+            ),
+            "or": lambda: made(
+                "condition",
+                "({a} OR {b})",
+                least="TRUE",
+                a=self.condition(name, depth - 1),
+                b=self.condition(name, depth - 1),
+            ),
             "not": lambda: made("condition", "(NOT {a})", least="TRUE", a=self.condition(name, depth - 1)),
             "of values": lambda: made(
-                "condition", "({a} {op} {b})", least="TRUE", a=self.value("v", name), op=self.dice.one(*_COMPARISONS), b=self.value("v", name)
+                "condition",
+                "({a} {op} {b})",
+                least="TRUE",
+                a=self.value("v", name),
+                op=self.dice.one(*_COMPARISONS),
+                b=self.value("v", name),
             ),
         }
         return self.dice.feature("condition", ways)

@@ -1,4 +1,6 @@
-"""Conditions and values that ask another relation: IN, EXISTS, quantified by keys or not, scalar, correlated."""
+"""Conditions and values that ask another relation: IN, EXISTS, quantified by keys or not, scalar,
+correlated.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,30 @@ class Subqueries:
             "exists": lambda: self._exists(outer),
             "not exists": lambda: self._exists(outer, "NOT "),
             "exists or": lambda: self._either(outer),
-            "compared with scalar": lambda: made("condition", f"{outer}.v {self.dice.one('=', '<', '>=')} {{x}}", least="TRUE", x=self.scalar(outer)),
+            "compared with scalar": lambda: made(
+                "condition",
+                f"{outer}.v {self.dice.one('=', '<', '>=')} {{x}}",
+                least="TRUE",
+                x=self.scalar(outer),
+            ),
         }
         return self.dice.feature("subquery", ways)
 
     def _in(self, outer: str, negated: str = "") -> Piece:
         column = self.dice.one(*_KEYS)
-        return made("condition", f"{outer}.{column} {negated}IN ({{q}})", least="TRUE", q=self._query(outer, column))
+        return made(
+            "condition", f"{outer}.{column} {negated}IN ({{q}})", least="TRUE", q=self._query(outer, column)
+        )
 
     def _pair(self, outer: str) -> Piece:
         a, b = self.dice.some(_KEYS, 2, 2)
         query = self._query(outer, f"{a}, {b}")
-        return made("condition", f"({outer}.{a}, {outer}.{b}) {self.dice.one('', 'NOT ')}IN ({{q}})", least="TRUE", q=query)
+        return made(
+            "condition",
+            f"({outer}.{a}, {outer}.{b}) {self.dice.one('', 'NOT ')}IN ({{q}})",
+            least="TRUE",
+            q=query,
+        )
 
     def _exists(self, outer: str, negated: str = "") -> Piece:
         return made("condition", f"{negated}EXISTS ({{q}})", least="TRUE", q=self._query(outer, ""))
@@ -88,11 +102,17 @@ class Subqueries:
 
     def _query(self, outer: str, columns: str) -> Piece:
         name = self.dice.alias()
-        items = ", ".join(f"{name}.{column}" for column in columns.split(", ")) if columns else self.dice.one("1", "*")
+        items = (
+            ", ".join(f"{name}.{column}" for column in columns.split(", "))
+            if columns
+            else self.dice.one("1", "*")
+        )
         shared = self._shared(name, outer) if self.dice.chance(0.6) else "TRUE"
         return made(
             "inner",
             f"SELECT {items} FROM {{r}} AS {name} WHERE {shared}{{also}}",
             r=self.queries.relation(1),
-            also=made("also", " AND {c}", least="", c=self.queries.scalars.simple(name)) if self.dice.chance(0.5) else "",
+            also=made("also", " AND {c}", least="", c=self.queries.scalars.simple(name))
+            if self.dice.chance(0.5)
+            else "",
         )

@@ -1,4 +1,6 @@
-"""One trial: a query run by hand on fed tables, held against DuckDB at its end and, where no row waits for time, at every barrier."""
+"""One trial: a query run by hand on fed tables, held against DuckDB at its end and, where no row waits for
+time, at every barrier.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Arena:
         return Feeds(self.tables, batch_rows=batch_rows)
 
     def expected(self, query: Piece | str, cut: int | None = None) -> Rows | None:
-        """DuckDB's answer over the first ``cut`` changes of each split; None where it has no plan for the query."""
+        """DuckDB's answer over the first ``cut`` changes of each split; None where it has no plan for the
+        query.
+        """
         if cut not in self._databases:
             connection = self._databases[cut] = duckdb.connect()
             connection.execute("SET threads = 1")
@@ -58,7 +62,11 @@ class Arena:
             text = query if isinstance(query, str) else query.text(theirs=True)
             return plain(Counter(self._databases[cut].execute(text).fetchall()))
         except (duckdb.NotImplementedException, duckdb.BinderException, duckdb.InternalException) as error:
-            if "orrelated" in str(error) or "not implemented" in str(error).lower() or "INTERNAL" in str(error):
+            if (
+                "orrelated" in str(error)
+                or "not implemented" in str(error).lower()
+                or "INTERNAL" in str(error)
+            ):
                 return None
             raise
 
@@ -87,7 +95,10 @@ def compare(found: Rows, expected: Rows, where: str) -> None:
 
 def compare_some(found: Rows, all_rows: Rows, query: str, where: str) -> None:
     """Rows under a LIMIT without an order are some of all rows, as many as it leaves."""
-    limit, offset = (int(m[1]) if (m := re.search(rf"{word} (\d+)(?= OFFSET|$)", query)) else None for word in ("LIMIT", "OFFSET"))
+    limit, offset = (
+        int(m[1]) if (m := re.search(rf"{word} (\d+)(?= OFFSET|$)", query)) else None
+        for word in ("LIMIT", "OFFSET")
+    )
     left = max(all_rows.total() - (offset or 0), 0)
     wanted = left if limit is None else min(limit, left)
     if extra := plain(found) - all_rows:
@@ -97,14 +108,20 @@ def compare_some(found: Rows, all_rows: Rows, query: str, where: str) -> None:
 
 
 def _few(rows: Rows) -> str:
-    return ", ".join(f"{count} x {row}" for row, count in list(rows.items())[:2]) + (f" and {len(rows) - 2} more" if len(rows) > 2 else "") or "none"
+    return (
+        ", ".join(f"{count} x {row}" for row, count in list(rows.items())[:2])
+        + (f" and {len(rows) - 2} more" if len(rows) > 2 else "")
+        or "none"
+    )
 
 
 def waits(plan: LogicalPlan) -> bool:
     """Whether some rows come out only when time has passed them."""
     facts = PlanFacts()
     for node in plan.walk():
-        if isinstance(node, WindowAggregate | TemporalJoin) or (isinstance(node, Over) and facts.in_time(node)):
+        if isinstance(node, WindowAggregate | TemporalJoin) or (
+            isinstance(node, Over) and facts.in_time(node)
+        ):
             return True
         if isinstance(node, PartitionTop) and facts.insert_only(node):
             return True
@@ -114,16 +131,23 @@ def waits(plan: LogicalPlan) -> bool:
 
 
 def check_changelog(changelog: Changelog, plan: Planned) -> None:
-    """What the plan promised of its changes: nothing taken back, keys unique, a -U right before its +U of the same key."""
+    """What the plan promised of its changes: nothing taken back, keys unique, a -U right before its +U of
+    the same key.
+    """
     for batch in changelog.batches:
         if plan.insert_only and batch.weights is not None and (batch.weights < 0).any():
             raise Wrong("rows were taken back by a plan that never does")
         if plan.upsert_key is None:
             continue
         rows, ops = change_rows(batch, plan.upsert_key)
-        keys = list(zip(*(rows.column(i).to_pylist() for i in plan.upsert_key), strict=True)) or [()] * rows.num_rows
+        keys = (
+            list(zip(*(rows.column(i).to_pylist() for i in plan.upsert_key), strict=True))
+            or [()] * rows.num_rows
+        )
         for i, op in enumerate(ops.tolist()):
-            if (op == UPDATE_BEFORE and ops[i + 1] not in (UPDATE_BEFORE, UPDATE_AFTER)) or (op == UPDATE_AFTER and keys[i] != keys[i - 1]):
+            if (op == UPDATE_BEFORE and ops[i + 1] not in (UPDATE_BEFORE, UPDATE_AFTER)) or (
+                op == UPDATE_AFTER and keys[i] != keys[i - 1]
+            ):
                 raise Wrong(f"-U and +U of {keys[i]} do not stand together")
     check_key(changelog.folded, plan)
 
@@ -140,7 +164,9 @@ def check_key(folded: Rows, plan: Planned) -> None:
 
 @dataclass(frozen=True)
 class Manner:
-    """How a query is run: subtasks, rows a batch, where barriers are, and at what parallelism it goes on from each (0: it just goes on)."""
+    """How a query is run: subtasks, rows a batch, where barriers are, and at what parallelism it goes on
+    from each (0: it just goes on).
+    """
 
     parallelism: int = 1
     batch_rows: int = 9
@@ -151,20 +177,32 @@ class Manner:
     def of(cls, seed: int) -> Manner:
         """Every third query is looked at from barrier to barrier, every sixth goes on from them."""
         watched = seed % 3 == 0
-        return cls(1 + seed // 3 % 2, (100, 9, 9, 3)[seed % 4], CUTS if watched else (), 2 - seed % 4 // 2 if seed % 6 == 0 else 0)
+        return cls(
+            1 + seed // 3 % 2,
+            (100, 9, 9, 3)[seed % 4],
+            CUTS if watched else (),
+            2 - seed % 4 // 2 if seed % 6 == 0 else 0,
+        )
 
 
 def check(arena: Arena, query: Piece, manner: Manner) -> bool:
-    """Run a query and compare; False when DuckDB has no answer. Raises Wrong, or the error of a query we refuse."""
+    """Run a query and compare; False when DuckDB has no answer. Raises Wrong, or the error of a query we
+    refuse.
+    """
     expected = arena.expected(query)
     if expected is None:
         return False
     text = query.text()
 
     def held(found: Rows, wanted: Rows, where: str) -> None:
-        return compare_some(found, wanted, text, where) if query.sort == "some rows" else compare(found, wanted, where)
+        return (
+            compare_some(found, wanted, text, where)
+            if query.sort == "some rows"
+            else compare(found, wanted, where)
+        )
 
-    arena.session.settings.set("execution.checkpointing.dir", "/nonexistent" if manner.restores_at else "")  # as jobs that keep state are planned
+    # as jobs that keep state are planned
+    arena.session.settings.set("execution.checkpointing.dir", "/nonexistent" if manner.restores_at else "")
     plan = planned(arena.session, text, manner.parallelism)
     fed = arena.fed(manner.batch_rows)
     job = DirectJob(plan.graph, fed, batch_rows=manner.batch_rows)
@@ -178,7 +216,11 @@ def check(arena: Arena, query: Piece, manner: Manner) -> bool:
         if manner.restores_at:
             job.close()
             job = DirectJob(
-                planned(arena.session, text, manner.restores_at).graph, fed, snapshot=snapshot, changelog=job.changelog, batch_rows=manner.batch_rows
+                planned(arena.session, text, manner.restores_at).graph,
+                fed,
+                snapshot=snapshot,
+                changelog=job.changelog,
+                batch_rows=manner.batch_rows,
             )
     held(job.finish(), expected, "at the end")
     check_changelog(job.changelog, plan)
@@ -190,6 +232,17 @@ def outcome(arena: Arena, query: Piece, manner: Manner) -> str:
     try:
         return "same" if check(arena, query, manner) else "skipped"
     except PenstockError as error:
-        return f"{error.code} {error.message}" + (f" ({error.__cause__!r})" if error.code == "RUN-2900" else "")
-    except (Wrong, AssertionError, KeyError, IndexError, ValueError, TypeError, AttributeError, duckdb.Error) as error:
+        return f"{error.code} {error.message}" + (
+            f" ({error.__cause__!r})" if error.code == "RUN-2900" else ""
+        )
+    except (
+        Wrong,
+        AssertionError,
+        KeyError,
+        IndexError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        duckdb.Error,
+    ) as error:
         return f"{type(error).__name__} {error}"

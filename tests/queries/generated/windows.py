@@ -10,11 +10,17 @@ from tests.queries.generated.pieces import Piece, joined, made
 if TYPE_CHECKING:
     from tests.queries.generated.queries import Queries
 
-_COMMON = "{a}.*, {start} AS window_start, {end} AS window_end, {end} - INTERVAL '1 millisecond' AS window_time"
+_COMMON = (
+    "{a}.*, {start} AS window_start, {end} AS window_end, {end} - INTERVAL '1 millisecond' AS window_time"
+)
 
 
 def _theirs(start: str, end: str, source: str) -> str:
-    return "(SELECT " + _COMMON.replace("{start}", start).replace("{end}", end) + f" FROM {source} AND {{a}}.ts IS NOT NULL)"
+    return (
+        "(SELECT "
+        + _COMMON.replace("{start}", start).replace("{end}", end)
+        + f" FROM {source} AND {{a}}.ts IS NOT NULL)"
+    )
 
 
 class Windows:
@@ -46,7 +52,11 @@ class Windows:
         return made(
             "windowed",
             f"HOP(TABLE {{r}}, DESCRIPTOR(ts), INTERVAL '{slide}' SECONDS, INTERVAL '{size}' SECONDS)",
-            theirs=_theirs(start, f"{start} + INTERVAL '{size} seconds'", f"{{r}} AS {{a}}, range({times}) AS n(i) WHERE TRUE"),
+            theirs=_theirs(
+                start,
+                f"{start} + INTERVAL '{size} seconds'",
+                f"{{r}} AS {{a}}, range({times}) AS n(i) WHERE TRUE",
+            ),
             r=self.queries.timed(),
             a=self.dice.alias(),
         )
@@ -153,7 +163,10 @@ class Windows:
 
     def join(self) -> Piece:
         """Rows of equal windows and keys of two streams."""
-        kind = self.dice.feature("window join", {kind: lambda kind=kind: kind for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")})
+        kind = self.dice.feature(
+            "window join",
+            {kind: lambda kind=kind: kind for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")},
+        )
         left, right = self._sides()
         a, b = self.dice.alias(), self.dice.alias()
         residual = f" AND {a}.v <= {b}.v" if self.dice.chance(0.3) and kind != "FULL JOIN" else ""
@@ -183,7 +196,13 @@ class Windows:
 
     def emitted(self) -> Piece:
         """Results of windows as they change, or once they are closed: in the end the same."""
-        emit = self.dice.feature("emit", {word: lambda word=word: word for word in ("", " EMIT CHANGES", " EMIT ON WINDOW CLOSE", " EMIT FINAL")})
+        emit = self.dice.feature(
+            "emit",
+            {
+                word: lambda word=word: word
+                for word in ("", " EMIT CHANGES", " EMIT ON WINDOW CLOSE", " EMIT FINAL")
+            },
+        )
         text = "SELECT window_start, window_end, k, {i} FROM {w} AS {a} GROUP BY window_start, window_end, k"
         calls = joined("items", ", ", aggregate_calls(self.dice))
         return made("query", f"{text}{emit}", theirs=text, i=calls, w=self.windowed(), a=self.dice.alias())
