@@ -171,7 +171,9 @@ def test_words_of_statements_are_known_to_the_shell() -> None:
     statement may begin with.
     """
     words = set(
-        re.findall(r'"([A-Z_]+)"', (ROOT / "planner" / "statements.lark").read_text(encoding="utf-8"))
+        re.findall(
+            r'"([A-Z_]+)"', (ROOT / "planner" / "statements" / "statements.lark").read_text(encoding="utf-8")
+        )
     )
     assert words <= KEYWORDS
     told = {row for batch in help_on(None).batches() for row in batch.column(0).to_pylist()}

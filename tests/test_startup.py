@@ -108,7 +108,7 @@ def test_the_command_line_leaves_pandas_out_and_importable() -> None:
 
 
 def test_kernels_are_loaded_when_they_are_called() -> None:
-    code = "from penstock.engine.kernels import accumulate, partition\nassert not partition._counting_sort._dispatcher.overloads\n"
+    code = "from penstock.engine.kernels import partition\nfrom penstock.engine.kernels.aggregates import accumulate\nassert not partition._counting_sort._dispatcher.overloads\n"
     code += "import numpy as np\npartition.counting_sort(np.arange(3), 3)\nassert len(partition._counting_sort._dispatcher.overloads) == 1"
     assert "numba" in modules_after(code)
 
