@@ -2,7 +2,8 @@
 measured.
 
 An outage is the time from the kill to the first checkpoint completed after it: until then nothing new is
-committed.
+committed. Pass: every event is counted once and no alert is raised, for the log has no errors; with
+``--strict`` outages must be short as well.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import argparse
 from pathlib import Path
 from random import Random
 
-from tests.rel.alerts import JOB
-from tests.rel.automaton import make_events, script, write_events
+from tests.rel.alerts import JOB, judge
+from tests.rel.automaton import expected_alerts, make_events, script, write_events
 from tests.rel.job_process import JobProcess
 from tests.rel.killing import Kills, quantile
 from tests.rel.verdict import Verdict
@@ -24,7 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--every", type=float, default=1.0)
     parser.add_argument("--ckpt", default="500 ms")
-    parser.add_argument("--most", type=float, default=3.0, help="seconds the p95 of outages may take")
+    parser.add_argument(
+        "--most", type=float, default=3.0, help="seconds the p95 of outages may take with --strict"
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="outages over --most fail the run: for a machine that has nothing else to do",
+    )
     parser.add_argument(
         "--workers",
         type=int,
@@ -36,20 +44,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory
     seconds = int(arguments.kills * (arguments.every + 4)) + 10
-    write_events(
-        make_events(arguments.rate * seconds, arguments.keys, arguments.seed), root / "events", arguments.rate
-    )
+    events = make_events(arguments.rate * seconds, arguments.keys, arguments.seed)
+    write_events(events, root / "events", arguments.rate)
     settings = ("deployment=processes",) if arguments.workers else ()
     job = JobProcess(
         root, script(root, "lag", arguments.rate), JOB, interval=arguments.ckpt, settings=settings
     )
     target = "worker" if arguments.workers else "coordinator"
     kills = Kills(arguments.kills, arguments.every, 0.5, Random(arguments.seed), (target,), verdict.coverage)
+    parallelism = arguments.workers or 2
     try:
-        kills.run(job, lambda: job.start(parallelism=arguments.workers or 2))
+        kills.run(job, lambda: job.start(parallelism=parallelism))
+        job.kill()
+        job.script = script(root, "lag", 0)
+        job.start(parallelism=parallelism)
+        verdict.check(job.wait() == 0, f"the job has not ended well:\n{job.told[-2000:]}")
     finally:
         job.reap()
     verdict.faults += kills.faults
+    judge(verdict, root, expected_alerts(events), len(events.entity), first_too=True)
     verdict.least = {"kills": arguments.kills}
     parts = {"outage": kills.outages_s, **kills.splits_s}
     verdict.figures |= {
@@ -58,6 +71,7 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
         for share in (50, 95)
     }
     p95 = quantile(kills.outages_s, 0.95)
-    verdict.check(
-        p95 <= arguments.most, f"95 of 100 outages took up to {p95} s, more than {arguments.most} s"
-    )
+    if arguments.strict:
+        verdict.check(
+            p95 <= arguments.most, f"95 of 100 outages took up to {p95} s, more than {arguments.most} s"
+        )
