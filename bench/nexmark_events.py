@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.source import ScanRequest
@@ -59,7 +59,7 @@ def _write(target: Path, kind: str, events: int) -> None:
     }
     source = NexmarkSource(
         ScanRequest(
-            Table(kind, schema, schema, options),
+            CatalogTable(kind, schema, schema, options),
             tuple(range(len(schema))),
             None,
             BATCH,

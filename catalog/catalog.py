@@ -8,9 +8,9 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.namespaces import Databases, Place, place_of
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
-from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, View
 
-Relation = Table | View
+Relation = CatalogTable | View
 
 
 class Catalog:
@@ -71,7 +71,7 @@ class Catalog:
             or self._external(self.qualified(name))
         )
 
-    def _external(self, full_name: str) -> Table | None:
+    def _external(self, full_name: str) -> CatalogTable | None:
         """A table that another system keeps."""
         place = place_of(full_name)
         external = self.databases.external.get(place.catalog)
@@ -86,7 +86,7 @@ class Catalog:
         external = self.databases.external.get(self.current.catalog)
         return [] if external is None else sorted(external.tables(self.current.database))
 
-    def keep_late_rows(self, table: Table) -> None:
+    def keep_late_rows(self, table: CatalogTable) -> None:
         """Let the late rows of a job be read by name; they are listed nowhere."""
         self._late[table.name.lower()] = table
 
@@ -106,7 +106,7 @@ class Catalog:
             )
         return relation
 
-    def table(self, name: str, span: Span | None = None) -> Table:
+    def table(self, name: str, span: Span | None = None) -> CatalogTable:
         """Return the table of that name; raise SQL-1041 when there is none and SQL-1303 when it is a view."""
         relation = self.resolve(name, span)
         if isinstance(relation, View):
@@ -115,7 +115,7 @@ class Catalog:
             )
         return relation
 
-    def stored_table(self, name: str, span: Span | None = None) -> Table:
+    def stored_table(self, name: str, span: Span | None = None) -> CatalogTable:
         """Return a table that is no materialized view; raise SQL-1303 for one that is."""
         table = self.table(name, span)
         if isinstance(table, MaterializedView):
@@ -158,7 +158,9 @@ class Catalog:
             raise PenstockError("SQL-1303", message, span=span, hint=hint, sqlstate="42809")
         return relation
 
-    def create_table(self, table: Table, if_not_exists: bool = False, span: Span | None = None) -> bool:
+    def create_table(
+        self, table: CatalogTable, if_not_exists: bool = False, span: Span | None = None
+    ) -> bool:
         """Add a table and return whether it was added; raise SQL-1302 when the name is taken and
         ``if_not_exists`` is not set.
         """
@@ -176,7 +178,7 @@ class Catalog:
             return True
         return self._create(view, if_not_exists, span)
 
-    def replace_table(self, table: Table, name: str, span: Span | None = None) -> None:
+    def replace_table(self, table: CatalogTable, name: str, span: Span | None = None) -> None:
         """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise
         SQL-1302 when the new name is taken.
         """
@@ -209,12 +211,12 @@ class Catalog:
             return False
         return self._remove(self.view(name, span))
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[CatalogTable]:
         """Return the tables of the current database, by name."""
         return [
             relation
             for relation in self._visible()
-            if isinstance(relation, Table) and not isinstance(relation, MaterializedView)
+            if isinstance(relation, CatalogTable) and not isinstance(relation, MaterializedView)
         ]
 
     def materialized_views(self) -> list[MaterializedView]:
@@ -277,7 +279,7 @@ class Catalog:
             "materialized view"
             if isinstance(held, MaterializedView)
             else "table"
-            if isinstance(held, Table)
+            if isinstance(held, CatalogTable)
             else "view"
         )
         hint = (

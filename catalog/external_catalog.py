@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # tables know their places, and places the catalogs they are in
-    from penstock.catalog.tables import Table
+    from penstock.catalog.tables import CatalogTable
 
 
 class ExternalCatalog(Protocol):
@@ -20,5 +20,5 @@ class ExternalCatalog(Protocol):
     def tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database, none for one that is not there."""
 
-    def table(self, full_name: str, database: str, name: str) -> Table | None:
+    def table(self, full_name: str, database: str, name: str) -> CatalogTable | None:
         """Return a table under its full name here, ``None`` when there is none."""

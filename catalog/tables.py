@@ -44,7 +44,7 @@ class WatermarkRule:
 
 
 @dataclass(frozen=True)
-class Table:
+class CatalogTable:
     """A table: where it lives (connector and options) and what its rows look like.
 
     ``source_schema`` is what the connector gives: physical and metadata columns. ``schema`` is what queries
@@ -77,7 +77,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class MaterializedView(Table):
+class MaterializedView(CatalogTable):
     """A table that a job keeps equal to a query, kept as text and read from ``place``. Its primary key
     identifies a row of the query's result.
     """

@@ -10,7 +10,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.client.result import Result, Shape, note_result
 from penstock.client.result_stream import BackendFeed, JobFeed, TableFeed
 from penstock.optimizer.exchange_placement import lay_edges
@@ -253,7 +253,7 @@ def name_of(plan: LogicalPlan) -> str:
     return f"insert-into-{'-'.join(tables)}" if tables else "query"
 
 
-def tables_of(plan: LogicalPlan) -> list[Table]:
+def tables_of(plan: LogicalPlan) -> list[CatalogTable]:
     """Return the tables a plan writes to."""
     return [sink.table for sink in plan.walk() if isinstance(sink, Sink) and sink.table is not None]
 

@@ -20,7 +20,7 @@ from penstock.catalog.namespaces import Place
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_functions import PythonFunction, PythonFunctions
 from penstock.catalog.settings import Settings
-from penstock.catalog.tables import Table as TableNoun
+from penstock.catalog.tables import CatalogTable
 from penstock.client.job_ends import (
     HoldJob,
     hold_no_job,
@@ -328,7 +328,7 @@ class Session:
 
     # -- what runs
 
-    def declared(self, table: TableNoun) -> None:
+    def declared(self, table: CatalogTable) -> None:
         """Learn of a new table: where a user sits, Spark is started in the background as soon as there is
         a bounded table to read.
         """

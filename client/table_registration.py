@@ -14,7 +14,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Role, Schema
 from penstock.catalog.settings import parse_duration_ms
-from penstock.catalog.tables import Table, WatermarkRule
+from penstock.catalog.tables import CatalogTable, WatermarkRule
 from penstock.catalog.types import DAY_TIME_INTERVAL, is_timestamp
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
@@ -41,7 +41,7 @@ def register(
         raise PenstockError("CLI-6040", "a registered table needs a name", sqlstate="42602")
     name = catalog.qualified(name)
     held = catalog.find(name)
-    if isinstance(held, Table) and held.temporary and held.connector == "registered":
+    if isinstance(held, CatalogTable) and held.temporary and held.connector == "registered":
         catalog.drop_table(name)
     elif held is not None and held.temporary:
         raise PenstockError(
@@ -55,7 +55,9 @@ def register(
     if stream if stream is not None else time_column is not None or _runs_dry(source):
         options["source.replay"] = "true"
     schema, watermark = _with_time(source_schema, time_column, delay)
-    catalog.create_table(Table(name, source_schema, schema, options, watermark=watermark, temporary=True))
+    catalog.create_table(
+        CatalogTable(name, source_schema, schema, options, watermark=watermark, temporary=True)
+    )
 
 
 def _runs_dry(source: Any) -> bool:

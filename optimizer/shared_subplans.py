@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from penstock.catalog.connectors.registry import SHARED, connector_of
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.column_substitution import inline, select_columns
@@ -146,5 +146,5 @@ def _either(a: Expression, b: Expression) -> Expression:
 
 
 def _as_table(name: str, core: LogicalPlan) -> Scan:
-    table = Table(name, core.schema, core.schema, {"connector": SHARED})
+    table = CatalogTable(name, core.schema, core.schema, {"connector": SHARED})
     return Scan(table, tuple(range(len(core.schema))))

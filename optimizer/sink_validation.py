@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.catalog.connectors.database import DATABASES
 from penstock.catalog.connectors.registry import takes_changes, written_changes
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.distribution import is_gathered_by
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.distribution import Partition
@@ -40,7 +40,7 @@ def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
             _check_key(node, node.table, facts)
 
 
-def _check_key(sink: Sink, table: Table, facts: PlanFacts) -> None:
+def _check_key(sink: Sink, table: CatalogTable, facts: PlanFacts) -> None:
     if written_changes(table) != "upsert":
         return
     declared = {name.lower() for name in table.primary_key}
@@ -124,7 +124,7 @@ _FINAL = "group by a window and write EMIT ON WINDOW CLOSE, so that each row is 
 _CHANGELOG = "write to a changelog: 'format' = 'debezium-json', or connector 'print'"
 
 
-def _ways_out(plan: LogicalPlan, facts: PlanFacts, table: Table) -> str:
+def _ways_out(plan: LogicalPlan, facts: PlanFacts, table: CatalogTable) -> str:
     joined = (
         "join a bounded table, or use an inner JOIN" if isinstance(_updating(plan, facts), Join) else None
     )

@@ -8,12 +8,12 @@ from penstock.catalog.connectors.database import LOOKUP_OPTIONS
 from penstock.catalog.connectors.filesystem import RELOAD
 from penstock.catalog.connectors.option import OptionValue
 from penstock.catalog.connectors.registry import connector_of, is_in_database
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 
 _DEFAULTS = {declared.key: declared.default for declared in LOOKUP_OPTIONS}
 
 
-def reload_ms(table: Table) -> int | None:
+def reload_ms(table: CatalogTable) -> int | None:
     """Return how often a table is read again while a job joins with it, milliseconds; ``None``: it is read
     once.
     """
@@ -24,14 +24,14 @@ def reload_ms(table: Table) -> int | None:
     return int(value) if value is not None else None
 
 
-def is_looked_up(table: Table) -> bool:
+def is_looked_up(table: CatalogTable) -> bool:
     """Return whether a join as of a processing time asks for the table's rows while it runs; any other
     bounded table is loaded first.
     """
     return is_in_database(table) or reload_ms(table) is not None
 
 
-def lookup_option(table: Table, key: str) -> OptionValue:
+def lookup_option(table: CatalogTable, key: str) -> OptionValue:
     """Return the value of a lookup option: what the table says, else the default; a table that is read
     again is remembered whole.
     """

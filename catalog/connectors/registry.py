@@ -27,7 +27,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.secrets import MASK, names_secret, redact_url
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, STRING, DataType, TimestampLtz
 
 
@@ -217,12 +217,12 @@ def connector_named(name: str, span: Span | None = None) -> Connector:
     return connector
 
 
-def connector_of(table: Table) -> Connector:
+def connector_of(table: CatalogTable) -> Connector:
     """Return the connector of a table."""
     return connector_named(table.connector)
 
 
-def option(table: Table, key: str) -> OptionValue:
+def option(table: CatalogTable, key: str) -> OptionValue:
     """Return the typed value of one of a table's options, its default when absent; KeyError for a key the
     connector does not declare.
     """
@@ -233,7 +233,7 @@ def option(table: Table, key: str) -> OptionValue:
     return declared.default if text is None else declared.parse(key, text)
 
 
-def boundedness(table: Table) -> Boundedness:
+def boundedness(table: CatalogTable) -> Boundedness:
     """Return whether a table's rows end."""
     name = table.connector
     if name == "datagen":
@@ -258,7 +258,7 @@ def datagen_is_finite(options: dict[str, str]) -> bool:
     )
 
 
-def is_in_database(table: Table) -> bool:
+def is_in_database(table: CatalogTable) -> bool:
     """Return whether a table's rows are in a database of another system, which is asked for them by SQL."""
     return table.connector in DATABASES
 
@@ -372,25 +372,25 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
         )
 
 
-def file_format(table: Table) -> str:
+def file_format(table: CatalogTable) -> str:
     """Return the format of a filesystem table: what its option says, or its path's suffix."""
     declared = option(table, "format")
     return str(declared) if declared is not None else split_suffixes(table.options["path"])[0] or "csv"
 
 
-def gives_changes(table: Table) -> bool:
+def gives_changes(table: CatalogTable) -> bool:
     """Return whether a table's rows may be replaced and taken back by what follows in it."""
     if table.connector == "materialized":
         return bool(option(table, "follow")) and not option(table, "insert-only")
     return table.connector == "filesystem" and file_format(table) in CHANGELOG_FORMATS
 
 
-def takes_changes(table: Table) -> bool:
+def takes_changes(table: CatalogTable) -> bool:
     """Return whether rows written to a table may be replaced and taken back later."""
     return connector_of(table).accepts_changelog or gives_changes(table) or written_changes(table) != "append"
 
 
-def written_changes(table: Table) -> str:
+def written_changes(table: CatalogTable) -> str:
     """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all
     but old rows, ``retract`` everything.
 
@@ -413,14 +413,14 @@ def redacted(options: dict[str, str]) -> dict[str, str]:
     return {key: MASK if is_secret(name, key) else redact_url(text) for key, text in options.items()}
 
 
-def errors_table(table: Table) -> Table:
+def errors_table(table: CatalogTable) -> CatalogTable:
     """Return the table `<name>$errors` over the bad records of a table; SQL-1508 when the table does not
     keep them.
     """
     if connector_of(table).option("on-error") is None or option(table, "on-error") != "table":
         hint = "create it with 'on-error' = 'table'"
         raise PenstockError("SQL-1508", f"table {table.name} keeps no bad records", hint=hint)
-    return Table(
+    return CatalogTable(
         table.name + ERRORS_SUFFIX,
         ERRORS_SCHEMA,
         ERRORS_SCHEMA,

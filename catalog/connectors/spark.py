@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.catalog.connectors.filesystem import RELOAD_OPTION
 from penstock.catalog.connectors.option import Option
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 
 SPARK = "spark"
 SETTING_PREFIX = "spark."
@@ -23,7 +23,7 @@ SPARK_OPTIONS = (
 CATALOG_KEYS = ("type", "catalog", "default-database")
 
 
-def is_in_spark(table: Table) -> bool:
+def is_in_spark(table: CatalogTable) -> bool:
     """Return whether a table is one of Spark's own: only Spark reads it and writes it."""
     return table.connector == SPARK
 

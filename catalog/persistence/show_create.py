@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from penstock.catalog.connectors.registry import redacted
 from penstock.catalog.python_functions import FunctionEntry
-from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.catalog.types import Array, DataType, Map, Row
 
 
-def create_statement(relation: Table | View, *, redact: bool = True) -> str:
+def create_statement(relation: CatalogTable | View, *, redact: bool = True) -> str:
     """Return CREATE TABLE or CREATE VIEW for a relation; secrets among its options are ``******`` unless
     ``redact`` is off (for the store).
     """
@@ -60,7 +60,7 @@ def _view_text(view: View | MaterializedView) -> str:
     return f"CREATE {kind}VIEW {quoted_path(view.name)} ({columns}) AS\n{view.query}"
 
 
-def _table_text(table: Table, redact: bool) -> str:
+def _table_text(table: CatalogTable, redact: bool) -> str:
     lines = [f"  {_column_text(table, name)}" for name in table.schema.names]
     if table.watermark is not None:
         lines.append(f"  WATERMARK FOR {quoted_name(table.watermark.column)} AS {table.watermark.text}")
@@ -83,7 +83,7 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(quoted_name(name) for name in names)
 
 
-def _column_text(table: Table, name: str) -> str:
+def _column_text(table: CatalogTable, name: str) -> str:
     for computed in table.computed:
         if computed.name == name:
             return f"{quoted_name(name)} AS {computed.text}"

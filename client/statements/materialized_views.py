@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.tables import MaterializedView, Table
+from penstock.catalog.tables import CatalogTable, MaterializedView
 from penstock.client.job_submission import Road, Started, submit_over_state
 from penstock.client.result import Result, note_result
 from penstock.engine.api.threads import EngineThread
@@ -159,7 +159,7 @@ def _await_end(job: Job, contents: MaterializedContents) -> None:
 
 
 def _followed(plan: LogicalPlan) -> frozenset[str]:
-    tables: list[Table] = [node.table for node in plan.walk() if isinstance(node, Scan)]
+    tables: list[CatalogTable] = [node.table for node in plan.walk() if isinstance(node, Scan)]
     return frozenset(table.name.lower() for table in tables if isinstance(table, MaterializedView))
 
 

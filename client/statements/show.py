@@ -17,7 +17,7 @@ from penstock.catalog.functions.registry import function_kinds
 from penstock.catalog.namespaces import Place
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.schema import Role
-from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.client.result import Result, text_rows, verbatim_result
 from penstock.client.statements.catalogs import place_named
 from penstock.client.statements.functions import python_function_rows
@@ -210,9 +210,13 @@ def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
 
 def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
     relation = session.catalog.resolve(name.text, name.span)
-    computed = {c.name: f"AS {c.text}" for c in relation.computed} if isinstance(relation, Table) else {}
+    computed = (
+        {c.name: f"AS {c.text}" for c in relation.computed} if isinstance(relation, CatalogTable) else {}
+    )
     metadata = (
-        {m.name: f"METADATA FROM '{m.key}'" for m in relation.metadata} if isinstance(relation, Table) else {}
+        {m.name: f"METADATA FROM '{m.key}'" for m in relation.metadata}
+        if isinstance(relation, CatalogTable)
+        else {}
     )
     rows = []
     for column in relation.schema:
@@ -220,12 +224,12 @@ def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
             continue
         watermark = None
         if (
-            isinstance(relation, Table)
+            isinstance(relation, CatalogTable)
             and relation.watermark is not None
             and relation.watermark.column.lower() == column.name.lower()
         ):
             watermark = relation.watermark.text
-        key = "yes" if isinstance(relation, Table) and column.name in relation.primary_key else None
+        key = "yes" if isinstance(relation, CatalogTable) and column.name in relation.primary_key else None
         attribute = _ATTRIBUTES.get(column.role) if column.role else None
         made = computed.get(column.name) or metadata.get(column.name)
         rows.append(
@@ -244,7 +248,7 @@ def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
     )
 
 
-def _about(session: Session, relation: Table | View) -> str:
+def _about(session: Session, relation: CatalogTable | View) -> str:
     if isinstance(relation, View):
         return f"view {relation.name}"
     if isinstance(relation, MaterializedView):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.client.result import Result, note_result
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.plan import Sink
@@ -59,7 +59,7 @@ def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
 
 
 def drop_unfilled(
-    session: Session, table: Table, made: tuple[Path, ...], error: BaseException, job: Job | None
+    session: Session, table: CatalogTable, made: tuple[Path, ...], error: BaseException, job: Job | None
 ) -> None:
     """Drop the table of a query that failed before anything was committed, with the directories it made, and
     let the error say so.
@@ -97,7 +97,7 @@ def _has_checkpoint(job: Job) -> bool:
         return True
 
 
-def _missing_directories(table: Table) -> tuple[Path, ...]:
+def _missing_directories(table: CatalogTable) -> tuple[Path, ...]:
     """Return those directories of a table that are not there, the innermost first."""
     text = table.options.get("path", "").removeprefix("file://")
     if table.connector != "filesystem" or not text or "://" in text:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.operator import Services
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
@@ -39,7 +39,7 @@ class SinkRequest:
     ``job_id`` is for people. ``resumes`` False: the job keeps no checkpoints, so nobody goes on from one.
     """
 
-    table: Table | None
+    table: CatalogTable | None
     schema: Schema
     upsert_key: tuple[int, ...] | None
     operator_id: str

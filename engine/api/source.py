@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.scan_pruning import Skipping
@@ -29,7 +29,7 @@ class ScanRequest:
     ``skipping``: what becomes known, while it reads, of the rows that are wanted.
     """
 
-    table: Table
+    table: CatalogTable
     columns: tuple[int, ...]
     predicate: Expression | None
     batch_max_rows: int

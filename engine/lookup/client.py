@@ -16,7 +16,7 @@ from penstock.catalog.connectors.registry import is_in_database
 from penstock.catalog.connectors.spark import is_in_spark
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.row_pieces import as_one
@@ -38,7 +38,7 @@ class LookupTable:
     columns at ``keys``.
     """
 
-    table: Table
+    table: CatalogTable
     columns: tuple[int, ...]
     predicate: Expression | None
     keys: tuple[int, ...]

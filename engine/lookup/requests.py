@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.catalog.connectors.lookup import lookup_option, reload_ms
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.lookup.cache import LookupCache
@@ -55,7 +55,7 @@ def lookup_asking(
     )
 
 
-def _duration(table: Table, key: str) -> float | None:
+def _duration(table: CatalogTable, key: str) -> float | None:
     value = lookup_option(table, key)
     return None if value is None else float(value)
 

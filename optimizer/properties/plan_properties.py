@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from penstock.catalog.connectors.registry import Boundedness, gives_changes
 from penstock.catalog.connectors.registry import boundedness as table_boundedness
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.state_bounds import StateBound, state_bound
 from penstock.optimizer.properties.unique_keys import Keys, unique_keys
 from penstock.planner.expressions.nodes import Literal
@@ -56,7 +56,7 @@ class PlanFacts:
     """
 
     def __init__(
-        self, boundedness: Callable[[Table], Boundedness] = table_boundedness, *, state_ttl_ms: int = 0
+        self, boundedness: Callable[[CatalogTable], Boundedness] = table_boundedness, *, state_ttl_ms: int = 0
     ) -> None:
         self._boundedness = boundedness
         self._state_ttl_ms = state_ttl_ms

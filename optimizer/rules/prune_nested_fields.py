@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import Row
 from penstock.optimizer.properties.column_substitution import map_expressions
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
@@ -48,7 +48,7 @@ def narrow_rows(plan: LogicalPlan) -> LogicalPlan:
     return _rewritten(plan, wanted)[0]
 
 
-def _prunes_fields(table: Table) -> bool:
+def _prunes_fields(table: CatalogTable) -> bool:
     return table.connector == "filesystem" and table.options.get("format") == "parquet"
 
 

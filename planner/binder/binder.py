@@ -12,7 +12,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.namespaces import Place
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
-from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.alter_table import altered_declaration
 from penstock.planner.binder.ddl.create_table import bind_table
@@ -114,11 +114,11 @@ class Binder:
         in_one_voice([sink.history for sink in sinks])
         return StatementSet(tuple(sinks))
 
-    def bind_create_table(self, statement: CreateTable) -> Table:
+    def bind_create_table(self, statement: CreateTable) -> CatalogTable:
         """Return the table a CREATE TABLE declares, its options checked by its connector."""
         return bind_table(statement, self.context())
 
-    def bind_create_table_like(self, statement: CreateTableLike) -> Table:
+    def bind_create_table_like(self, statement: CreateTableLike) -> CatalogTable:
         """Return the table a CREATE TABLE .. LIKE declares: a copy of another, with more columns and other
         options.
         """
@@ -187,7 +187,7 @@ class Binder:
             ),
         )
 
-    def bind_alter_table(self, statement: AlterTable) -> Table:
+    def bind_alter_table(self, statement: AlterTable) -> CatalogTable:
         """Return a table after a change, checked as CREATE TABLE checks it; its own declaration stands
         nowhere but at its name.
         """

@@ -9,7 +9,7 @@ from sqlglot import exp
 from penstock.catalog.connectors.registry import connector_of
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.binder.ddl.insert import storable
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal
@@ -39,7 +39,7 @@ def refuse_late_rows(tree: exp.Expr) -> None:
         )
 
 
-def with_late_rows(sink: Sink, table: Table, clause: exp.Expr) -> StatementSet:
+def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> StatementSet:
     """Return a sink and that of the rows late for its one window; raise SQL-1712 where there is not one,
     SQL-1094 and SQL-1042 for the table.
     """
@@ -73,7 +73,7 @@ def _first_columns(plan: LogicalPlan, count: int) -> LogicalPlan:
     return Project(plan, columns, tuple(field.name for field in fields))
 
 
-def _late_sink(marked: LateMark, table: Table, clause: exp.Expr) -> Sink:
+def _late_sink(marked: LateMark, table: CatalogTable, clause: exp.Expr) -> Sink:
     """The table's columns are the window's input columns of the same names, ``window_end`` and
     ``watermark``; others are NULL if they may be.
     """

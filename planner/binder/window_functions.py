@@ -13,7 +13,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, without_event_time
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import is_timestamp
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
@@ -191,7 +191,7 @@ def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockErro
     return PenstockError("SQL-1701", message, span=span, hint=hint, sqlstate="42804")
 
 
-def _only_table(plan: LogicalPlan) -> Table | None:
+def _only_table(plan: LogicalPlan) -> CatalogTable | None:
     tables = [node.table for node in plan.walk() if isinstance(node, Scan)]
     return tables[0] if len(tables) == 1 else None
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN, Boolean, Null
 from penstock.planner.expressions.nodes import (
     AggregateCall,
@@ -106,7 +106,7 @@ class Scan(LogicalPlan):
     the connector promised to apply.
     """
 
-    table: Table
+    table: CatalogTable
     columns: tuple[int, ...]
     predicate: Expression | None = None
 
@@ -433,7 +433,7 @@ class Sink(_Unary):
     it. ``history``: what comes first.
     """
 
-    table: Table | None
+    table: CatalogTable | None
     span: Span | None = field(default=None, compare=False)
     history: HistoryWish | None = field(default=None, compare=False)
 

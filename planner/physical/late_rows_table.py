@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import STRING, TIMESTAMP
 from penstock.planner.logical.plan import Phase
 from penstock.planner.logical.windows import WindowKind
@@ -24,7 +24,7 @@ LATE_SUFFIX = "$late"
 _FIRST = (Field("operator", STRING, False), Field("window_end", TIMESTAMP), Field("watermark", TIMESTAMP))
 
 
-def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[Table, ...]:
+def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[CatalogTable, ...]:
     """Return the tables `<id>$late` and `<name>$late` of a job's late rows; none where no operator of it
     drops any.
     """
@@ -43,7 +43,7 @@ def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[Table, ...]:
     schema = Schema(tuple(fields.values()))
     options = {"connector": "late", "job": job_id}
     return tuple(
-        Table(f"{word}{LATE_SUFFIX}", schema, schema, options, temporary=True)
+        CatalogTable(f"{word}{LATE_SUFFIX}", schema, schema, options, temporary=True)
         for word in dict.fromkeys((job_id, name))
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
 from penstock.planner.logical.distribution import Edge
@@ -37,7 +37,7 @@ class SourceSpec(OperatorSpec):
     filters all rows its id, its keys' places.
     """
 
-    table: Table
+    table: CatalogTable
     columns: tuple[int, ...]
     predicate: Expression | None
     skips: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -102,7 +102,7 @@ class LookupJoinSpec(OperatorSpec):
     """
 
     left_schema: Schema
-    table: Table
+    table: CatalogTable
     columns: tuple[int, ...]
     predicate: Expression | None
     kind: JoinKind
@@ -358,7 +358,7 @@ class SinkSpec(OperatorSpec):
     identify a row of a changelog.
     """
 
-    table: Table | None
+    table: CatalogTable | None
     upsert_key: tuple[int, ...] | None
     insert_only: bool
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from penstock.catalog.connectors.registry import is_secret
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.interval_join import TimedJoin
 from penstock.planner.logical.late_rows import LateMark
@@ -378,7 +378,7 @@ def _of_scan(node: Scan, texts: ExactTexts) -> Meaning:
     return Meaning(digest("scan", table, predicate), columns)
 
 
-def table_text(table: Table) -> str:
+def table_text(table: CatalogTable) -> str:
     """Return what identifies a table: its name and the options that say where its rows are and how they
     are read.
     """

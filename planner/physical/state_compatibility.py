@@ -9,7 +9,7 @@ from dataclasses import field
 
 from penstock.catalog.connectors.registry import gives_changes
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over
@@ -150,7 +150,7 @@ class _Alike:
 
 
 def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
-    read: dict[str, tuple[Table, set[str]]] = {}
+    read: dict[str, tuple[CatalogTable, set[str]]] = {}
     for node in nodes:
         for part in node.plan.walk() if isinstance(node, BoundedInput) else (node,):
             scan = part.scan if isinstance(part, LookupJoin) else part
@@ -160,7 +160,7 @@ def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
     return tuple(_declared(key, table, names) for key, (table, names) in read.items())
 
 
-def _declared(key: str, table: Table, read: set[str]) -> DeclaredTable:
+def _declared(key: str, table: CatalogTable, read: set[str]) -> DeclaredTable:
     """What connectors fill in is never missing, and of a table of changes nothing is: rows are taken back
     with the value that is told by then.
     """
@@ -179,5 +179,5 @@ def _declared(key: str, table: Table, read: set[str]) -> DeclaredTable:
     return DeclaredTable(key, table.name, tuple(columns))
 
 
-def _key(table: Table) -> str:
+def _key(table: CatalogTable) -> str:
     return table_text(table)[:_LENGTH]

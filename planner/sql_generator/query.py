@@ -12,7 +12,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.python_functions import PythonAggregate, PythonScalar
 from penstock.catalog.schema import Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.history_scan import HistoryScan
@@ -60,7 +60,7 @@ class Relation:
     them out. ``splits``: those that are read, None for all there are.
     """
 
-    table: Table
+    table: CatalogTable
     columns: tuple[int, ...]
     predicate: Expression | None = None
     splits: tuple[str, ...] | None = None

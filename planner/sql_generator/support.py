@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from penstock.catalog.connectors.spark import SPARK, is_in_spark
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.plan import LogicalPlan, Scan, Sink
 
 
-def spark_tables(plan: LogicalPlan) -> list[Table]:
+def spark_tables(plan: LogicalPlan) -> list[CatalogTable]:
     """Return the tables of Spark's own that a plan reads and writes."""
     tables = [node.table for node in plan.walk() if isinstance(node, Scan | Sink) and node.table is not None]
     return [table for table in tables if is_in_spark(table)]

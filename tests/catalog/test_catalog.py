@@ -7,14 +7,14 @@ import pytest
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table, View
+from penstock.catalog.tables import CatalogTable, View
 from penstock.catalog.types import INT
 
 COLUMNS = Schema((Field("a", INT),))
 
 
-def table(name: str, *, temporary: bool = False, **options: str) -> Table:
-    return Table(name, COLUMNS, COLUMNS, {"connector": "datagen", **options}, temporary=temporary)
+def table(name: str, *, temporary: bool = False, **options: str) -> CatalogTable:
+    return CatalogTable(name, COLUMNS, COLUMNS, {"connector": "datagen", **options}, temporary=temporary)
 
 
 def view(name: str, query: str = "SELECT 1") -> View:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import INT, STRING
 from penstock.engine.api.failpoints import armed
 from penstock.engine.api.operator import Services
@@ -25,10 +25,10 @@ from tests.databases.places import Place
 COLUMNS_2 = Schema((Field("k", INT), Field("v", STRING)))
 
 
-def table(place: Place, key: bool = False) -> Table:
+def table(place: Place, key: bool = False) -> CatalogTable:
     there = {"url": place.url} if place.kind == "postgres" else {"path": place.path}
     options = {"connector": place.kind, "table-name": "out", **there}
-    return Table("out", COLUMNS_2, COLUMNS_2, options, primary_key=("k",) if key else ())
+    return CatalogTable("out", COLUMNS_2, COLUMNS_2, options, primary_key=("k",) if key else ())
 
 
 def sink(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     DOUBLE,
@@ -183,7 +183,7 @@ def test_columns_of_tables_of_changes_are_not_taken_for_null() -> None:
     """
     schema = Schema((Field("id", INT, nullable=False), Field("note", STRING)))
     for kind, optional in (("json", True), ("debezium-json", False)):
-        table = Table("t", schema, schema, {"connector": "filesystem", "path": "t", "format": kind})
+        table = CatalogTable("t", schema, schema, {"connector": "filesystem", "path": "t", "format": kind})
         scan = Scan(table, (0, 1))
         (told,) = plan_meaning({"s": scan}, {"s": ("Scan",)}).tables
         assert [(c.name, c.read, c.optional) for c in told.columns] == [

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.tables import Table, WatermarkRule
+from penstock.catalog.tables import CatalogTable, WatermarkRule
 from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, Row
 from penstock.engine.bounded.duckdb import connect
 from penstock.planner.expressions.nodes import Column
@@ -70,31 +70,31 @@ def _people_rows() -> list[dict[str, Any]]:
     ]
 
 
-def _table(name: str, schema: Schema, watermark: str | None = None, **options: str) -> Table:
+def _table(name: str, schema: Schema, watermark: str | None = None, **options: str) -> CatalogTable:
     given = {"connector": "registered", "name": name} | {
         key.replace("_", "."): value for key, value in options.items()
     }
     if watermark is None:
-        return Table(name, schema, schema, given)
+        return CatalogTable(name, schema, schema, given)
     index = schema.index_of(watermark)
     assert index is not None
     fields = list(schema.fields)
     fields[index] = Field(watermark, TIMESTAMP, True, Role.EVENT_TIME)
     rule = WatermarkRule(watermark, Column(TIMESTAMP, True, index=index, name=watermark), watermark)
-    return Table(name, schema, Schema(tuple(fields)), given, watermark=rule)
+    return CatalogTable(name, schema, Schema(tuple(fields)), given, watermark=rule)
 
 
-def orders_table(**options: str) -> Table:
+def orders_table(**options: str) -> CatalogTable:
     return _table("orders", ORDERS, "ts", **options)
 
 
-def people_table(**options: str) -> Table:
+def people_table(**options: str) -> CatalogTable:
     return _table("people", PEOPLE, None, **options)
 
 
-def sites_table() -> Table:
+def sites_table() -> CatalogTable:
     """A recording in parquet files, whose rows hold rows."""
-    return Table(
+    return CatalogTable(
         "sites",
         SITES,
         SITES,

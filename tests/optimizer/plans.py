@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Expression, Literal
 from penstock.planner.logical.plan import LogicalPlan, Scan, WatermarkAssign
@@ -11,15 +11,15 @@ from penstock.planner.logical.plan import LogicalPlan, Scan, WatermarkAssign
 FILES = {"connector": "filesystem", "format": "csv"}
 
 
-def table(name: str, *fields: Field, primary_key: tuple[str, ...] = (), **options: str) -> Table:
+def table(name: str, *fields: Field, primary_key: tuple[str, ...] = (), **options: str) -> CatalogTable:
     schema = Schema(fields)
     given = {"connector": "filesystem", "path": name, "format": "csv"} | {
         key.replace("__", "-").replace("_", "."): value for key, value in options.items()
     }
-    return Table(name, schema, schema, given, primary_key=primary_key)
+    return CatalogTable(name, schema, schema, given, primary_key=primary_key)
 
 
-def orders(**options: str) -> Table:
+def orders(**options: str) -> CatalogTable:
     fields = (
         Field("ts", TIMESTAMP),
         Field("k", STRING),
@@ -30,11 +30,11 @@ def orders(**options: str) -> Table:
     return table("orders", *fields, **options)
 
 
-def scan(of: Table) -> Scan:
+def scan(of: CatalogTable) -> Scan:
     return Scan(of, tuple(range(len(of.source_schema))))
 
 
-def stream(of: Table | None = None) -> WatermarkAssign:
+def stream(of: CatalogTable | None = None) -> WatermarkAssign:
     """The orders as a stream with event time on ts."""
     source = scan(of or orders(source_replay="true"))
     return WatermarkAssign(source, 0, col(source, 0))

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.sink_validation import check_sinks
@@ -16,7 +16,9 @@ def into(connector: str, text: str) -> LogicalPlan:
     assert isinstance(plan, Sink)
     return Sink(
         plan.input,
-        Table("out", plan.schema, plan.schema, {"connector": connector, "path": "out", "format": "csv"}),
+        CatalogTable(
+            "out", plan.schema, plan.schema, {"connector": connector, "path": "out", "format": "csv"}
+        ),
     )
 
 

@@ -18,7 +18,7 @@ from penstock.catalog.functions.registry import SCALAR_FAMILIES
 from penstock.catalog.functions.scalar import TRIES
 from penstock.catalog.functions.string import DAYS, NUMBERS, WORDS
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, SortKey
 from penstock.planner.logical.plan import (
@@ -39,7 +39,7 @@ from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour, spark_sql
 
 SCHEMA = Schema((Field("year", INT), Field("a`b", STRING), Field("ts", TIMESTAMP)))
-TABLE = Table("t", SCHEMA, SCHEMA, {"connector": "registered", "name": "t"})
+TABLE = CatalogTable("t", SCHEMA, SCHEMA, {"connector": "registered", "name": "t"})
 SCAN = Scan(TABLE, (1, 0))
 
 

@@ -11,7 +11,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.persistence.show_create import create_statement
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from tests.planner.frontend import run_statements, sample_catalog
 
 RICH = """
@@ -44,7 +44,7 @@ def test_round_trip(tmp_path: Path) -> None:
     for name in again.names():
         left, right = catalog.resolve(name), again.resolve(name)
         assert left == right
-        if isinstance(left, Table) and isinstance(right, Table):
+        if isinstance(left, CatalogTable) and isinstance(right, CatalogTable):
             assert left.options == right.options
     assert list((tmp_path / "state").iterdir()) == [store.path]
     assert store.path.stat().st_mode & 0o077 == 0

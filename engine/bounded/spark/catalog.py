@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.catalog.connectors.spark import SPARK, spark_settings
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.bounded.spark.errors import for_spark_alone, spark_error, spark_failures
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.bounded.spark.tables import is_missing, schema_here
@@ -33,7 +33,7 @@ class SparkCatalog:
     def tables(self, database: str) -> list[str]:
         return self._column(f"SHOW TABLES IN {_quoted(self._name, self._real(database))}", 1)
 
-    def table(self, full_name: str, database: str, name: str) -> Table | None:
+    def table(self, full_name: str, database: str, name: str) -> CatalogTable | None:
         there = self._schema(database, name)
         if there is None:
             asked, database = (database, name), self._real(database)
@@ -46,7 +46,7 @@ class SparkCatalog:
             return None
         schema = schema_here(there)
         options = {"connector": SPARK, "table-name": _quoted(self._name, database, name), **self._settings}
-        return Table(full_name, schema, schema, options)
+        return CatalogTable(full_name, schema, schema, options)
 
     def _real(self, database: str) -> str:
         """The name of a database as Spark writes it."""

@@ -13,7 +13,7 @@ from penstock.catalog.connectors.spark import spark_settings
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BINARY,
@@ -71,7 +71,7 @@ of them.
 """
 
 
-def settings_of(tables: Iterable[Table]) -> dict[str, str]:
+def settings_of(tables: Iterable[CatalogTable]) -> dict[str, str]:
     """Return the settings of Spark that lead to tables."""
     return {key: value for table in tables for key, value in spark_settings(table.options).items()}
 
@@ -177,7 +177,7 @@ def register_table(session: Any, name: str, relation: Relation) -> None:
     session.sql(select.sql(flavour.dialect)).createOrReplaceTempView(name)
 
 
-def _unread(table: Table, field: Field, there: Foreign) -> exp.Expr:
+def _unread(table: CatalogTable, field: Field, there: Foreign) -> exp.Expr:
     """In place of a column of a type without a like: nothing, where no expression reads it."""
     if isinstance(field.type, Foreign):
         return exp.null()
@@ -202,7 +202,7 @@ def _wired(column: exp.Expr, kind: DataType, flavour: SparkFlavour) -> exp.Expr:
     return flavour.wire(column, kind) if isinstance(kind, Time) or has_months(kind) else column
 
 
-def _opened(session: Any, table: Table) -> Any:
+def _opened(session: Any, table: CatalogTable) -> Any:
     from pyspark.errors import PySparkException
 
     try:
@@ -217,7 +217,7 @@ def _opened(session: Any, table: Table) -> Any:
     return frame
 
 
-def insert_text(table: Table, query: str, schema: Schema) -> str:
+def insert_text(table: CatalogTable, query: str, schema: Schema) -> str:
     """Return the INSERT of a query's rows, which have columns c0, c1, .. in wire types."""
     flavour = SparkFlavour()
     columns = [exp.column(f"c{i}", table="q") for i in range(len(schema))]

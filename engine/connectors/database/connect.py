@@ -9,7 +9,7 @@ from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     Binary,
     Boolean,
@@ -65,12 +65,12 @@ _NAMES = {
 } | dict.fromkeys(("timestamp without time zone", "timestamp", "timestamp_s", "timestamp_ms"), "TIMESTAMP")
 
 
-def opened_for_writing(table: Table) -> WritableDatabase:
+def opened_for_writing(table: CatalogTable) -> WritableDatabase:
     """Return a new connection that may write."""
     return opened(table, writes=True)
 
 
-def opened(table: Table, *, writes: bool = False) -> WritableDatabase:
+def opened(table: CatalogTable, *, writes: bool = False) -> WritableDatabase:
     """Return a new connection to the database of a table. DAT-4700 without its driver, DAT-4701 when it
     cannot be reached.
     """
@@ -93,7 +93,7 @@ def opened(table: Table, *, writes: bool = False) -> WritableDatabase:
     return DuckDbFile(table.options["path"], writes=writes)
 
 
-def stored(table: Table, fields: Sequence[Field], database: Database) -> tuple[Field, ...]:
+def stored(table: CatalogTable, fields: Sequence[Field], database: Database) -> tuple[Field, ...]:
     """Return fields under the names their columns have there; DAT-4702 for no table, DAT-4703 for no
     column, DAT-4706 for one of another type.
     """
@@ -117,7 +117,7 @@ def stored(table: Table, fields: Sequence[Field], database: Database) -> tuple[F
     return tuple(found)
 
 
-def _check(table: Table, field: Field, kind: str) -> None:
+def _check(table: CatalogTable, field: Field, kind: str) -> None:
     plain = re.sub(r"\(.*?\)", "", kind.lower()).strip()
     if isinstance(field.type, String):
         return

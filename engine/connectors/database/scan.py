@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.connectors.database.connect import opened, stored
 from penstock.engine.connectors.database.database import Database, Select
 from penstock.engine.connectors.database.pushdown import conditions_of
@@ -14,7 +14,7 @@ from penstock.planner.expressions.nodes import Expression
 
 
 def select_of(
-    table: Table, columns: tuple[int, ...], predicate: Expression | None, database: Database
+    table: CatalogTable, columns: tuple[int, ...], predicate: Expression | None, database: Database
 ) -> Select:
     """Return what is asked of a table: columns of its source schema, and what the database tests of a
     predicate over them.
@@ -23,7 +23,9 @@ def select_of(
     return Select(table.options["table-name"], fields, conditions_of(predicate, fields, database.pushes))
 
 
-def scanned(table: Table, columns: tuple[int, ...], predicate: Expression | None) -> Iterator[pa.RecordBatch]:
+def scanned(
+    table: CatalogTable, columns: tuple[int, ...], predicate: Expression | None
+) -> Iterator[pa.RecordBatch]:
     """Yield the asked columns of the rows of one state of a table, under the names they are declared by;
     some may fail the predicate.
     """
@@ -37,7 +39,7 @@ def scanned(table: Table, columns: tuple[int, ...], predicate: Expression | None
         database.close()
 
 
-def scan_text(table: Table, columns: tuple[int, ...], predicate: Expression | None) -> str:
+def scan_text(table: CatalogTable, columns: tuple[int, ...], predicate: Expression | None) -> str:
     """Return the SQL that a database is sent for a scan."""
     database = opened(table)
     try:

@@ -20,7 +20,7 @@ from penstock.catalog.connectors.registry import file_format, option, takes_chan
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Schema
 from penstock.catalog.secrets import redact_url
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.sink import Committable, SinkRequest, writer_name
@@ -256,7 +256,7 @@ class _Layout:
     with their op.
     """
 
-    def __init__(self, table: Table, schema: Schema, with_ops: bool = False) -> None:
+    def __init__(self, table: CatalogTable, schema: Schema, with_ops: bool = False) -> None:
         names = [OP_FIELD.name] * with_ops + [field.name for field in table.physical_fields]
         self._partitions = [names.index(name) for name in table.partitioned_by]
         self._stored = [index for index in range(len(names)) if index not in self._partitions]
@@ -265,7 +265,7 @@ class _Layout:
         self._whole = pa.schema([pa.field(name, arrow.field(index).type) for index, name in enumerate(names)])
         self.stored = pa.schema([self._whole.field(index) for index in self._stored])
 
-    def written_as(self, table: Table) -> WrittenAs:
+    def written_as(self, table: CatalogTable) -> WrittenAs:
         """Return what the commit log says of how files are written."""
         encoded = base64.b64encode(self._whole.serialize().to_pybytes()).decode()
         return WrittenAs(file_format(table), encoded, table.partitioned_by, written_changes(table))
@@ -293,7 +293,7 @@ class _Layout:
             )
 
 
-def _codec(table: Table, kind: str) -> tuple[str | None, str]:
+def _codec(table: CatalogTable, kind: str) -> tuple[str | None, str]:
     """Return the codec of a table's new files and their suffix."""
     suffix = _SUFFIXES[kind]
     if kind == "parquet":
@@ -305,7 +305,7 @@ def _codec(table: Table, kind: str) -> tuple[str | None, str]:
     return declared, suffix + _CODEC_SUFFIXES[declared]
 
 
-def _directory(table: Table) -> Path:
+def _directory(table: CatalogTable) -> Path:
     """Return the local directory of a table that is written. DAT-4601 for a file, DAT-4602 for a place
     that is not local.
     """

@@ -9,7 +9,7 @@ from penstock.catalog.connectors.registry import file_format, option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.connectors.filesystem.changelog_files import SEQUENCE, ChangeSequence
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
@@ -191,14 +191,14 @@ def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
     )
 
 
-def csv_dialect(table: Table) -> CsvDialect:
+def csv_dialect(table: CatalogTable) -> CsvDialect:
     """Return how a csv table's options say values are written."""
     keys = ("csv.delimiter", "csv.quote", "csv.header", "csv.null-literal", "csv.multiline")
     delimiter, quote, header, null_literal, multiline = (option(table, key) for key in keys)
     return CsvDialect(str(delimiter), str(quote), bool(header), str(null_literal), bool(multiline))
 
 
-def stored_fields(table: Table) -> tuple[Field, ...]:
+def stored_fields(table: CatalogTable) -> tuple[Field, ...]:
     """Return the columns that stand inside the files: neither metadata nor partition directories."""
     outside = {column.name for column in table.metadata} | set(table.partitioned_by)
     return tuple(field for field in table.source_schema if field.name not in outside)

@@ -14,7 +14,7 @@ from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -64,7 +64,7 @@ class FieldPlan:
     rows: int | None = None
 
 
-def plan_field(table: Table, field: Field) -> FieldPlan:
+def plan_field(table: CatalogTable, field: Field) -> FieldPlan:
     """Return how a column of a datagen table is generated. SQL-1509 for a type that cannot be, SQL-1505
     for a bad bound.
     """
@@ -94,7 +94,7 @@ def plan_field(table: Table, field: Field) -> FieldPlan:
     return FieldPlan(_random(table, field))
 
 
-def _seed(table: Table, field: Field) -> np.uint64:
+def _seed(table: CatalogTable, field: Field) -> np.uint64:
     seed = option(table, "seed")
     word = (int(seed or 0) << 32) ^ zlib.crc32(field.name.lower().encode())
     return mix(np.array([word & 0xFFFFFFFFFFFFFFFF], np.uint64))[0]
@@ -104,7 +104,7 @@ def _words(seed: np.uint64, rows: np.ndarray) -> np.ndarray:
     return mix(mix(rows) ^ seed)
 
 
-def _texts(table: Table, field: Field, key: str, values: list[str]) -> pa.Array:
+def _texts(table: CatalogTable, field: Field, key: str, values: list[str]) -> pa.Array:
     try:
         return from_text(texts(values), field.type) if field.type != STRING else texts(values)
     except pa.ArrowInvalid as error:
@@ -114,7 +114,7 @@ def _texts(table: Table, field: Field, key: str, values: list[str]) -> pa.Array:
         ) from error
 
 
-def _bound(table: Table, field: Field, key: str, default: str) -> int:
+def _bound(table: CatalogTable, field: Field, key: str, default: str) -> int:
     """Return a bound as the integer that stands for it in Arrow (days, microseconds, unscaled decimal)."""
     text = option(table, f"fields.{field.name.lower()}.{key}")
     value = _texts(table, field, key, [default if text is None else str(text)])
@@ -124,7 +124,7 @@ def _bound(table: Table, field: Field, key: str, default: str) -> int:
     return int(value.cast(storage)[0].as_py())
 
 
-def _sequence(table: Table, field: Field) -> FieldPlan:
+def _sequence(table: CatalogTable, field: Field) -> FieldPlan:
     timed = is_timestamp(field.type)
     if not timed and not is_integer(field.type) and field.type != STRING:
         raise PenstockError(
@@ -164,7 +164,7 @@ def _choice(seed: np.uint64, values: pa.Array) -> Column:
     return lambda numbers, now_us: values.take(array_of((_words(seed, numbers) % count).astype(np.int64)))
 
 
-def _random(table: Table, field: Field) -> Column:
+def _random(table: CatalogTable, field: Field) -> Column:
     seed, kind = _seed(table, field), field.type
     arrow = to_arrow(kind)
     if kind == BOOLEAN:
@@ -197,7 +197,7 @@ def _random(table: Table, field: Field) -> Column:
     return make
 
 
-def _integer_range(table: Table, field: Field) -> tuple[int, int]:
+def _integer_range(table: CatalogTable, field: Field) -> tuple[int, int]:
     kind = field.type
     if isinstance(kind, Decimal):
         digits = min(kind.precision, 18) - kind.scale
@@ -218,7 +218,7 @@ def _integer_range(table: Table, field: Field) -> tuple[int, int]:
     return low, high
 
 
-def _real(table: Table, field: Field, key: str, default: str) -> float:
+def _real(table: CatalogTable, field: Field, key: str, default: str) -> float:
     text = option(table, f"fields.{field.name.lower()}.{key}")
     return _texts(table, field, key, [default if text is None else str(text)])[0].as_py()
 

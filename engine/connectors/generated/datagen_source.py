@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.connectors.generated.column_generators import FieldPlan, plan_field
@@ -72,11 +72,11 @@ def _column(plan: FieldPlan | None, numbers: np.ndarray, now_us: int) -> pa.Arra
     return array_of(numbers.astype(np.int64)) if plan is None else plan.make(numbers, now_us)
 
 
-def _is_row(table: Table, name: str) -> bool:
+def _is_row(table: CatalogTable, name: str) -> bool:
     return any(column.name == name and column.key == "row" for column in table.metadata)
 
 
-def _check_columns(table: Table) -> None:
+def _check_columns(table: CatalogTable) -> None:
     """Refuse options of columns the table does not have. SQL-1510."""
     names = [name.lower() for name in table.source_schema.names]
     for key in table.options:

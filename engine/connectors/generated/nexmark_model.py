@@ -11,7 +11,7 @@ import numpy as np
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.connectors.generated.column_generators import mix
 
 KINDS = ("person", "auction", "bid")
@@ -51,7 +51,7 @@ class NexmarkModel:
     auctions, then bids.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: CatalogTable) -> None:
         def number(key: str) -> int:
             return int(option(table, key) or 0)
 
@@ -117,7 +117,7 @@ class NexmarkModel:
         return 1 + below(words, np.minimum(np.maximum(horizon * 2, 1), 2**31 - 1))
 
 
-def _base_time(table: Table) -> int:
+def _base_time(table: CatalogTable) -> int:
     text = str(option(table, "base-time"))
     try:
         moment = datetime.fromisoformat(text.strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.catalog.connectors.registry import option
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.operator import Services
 from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
@@ -14,7 +14,7 @@ from penstock.engine.connectors.in_process.registered_source import TableReader
 FIRST_STATE_S = 60.0
 
 
-def snapshot_of(table: Table, services: Services) -> pa.Table:
+def snapshot_of(table: CatalogTable, services: Services) -> pa.Table:
     """Return the state a query pinned when it was bound, else the one there is."""
     contents = services.get(MaterializedTables).contents(table.options["name"])
     pinned = option(table, "snapshot")

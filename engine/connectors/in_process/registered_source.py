@@ -7,7 +7,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.connectors.blocking_reader import Pump
 from penstock.engine.connectors.in_process.registered import RegisteredSource, RegisteredTables, conform
@@ -146,5 +146,5 @@ class IterableReader:
 
 def _positions(request: ScanRequest) -> list[str]:
     """Return the names of the asked columns."""
-    table: Table = request.table
+    table: CatalogTable = request.table
     return [table.source_schema[index].name for index in request.columns]

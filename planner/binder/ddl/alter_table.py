@@ -8,7 +8,7 @@ from dataclasses import replace
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.persistence.show_create import create_statement
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.parser.syntax_nodes import Reference, moved
 from penstock.planner.statements.alter_table_nodes import (
     Alteration,
@@ -34,7 +34,7 @@ from penstock.planner.statements.nodes import (
 from penstock.planner.statements.script import parse_statement
 
 
-def altered_declaration(statement: AlterTable, table: Table) -> CreateTable:
+def altered_declaration(statement: AlterTable, table: CatalogTable) -> CreateTable:
     """Return the declaration of a table after a change; SQL-13xx for a change that cannot be made."""
     base = parse_statement(create_statement(table, redact=False))
     assert isinstance(base, CreateTable)

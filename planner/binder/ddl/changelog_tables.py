@@ -7,12 +7,12 @@ from __future__ import annotations
 from penstock.catalog.connectors.registry import gives_changes, is_in_database, written_changes
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.functions.registry import is_deterministic
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import Call
 from penstock.planner.statements.nodes import CreateTable, MetadataColumnDef
 
 
-def check_changes(table: Table, statement: CreateTable) -> None:
+def check_changes(table: CatalogTable, statement: CreateTable) -> None:
     """Raise SQL-1515 for a table of changes with metadata columns, partitions or columns computed by chance
     or the clock, SQL-1516 for an upsert sink without a key or with a column ``op`` of its own.
     """
@@ -50,7 +50,7 @@ def check_changes(table: Table, statement: CreateTable) -> None:
             raise PenstockError("SQL-1515", message, span=names[computed.name], hint=hint, sqlstate="0A000")
 
 
-def _check_written(table: Table, statement: CreateTable) -> None:
+def _check_written(table: CatalogTable, statement: CreateTable) -> None:
     span = next(
         (option.key_span for option in statement.options if option.key == "changelog.mode"),
         statement.name.span,

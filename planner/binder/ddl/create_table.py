@@ -12,7 +12,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.functions.registry import can_cast
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.tables import ComputedColumn, MetadataColumn, Table, WatermarkRule
+from penstock.catalog.tables import CatalogTable, ComputedColumn, MetadataColumn, WatermarkRule
 from penstock.catalog.types import is_timestamp
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.changelog_tables import check_changes
@@ -32,7 +32,7 @@ from penstock.planner.statements.nodes import (
 )
 
 
-def bind_table(statement: CreateTable, context: BindContext) -> Table:
+def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
     """Return the table a CREATE TABLE declares; raise SQL-13xx, SQL-15xx (options) and SQL-17xx
     (watermarks) with spans.
     """
@@ -49,7 +49,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> Table:
         declared = Schema(
             tuple(replace(f, role=Role.EVENT_TIME) if f.name == watermark.column else f for f in declared)
         )
-    table = Table(
+    table = CatalogTable(
         context.catalog.qualified(statement.name.text, statement.name.span),
         source,
         declared,

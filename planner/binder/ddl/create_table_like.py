@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.persistence.show_create import create_statement
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import Null
 from penstock.planner.binder.scope import Relation
 from penstock.planner.statements.nodes import (
@@ -23,7 +23,7 @@ from penstock.planner.statements.nodes import (
 from penstock.planner.statements.script import parse_statement
 
 
-def copied_table(statement: CreateTableLike, source: Table) -> CreateTable:
+def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTable:
     """Return the declaration of a copy: the source's columns, then the new ones; new options, watermark
     and key take the place of old ones.
     """

@@ -9,7 +9,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.registry import can_cast
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
-from penstock.catalog.tables import MaterializedView, Table
+from penstock.catalog.tables import CatalogTable, MaterializedView
 from penstock.catalog.types import DataType, Null, String
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.implicit_casts import coerced
@@ -18,7 +18,7 @@ from penstock.planner.logical.plan import LogicalPlan, Project, Sink, Values
 from penstock.planner.statements.nodes import Insert, Name
 
 
-def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
+def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink:
     """Return the sink of an INSERT: columns in the table's order, cast to its types, NULL where the
     statement names none.
     """
@@ -48,7 +48,7 @@ def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
     )
 
 
-def _targets(names: Sequence[Name], table: Table, span: Span) -> list[Field]:
+def _targets(names: Sequence[Name], table: CatalogTable, span: Span) -> list[Field]:
     physical = {field.name.lower(): field for field in table.physical_fields}
     if not names:
         return list(table.physical_fields)
@@ -64,7 +64,7 @@ def _targets(names: Sequence[Name], table: Table, span: Span) -> list[Field]:
     return [physical[name.text.lower()] for name in names]
 
 
-def _no_target(name: Name, table: Table, physical: list[str]) -> PenstockError:
+def _no_target(name: Name, table: CatalogTable, physical: list[str]) -> PenstockError:
     if table.schema.index_of(name.text) is not None:
         hint = "leave it out: it is computed, or filled by the connector"
         return PenstockError(
@@ -85,7 +85,7 @@ def _no_target(name: Name, table: Table, physical: list[str]) -> PenstockError:
 
 
 def _wrong_width(
-    statement: Insert, table: Table, targets: Sequence[Field], relation: Relation
+    statement: Insert, table: CatalogTable, targets: Sequence[Field], relation: Relation
 ) -> PenstockError:
     message = (
         f'"{table.name}" takes {len(targets)} column{"s" if len(targets) != 1 else ""}, the query gives '
@@ -95,7 +95,7 @@ def _wrong_width(
     return PenstockError("SQL-1090", message, span=statement.query.span, hint=hint, sqlstate="42601")
 
 
-def _missing(field: Field, statement: Insert, table: Table) -> Expression:
+def _missing(field: Field, statement: Insert, table: CatalogTable) -> Expression:
     if not field.nullable:
         message = f'column "{field.name}" of {table.name} is NOT NULL and is given no value'
         raise PenstockError(

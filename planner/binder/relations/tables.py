@@ -21,7 +21,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.catalog.types import INT
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
@@ -151,7 +151,7 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
     relation = None if name.lower() in context.common_tables else context.catalog.resolve(name, span)
     fixed = next((option for option in options if option.key == "connector"), None)
     if (
-        not isinstance(relation, Table)
+        not isinstance(relation, CatalogTable)
         or isinstance(relation, MaterializedView)
         or connector_of(relation).internal
         or fixed is not None
@@ -187,7 +187,7 @@ def named_relation(name: str, span: Span | None, context: BindContext) -> Relati
     return read_table(relation, span, context)
 
 
-def read_table(relation: Table, span: Span | None, context: BindContext) -> Relation:
+def read_table(relation: CatalogTable, span: Span | None, context: BindContext) -> Relation:
     """Return the rows of a table of the catalog; SQL-1047 for one that is only written."""
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
@@ -202,7 +202,7 @@ def read_table(relation: Table, span: Span | None, context: BindContext) -> Rela
     return scanned(replace(relation, options={**relation.options, "follow": "true"}) if follows else relation)
 
 
-def _resolve(name: str, span: Span | None, context: BindContext) -> Table | View:
+def _resolve(name: str, span: Span | None, context: BindContext) -> CatalogTable | View:
     found = context.catalog.find(name)
     if found is not None or not context.common_tables:
         return found or context.catalog.resolve(name, span)
@@ -238,7 +238,7 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
     return relation.renamed(view.schema.names)
 
 
-def scanned(table: Table) -> Relation:
+def scanned(table: CatalogTable) -> Relation:
     """Return a table's rows as queries see them: scan, computed columns in declared order, watermark."""
     source = table.source_schema
     plan: LogicalPlan = Scan(table, tuple(range(len(source))))

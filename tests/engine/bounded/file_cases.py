@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BINARY,
@@ -57,7 +57,7 @@ class FileCase:
     no test.
     """
 
-    def table(self, directory: Path) -> Table:
+    def table(self, directory: Path) -> CatalogTable:
         self.write(directory)
         options = {"connector": "filesystem", "path": str(directory), "format": self.kind, **self.options}
         return table_of(self.columns, options, partitioned_by=self.partitions)

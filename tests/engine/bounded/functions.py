@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.bounded.backend import BoundedBackend
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.planner.expressions.nodes import Expression
@@ -26,7 +26,8 @@ def register(tables: RegisteredTables) -> Scan:
     tables.register("rows", pa.Table.from_batches([batch]))
     schema = Schema(tuple(Field(name, COLUMNS[name][0]) for name in batch.schema.names))
     return Scan(
-        Table("rows", schema, schema, {"connector": "registered", "name": "rows"}), tuple(range(len(schema)))
+        CatalogTable("rows", schema, schema, {"connector": "registered", "name": "rows"}),
+        tuple(range(len(schema))),
     )
 
 

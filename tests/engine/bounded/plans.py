@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -59,9 +59,9 @@ DAY_US = 86_400 * 10**6
 HOUR_US = 3_600 * 10**6
 
 
-def files(name: str, path: str | Path, columns: list[tuple[str, DataType]], **options: str) -> Table:
+def files(name: str, path: str | Path, columns: list[tuple[str, DataType]], **options: str) -> CatalogTable:
     schema = Schema(tuple(Field(column, kind) for column, kind in columns))
-    return Table(name, schema, schema, {"connector": "filesystem", "path": str(path), **options})
+    return CatalogTable(name, schema, schema, {"connector": "filesystem", "path": str(path), **options})
 
 
 def col(plan: LogicalPlan, at: int | str) -> Column:

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -102,7 +102,7 @@ ROWS = [
 ]
 
 
-def write_table(directory: Path, kind: str) -> Table:
+def write_table(directory: Path, kind: str) -> CatalogTable:
     """The rows above in two files of a format, with hidden files that must not be read."""
     directory.mkdir()
     if kind == "csv":
@@ -193,12 +193,14 @@ def test_registered_tables_of_every_kind(duckdb: BoundedBackend) -> None:
         schema=schema.to_arrow(),
     )
     REGISTERED.register("kinds", table)
-    scan = Scan(Table("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2))
+    scan = Scan(
+        CatalogTable("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2)
+    )
     (batch,) = duckdb.run(scan)
     assert batch.to_pydict() == table.to_pydict()
     REGISTERED.register("once", iter([{"n": n} for n in range(3000)]))
     numbers = Schema((Field("n", BIGINT),))
-    scan = Scan(Table("once", numbers, numbers, {"connector": "registered", "name": "once"}), (0,))
+    scan = Scan(CatalogTable("once", numbers, numbers, {"connector": "registered", "name": "once"}), (0,))
     assert multiset(
         answer(duckdb, Filter(scan, call("less", BOOLEAN, col(scan, 0), lit(10, BIGINT))))
     ) == Counter({(n,): 1 for n in range(10)})
@@ -261,7 +263,7 @@ def test_decimals_have_all_their_digits(duckdb: BoundedBackend, function: str) -
     schema = Schema(tuple(Field(name, kind) for name, kind in zip(rows.schema.names, kinds, strict=True)))
     REGISTERED.register(f"decimals_{function}", pa.Table.from_batches([rows]))
     scan = Scan(
-        Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}),
+        CatalogTable("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}),
         tuple(range(len(kinds))),
     )
     pairs = [
@@ -311,7 +313,7 @@ def check_divisions(backend: BoundedBackend, registered: RegisteredTables, funct
     )
     registered.register(f"decimals_{function}", pa.Table.from_batches([rows]))
     scan = Scan(
-        Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}),
+        CatalogTable("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}),
         tuple(range(len(columns))),
     )
     fits, faults = [], []
@@ -343,7 +345,7 @@ def test_an_average_whose_sum_has_no_digit_left_for_more(duckdb: BoundedBackend)
     kind = Decimal(38, 36)
     schema = Schema((Field("x", kind),))
     REGISTERED.register("means", pa.table({"x": pa.array(["0.9", "0.9", "0.8"]).cast(pa.decimal128(38, 36))}))
-    scan = Scan(Table("means", schema, schema, {"connector": "registered", "name": "means"}), (0,))
+    scan = Scan(CatalogTable("means", schema, schema, {"connector": "registered", "name": "means"}), (0,))
     (mean,) = answer(duckdb, Aggregate(scan, (), (agg("avg", Decimal(38, 38), col(scan, 0)),), ("mean",)))
     assert str(mean[0]) == "0.86666666666666666666666666666666666667"
 
@@ -360,6 +362,6 @@ def test_the_text_of_a_query_is_no_fault_of_it(duckdb: BoundedBackend) -> None:
 def test_a_product_that_is_rounded_is_not_left_to_duckdb(duckdb: BoundedBackend) -> None:
     """Its digits before rounding may be more than the 38 DuckDB has."""
     schema = Schema((Field("x", Decimal(38, 10)),))
-    scan = Scan(Table("wide", schema, schema, {"connector": "registered", "name": "wide"}), (0,))
+    scan = Scan(CatalogTable("wide", schema, schema, {"connector": "registered", "name": "wide"}), (0,))
     with pytest.raises(PenstockError, match="BND-5101"):
         duckdb.explain(Project(scan, (checked_call("multiply", col(scan, 0), col(scan, 0)),), ("v",)))

@@ -17,7 +17,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.settings import Settings
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     DOUBLE,
@@ -60,14 +60,14 @@ def spark(backends: BoundedBackends) -> BoundedBackend:
 
 
 def bounded(
-    backend: BoundedBackend, table: Table, places: tuple[int, ...], time_zone: str = "UTC"
+    backend: BoundedBackend, table: CatalogTable, places: tuple[int, ...], time_zone: str = "UTC"
 ) -> list[tuple[Any, ...]]:
     plan = Scan(table, places)
     rows = pa.Table.from_batches(list(backend.run(plan, time_zone=time_zone)), plan.schema.to_arrow())
     return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
-def streamed(table: Table, places: tuple[int, ...]) -> list[tuple[Any, ...]]:
+def streamed(table: CatalogTable, places: tuple[int, ...]) -> list[tuple[Any, ...]]:
     names = [table.source_schema.names[place] for place in places]
     return [tuple(row[name] for name in names) for row in read(table, columns=names)]
 
@@ -144,7 +144,7 @@ def test_without_the_table_of_types_there_are_two_answers(
         assert not agrees(theirs, case.expected), name
 
 
-def declared(pairs: list[tuple[pa.Array, DataType]], directory: Path) -> Table:
+def declared(pairs: list[tuple[pa.Array, DataType]], directory: Path) -> CatalogTable:
     columns = {f"c{number}": kind for number, (_, kind) in enumerate(pairs)}
     pq.write_table(
         pa.table({f"c{number}": values for number, (values, _) in enumerate(pairs)}), directory / "a.parquet"
@@ -321,7 +321,7 @@ NAMES = [
 NAMES += ["a=b", "two\nlines", "tab\tbed", "~", "$x", "a`b", " lead", "trail ", "-", "x@1-2#3-4", "é%C3%A9"]
 
 
-def named_files(root: Path, kind: str, names: list[str]) -> Table:
+def named_files(root: Path, kind: str, names: list[str]) -> CatalogTable:
     """A file in a directory of each name, and directories that a pattern would match; each holds its own
     name.
     """

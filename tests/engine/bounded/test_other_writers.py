@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BINARY,
@@ -152,7 +152,7 @@ def by_polars(directory: Path) -> None:
 WRITERS = (by_pyarrow, by_pandas, by_duckdb, by_polars)
 
 
-def table_over(directory: Path) -> Table:
+def table_over(directory: Path) -> CatalogTable:
     columns = {name: kind for name, (_, kind) in KINDS.items()}
     return table_of(columns, {"connector": "filesystem", "path": str(directory), "format": "parquet"})
 

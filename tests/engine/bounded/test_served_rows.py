@@ -20,7 +20,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.settings import Settings
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BINARY,
@@ -172,7 +172,7 @@ def test_rows_that_are_read_here_are_no_idle_spark(
     schema = Schema((Field("n", BIGINT),))
     session = FakeSession()
     relations = SparkRelations(session, Services(), served, lambda: came.append(1))
-    relations.register("t", Relation(Table("t", schema, schema, {"connector": "datagen"}), (0,)))
+    relations.register("t", Relation(CatalogTable("t", schema, schema, {"connector": "datagen"}), (0,)))
     assert len(came) == 8 and len(session.ids) > 1
 
 
@@ -240,7 +240,9 @@ def test_rows_of_every_nested_kind(spark: SparkBackend, monkeypatch: pytest.Monk
         schema=schema.to_arrow(),
     )
     REGISTERED.register("nested", table)
-    scan = Scan(Table("nested", schema, schema, {"connector": "registered", "name": "nested"}), (0, 1, 2))
+    scan = Scan(
+        CatalogTable("nested", schema, schema, {"connector": "registered", "name": "nested"}), (0, 1, 2)
+    )
     for zone in ("UTC", "Europe/Berlin"):
         assert pa.Table.from_batches(spark.run(scan, time_zone=zone)).to_pydict() == table.to_pydict()
 
@@ -260,7 +262,7 @@ def test_many_rows_are_taken_for_many(spark: SparkBackend, monkeypatch: pytest.M
     monkeypatch.setattr(ServedRows, "frame", estimated)
     REGISTERED.register("many", pa.table({"n": pa.array(range(500_000), pa.int64())}))
     schema = Schema((Field("n", BIGINT),))
-    scan = Scan(Table("many", schema, schema, {"connector": "registered", "name": "many"}), (0,))
+    scan = Scan(CatalogTable("many", schema, schema, {"connector": "registered", "name": "many"}), (0,))
     assert [row for (row,) in answer(spark, scan)] == list(range(500_000))
     assert estimates[0] > 3_900_000
 

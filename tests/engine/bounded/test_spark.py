@@ -13,7 +13,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -102,7 +102,9 @@ def test_registered_tables_of_every_kind(spark: BoundedBackend) -> None:
     table = pa.table(arrays, schema=schema.to_arrow())
     REGISTERED.register("kinds", table)
     (batch,) = spark.run(
-        Scan(Table("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2, 3))
+        Scan(
+            CatalogTable("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2, 3)
+        )
     )
     assert batch.to_pydict() == table.to_pydict()
 

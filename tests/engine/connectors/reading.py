@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.tables import MetadataColumn, Table, WatermarkRule
+from penstock.catalog.tables import CatalogTable, MetadataColumn, WatermarkRule
 from penstock.catalog.types import TIMESTAMP, DataType
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
@@ -59,7 +59,7 @@ def table_of(
     watermark: str | None = None,
     partitioned_by: Sequence[str] = (),
     name: str = "t",
-) -> Table:
+) -> CatalogTable:
     fields = [Field(name, kind) for name, kind in columns.items()]
     extra = [MetadataColumn(name, key) for name, (key, _) in (metadata or {}).items()]
     fields += [Field(name, kind) for name, (_, kind) in (metadata or {}).items()]
@@ -71,11 +71,11 @@ def table_of(
             watermark, Column(TIMESTAMP, True, index=schema.index_of(watermark) or 0), watermark
         )
     )
-    return Table(name, schema, schema, options, tuple(extra), (), rule, (), tuple(partitioned_by))
+    return CatalogTable(name, schema, schema, options, tuple(extra), (), rule, (), tuple(partitioned_by))
 
 
 def open_source(
-    table: Table,
+    table: CatalogTable,
     *,
     columns: Sequence[str] | None = None,
     predicate: Expression | None = None,
@@ -125,11 +125,11 @@ def drain(
     return out
 
 
-def read(table: Table, **how: Any) -> list[Row]:
+def read(table: CatalogTable, **how: Any) -> list[Row]:
     return drain(open_source(table, **how)).rows
 
 
-def resume_everywhere(table: Table, expected: list[Row], *, batch: int) -> None:
+def resume_everywhere(table: CatalogTable, expected: list[Row], *, batch: int) -> None:
     """Stop after every poll, begin anew from the snapshot, and demand exactly the rest."""
     operator, out = open_source(table, batch=batch), Taken()
     for _ in range(100_000):

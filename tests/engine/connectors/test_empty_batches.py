@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import INT, STRING
 from penstock.client.session import Session
 from penstock.engine.api.clock import ManualClock
@@ -50,7 +50,7 @@ NOTHING = {
 SOME = rows((7, "x", 1))
 
 
-def opened(table: Table | None, services: Services, key: tuple[int, ...] | None) -> SinkOperator:
+def opened(table: CatalogTable | None, services: Services, key: tuple[int, ...] | None) -> SinkOperator:
     schema = table_of(COLUMNS, {}).schema if table is None else table.schema
     operator = SinkOperator(SinkSpec("abcdef0123", "sink", schema, table, key, False), JobOptions())
     operator.open(
@@ -109,7 +109,7 @@ def test_databases(tmp_path: Path, kind: str, key: bool) -> None:
     place = Place(kind, tmp_path)
     place.run(f"CREATE TABLE out (k INTEGER{' PRIMARY KEY' if key else ''}, v VARCHAR(20))")
     schema = table_of(COLUMNS, {}).schema
-    table = Table(
+    table = CatalogTable(
         "out",
         schema,
         schema,

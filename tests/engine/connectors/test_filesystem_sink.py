@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, BINARY, DOUBLE, INT, STRING
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
@@ -31,7 +31,7 @@ FORMATS = ["csv", "json", "parquet", "arrow"]
 
 
 def sink(
-    table: Table,
+    table: CatalogTable,
     *,
     subtask: int = 0,
     parallelism: int = 1,
@@ -60,7 +60,7 @@ def sink(
     return operator
 
 
-def ids(directory: Path, kind: str = "parquet", **options: str) -> Table:
+def ids(directory: Path, kind: str = "parquet", **options: str) -> CatalogTable:
     return table_of(
         {"id": INT}, {"connector": "filesystem", "path": str(directory), "format": kind, **options}
     )

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BINARY, INT, STRING, TIMESTAMP, DataType
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.filesystem.partition_paths import (
@@ -46,12 +46,12 @@ VALUES = [
 VALUES += ["[x]", "{a,b}", "*?", "\\", "\x7f", "日本", "k#1"]
 
 
-def partitioned(directory: Path, kind: str, key: DataType = STRING, *, key_name: str = "k") -> Table:
+def partitioned(directory: Path, kind: str, key: DataType = STRING, *, key_name: str = "k") -> CatalogTable:
     options = {"connector": "filesystem", "path": str(directory), "format": kind}
     return table_of({key_name: key, "id": INT}, options, partitioned_by=[key_name])
 
 
-def write(table: Table, values: list[object], kind: pa.DataType) -> None:
+def write(table: CatalogTable, values: list[object], kind: pa.DataType) -> None:
     name = table.partitioned_by[0]
     operator = sink(table)
     rows = pa.record_batch({name: pa.array(values, kind), "id": pa.array(range(len(values)), pa.int32())})

@@ -14,7 +14,7 @@ import pytest
 from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
-from penstock.catalog.tables import Table, WatermarkRule
+from penstock.catalog.tables import CatalogTable, WatermarkRule
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.operator import Services
@@ -25,12 +25,12 @@ from tests.engine.connectors.reading import Taken, drain, open_source
 ROWS = [{"n": i, "s": None if i % 3 else f"x{i}"} for i in range(10)]
 
 
-def registered(source: Any, **options: str) -> tuple[Table, Services]:
+def registered(source: Any, **options: str) -> tuple[CatalogTable, Services]:
     tables = RegisteredTables()
     schema = tables.register("Mine", source)
-    return Table("mine", schema, schema, {"connector": "registered", "name": "mine", **options}), Services(
-        tables
-    )
+    return CatalogTable(
+        "mine", schema, schema, {"connector": "registered", "name": "mine", **options}
+    ), Services(tables)
 
 
 def rows_of(source: Any, **how: Any) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def test_an_arrow_table_resumes_and_is_cut_into_ranges(monkeypatch: pytest.Monke
 
 def test_with_a_watermark_it_is_one_split_in_its_order() -> None:
     table, services = registered(pa.table({"ts": pa.array(range(5), pa.timestamp("us"))}))
-    table = Table(
+    table = CatalogTable(
         "mine",
         table.schema,
         table.schema,

@@ -17,7 +17,7 @@ from penstock.catalog.connectors.registry import (
     redacted,
 )
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.tables import Table
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import INT, STRING
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
@@ -44,7 +44,7 @@ def changes(*rows: tuple[int | None, str | None, int]) -> Batch:
 
 
 def sink(
-    table: Table | None,
+    table: CatalogTable | None,
     services: Services,
     *,
     key: tuple[int, ...] | None = None,
