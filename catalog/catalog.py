@@ -6,7 +6,8 @@ from copy import copy
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.namespaces import Databases, Place, place_of
+from penstock.catalog.namespaces import Databases
+from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
 
@@ -16,8 +17,8 @@ Relation = CatalogTable | View
 class Catalog:
     """Tables and views in databases, Python functions beside them.
 
-    A relation is kept under its full name (``Place.name_of``); a name as a user writes it is looked for from
-    ``current``. A temporary relation hides a permanent one of the same name until it is dropped.
+    A relation is kept under its full name (``ObjectPath.name_of``); a name as a user writes it is looked
+    for from ``current``. A temporary relation hides a permanent one of the same name until it is dropped.
     """
 
     def __init__(self, functions: PythonFunctions | None = None) -> None:
@@ -26,16 +27,16 @@ class Catalog:
         self._late: dict[str, Relation] = {}
         self.functions = functions or PythonFunctions(_no_import)
         self.databases = Databases()
-        self.current = Place()
+        self.current = ObjectPath()
 
-    def at(self, place: Place) -> Catalog:
-        """Return the same catalogs with names looked for from another place."""
+    def at(self, path: ObjectPath) -> Catalog:
+        """Return the same catalogs with names looked for from another database."""
         twin = copy(self)
-        twin.current = place
+        twin.current = path
         return twin
 
     def qualified(self, name: str, span: Span | None = None) -> str:
-        """Return the full name a written one stands for; raise SQL-1351 for a place that does not exist
+        """Return the full name a written one stands for; raise SQL-1351 for a path that does not exist
         and SQL-1353 for too many parts.
         """
         parts = name.split(".")
@@ -45,17 +46,17 @@ class Catalog:
                 "SQL-1353", f'"{name}" has too many parts', span=span, hint=hint, sqlstate="42601"
             )
         before = [part.lower() for part in parts[:-1]]
-        place = (
-            Place(*before)
+        path = (
+            ObjectPath(*before)
             if len(before) == 2
-            else Place(self.current.catalog, before[0])
+            else ObjectPath(self.current.catalog, before[0])
             if before
             else self.current
         )
         # whose databases are not asked for before its table is
-        if place.catalog not in self.databases.external:
-            self.databases.require(place, span)
-        return place.name_of(parts[-1])
+        if path.catalog not in self.databases.external:
+            self.databases.require(path, span)
+        return path.name_of(parts[-1])
 
     def find(self, name: str) -> Relation | None:
         """Return the table or view of that name, or ``None``."""
@@ -73,12 +74,12 @@ class Catalog:
 
     def _external(self, full_name: str) -> CatalogTable | None:
         """A table that another system keeps."""
-        place = place_of(full_name)
-        external = self.databases.external.get(place.catalog)
+        path = ObjectPath.of(full_name)
+        external = self.databases.external.get(path.catalog)
         return (
             None
             if external is None
-            else external.table(full_name, place.database, full_name.rpartition(".")[2])
+            else external.table(full_name, path.database, full_name.rpartition(".")[2])
         )
 
     def external_tables(self) -> list[str]:
@@ -94,12 +95,12 @@ class Catalog:
         """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""
         relation = self.find(name)
         if relation is None:
-            place = self.databases.require(place_of(self.qualified(name, span)), span)
-            external = self.databases.external.get(place.catalog)
+            path = self.databases.require(ObjectPath.of(self.qualified(name, span)), span)
+            external = self.databases.external.get(path.catalog)
             hint = (
                 self._near(name)
                 if external is None
-                else did_you_mean(name.rpartition(".")[2], external.tables(place.database), others=True)
+                else did_you_mean(name.rpartition(".")[2], external.tables(path.database), others=True)
             )
             raise PenstockError(
                 "SQL-1041", f'table "{name}" does not exist', span=span, hint=hint, sqlstate="42P01"
@@ -182,7 +183,7 @@ class Catalog:
         """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise
         SQL-1302 when the new name is taken.
         """
-        self.databases.refuse_external(place_of(self.qualified(name)), table.name, span)
+        self.databases.refuse_external(ObjectPath.of(self.qualified(name)), table.name, span)
         space = self._space(table)
         held = space.get(table.name.lower())
         if held is not None and table.name.lower() != self.qualified(name, span).lower():
@@ -240,31 +241,31 @@ class Catalog:
 
     def written(self, full_name: str) -> str:
         """Return a full name as it may be written here."""
-        return full_name.rpartition(".")[2] if place_of(full_name) == self.current else full_name
+        return full_name.rpartition(".")[2] if ObjectPath.of(full_name) == self.current else full_name
 
-    def relations_of(self, place: Place) -> list[Relation]:
-        """Return all relations that live at a place."""
+    def relations_of(self, path: ObjectPath) -> list[Relation]:
+        """Return all relations that live in a database."""
         return [
             relation
             for space in (self._permanent, self._temporary)
             for relation in space.values()
-            if place_of(relation.name) == place
+            if ObjectPath.of(relation.name) == path
         ]
 
-    def forget(self, place: Place) -> None:
-        """Drop all relations of a place."""
-        for relation in self.relations_of(place):
+    def forget(self, path: ObjectPath) -> None:
+        """Drop all relations of a database."""
+        for relation in self.relations_of(path):
             self._remove(relation)
 
     def _visible(self) -> list[Relation]:
         merged = {**self._permanent, **self._temporary}
-        return [merged[name] for name in sorted(merged) if place_of(merged[name].name) == self.current]
+        return [merged[name] for name in sorted(merged) if ObjectPath.of(merged[name].name) == self.current]
 
     def _space(self, relation: Relation) -> dict[str, Relation]:
         return self._temporary if relation.temporary else self._permanent
 
     def _create(self, relation: Relation, if_not_exists: bool, span: Span | None) -> bool:
-        self.databases.refuse_external(place_of(relation.name), relation.name, span)
+        self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
         space = self._space(relation)
         held = space.get(relation.name.lower())
         if held is None:
@@ -291,7 +292,7 @@ class Catalog:
         )
 
     def _remove(self, relation: Relation) -> bool:
-        self.databases.refuse_external(place_of(relation.name), relation.name, None)
+        self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, None)
         del self._space(relation)[relation.name.lower()]
         return True
 

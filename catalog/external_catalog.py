@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:  # tables know their places, and places the catalogs they are in
-    from penstock.catalog.tables import CatalogTable
+from penstock.catalog.tables import CatalogTable
 
 
 class ExternalCatalog(Protocol):

@@ -1,4 +1,4 @@
-"""Catalogs and the databases in them: the places names live at, compared without case."""
+"""Catalogs and the databases in them: what exists, compared without case."""
 
 from __future__ import annotations
 
@@ -7,38 +7,8 @@ from dataclasses import field
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.external_catalog import ExternalCatalog
-from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
-
-DEFAULT_CATALOG = "default_catalog"
-DEFAULT_DATABASE = "default_database"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A database of a catalog; both folded to lower case."""
-
-    catalog: str = DEFAULT_CATALOG
-    database: str = DEFAULT_DATABASE
-
-    def name_of(self, name: str) -> str:
-        """Return the full name of what is called ``name`` here: bare in the default database, else with as
-        much before it as it needs.
-        """
-        if self.catalog != DEFAULT_CATALOG:
-            return f"{self.catalog}.{self.database}.{name}"
-        return name if self.database == DEFAULT_DATABASE else f"{self.database}.{name}"
-
-    def __str__(self) -> str:
-        return f"{self.catalog}.{self.database}"
-
-
-def place_of(full_name: str) -> Place:
-    """Return where the relation of a full name lives."""
-    parts = full_name.lower().split(".")
-    if len(parts) == 3:
-        return Place(parts[0], parts[1])
-    return Place(database=parts[0]) if len(parts) == 2 else Place()
+from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
 
 
 @dataclasses.dataclass
@@ -69,19 +39,23 @@ class Databases:
             self.by_catalog[catalog] if external is None else [name.lower() for name in external.databases()]
         )
 
-    def default_of(self, catalog: str) -> Place:
-        """Return the place USE CATALOG leads to; an external catalog is not asked for it."""
+    def default_of(self, catalog: str) -> ObjectPath:
+        """Return the database USE CATALOG leads to; an external catalog is not asked for it."""
         external = self.external.get(catalog)
-        return Place(catalog) if external is None else Place(catalog, external.default_database.lower())
+        return (
+            ObjectPath(catalog)
+            if external is None
+            else ObjectPath(catalog, external.default_database.lower())
+        )
 
-    def require(self, place: Place, span: Span | None = None) -> Place:
-        """Return a place; raise SQL-1351 when its catalog or database does not exist."""
-        databases = self.of(self.require_catalog(place.catalog, span))
-        if place.database not in databases:
-            hint = did_you_mean(place.database, databases, others=True)
-            message = f'database "{place.database}" does not exist in {place.catalog}'
+    def require(self, path: ObjectPath, span: Span | None = None) -> ObjectPath:
+        """Return a path; raise SQL-1351 when its catalog or database does not exist."""
+        databases = self.of(self.require_catalog(path.catalog, span))
+        if path.database not in databases:
+            hint = did_you_mean(path.database, databases, others=True)
+            message = f'database "{path.database}" does not exist in {path.catalog}'
             raise PenstockError("SQL-1351", message, span=span, hint=hint, sqlstate="3D000")
-        return place
+        return path
 
     def create_catalog(
         self, name: str, options: dict[str, str], if_not_exists: bool, span: Span | None
@@ -95,15 +69,15 @@ class Databases:
         self.options[name.lower()] = options
         return True
 
-    def create(self, place: Place, if_not_exists: bool, span: Span | None) -> bool:
+    def create(self, path: ObjectPath, if_not_exists: bool, span: Span | None) -> bool:
         """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358
         where another system keeps them.
         """
-        self.refuse_external(place, f"database {place.database}", span)
-        databases = self.by_catalog[self.require_catalog(place.catalog, span)]
-        if place.database in databases:
-            return _unless_taken("database", place.database, if_not_exists, span)
-        databases.append(place.database)
+        self.refuse_external(path, f"database {path.database}", span)
+        databases = self.by_catalog[self.require_catalog(path.catalog, span)]
+        if path.database in databases:
+            return _unless_taken("database", path.database, if_not_exists, span)
+        databases.append(path.database)
         return True
 
     def add_external(
@@ -123,12 +97,12 @@ class Databases:
         self.external[name.lower()] = catalog
         return True
 
-    def refuse_external(self, place: Place, what: str, span: Span | None) -> None:
+    def refuse_external(self, path: ObjectPath, what: str, span: Span | None) -> None:
         """Raise SQL-1358 for a change of what is in an external catalog."""
-        external = self.external.get(place.catalog)
+        external = self.external.get(path.catalog)
         if external is not None:
             message = (
-                f"{what} cannot be made, changed or dropped here: catalog {place.catalog} is kept by "
+                f"{what} cannot be made, changed or dropped here: catalog {path.catalog} is kept by "
                 f"{external.system}"
             )
             raise PenstockError(

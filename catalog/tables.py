@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.namespaces import Place
+from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.schema import Field, Schema
 
 # a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them
@@ -78,20 +78,20 @@ class CatalogTable:
 
 @dataclass(frozen=True)
 class MaterializedView(CatalogTable):
-    """A table that a job keeps equal to a query, kept as text and read from ``place``. Its primary key
+    """A table that a job keeps equal to a query, kept as text and read from ``path``. Its primary key
     identifies a row of the query's result.
     """
 
     query: str = ""
-    place: Place = field(default_factory=Place)
+    path: ObjectPath = field(default_factory=ObjectPath)
 
 
 @dataclass(frozen=True)
 class View:
-    """A named query, kept as text and bound again where it is used, its names looked for from ``place``."""
+    """A named query, kept as text and bound again where it is used, its names looked for from ``path``."""
 
     name: str
     query: str
     schema: Schema
     temporary: bool = False
-    place: Place = field(default_factory=Place)
+    path: ObjectPath = field(default_factory=ObjectPath)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError, SourceText
-from penstock.catalog.namespaces import Place
+from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_functions import PythonFunction, PythonFunctions
 from penstock.catalog.settings import Settings
@@ -351,7 +351,7 @@ class Session:
     def open_store(self, store: CatalogStore) -> None:
         """Fill a catalog from its store, and from now on keep it there."""
         here, outer = self.catalog.current, self.loading
-        self.catalog.current, self.loading = Place(store.catalog), True
+        self.catalog.current, self.loading = ObjectPath(store.catalog), True
         try:
             for statement in store.load():
                 self.execute(statement)

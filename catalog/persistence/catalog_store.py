@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.namespaces import DEFAULT_CATALOG, DEFAULT_DATABASE, Place, place_of
+from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
 from penstock.catalog.persistence.show_create import (
     create_statement,
     function_statement,
@@ -97,32 +97,32 @@ class CatalogStore:
             statements += [
                 function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary
             ]
-        used = Place(self.catalog)
+        used = ObjectPath(self.catalog)
         for relation in catalog.permanent():
-            place = place_of(relation.name)
-            if place.catalog != self.catalog:
+            path = ObjectPath.of(relation.name)
+            if path.catalog != self.catalog:
                 continue
-            wanted = relation.place if isinstance(relation, View | MaterializedView) else place
+            wanted = relation.path if isinstance(relation, View | MaterializedView) else path
             if wanted != used:
                 statements.append(f"USE {self._written(wanted)}")
                 used = wanted
             bare = relation.name.rpartition(".")[2]
             where = (
                 ""
-                if wanted == place
-                else f"{place.database}."
+                if wanted == path
+                else f"{path.database}."
                 if wanted.catalog == self.catalog
-                else f"{place}."
+                else f"{path}."
             )
             statements.append(create_statement(replace(relation, name=where + bare), redact=False))
         return statements
 
-    def _written(self, place: Place) -> str:
-        inside = place.catalog == self.catalog
+    def _written(self, path: ObjectPath) -> str:
+        inside = path.catalog == self.catalog
         return (
-            quoted_name(place.database)
+            quoted_name(path.database)
             if inside
-            else f"{quoted_name(place.catalog)}.{quoted_name(place.database)}"
+            else f"{quoted_name(path.catalog)}.{quoted_name(path.database)}"
         )
 
     def _unreadable(self, why: str) -> PenstockError:

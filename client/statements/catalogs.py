@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.catalog.connectors.spark import CATALOG_KEYS, SETTING_PREFIX, SPARK
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.namespaces import DEFAULT_CATALOG, DEFAULT_DATABASE, Place
+from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.tables import MaterializedView
 from penstock.client.result import Result, note_result
@@ -31,7 +31,7 @@ def change_places(session: Session, node: nodes.PlaceStatement) -> Result:
         case nodes.DropCatalog():
             result = _drop_catalog(session, node)
         case nodes.CreateDatabase(name, if_not_exists):
-            made = session.catalog.databases.create(place_named(session, name), if_not_exists, name.span)
+            made = session.catalog.databases.create(database_named(session, name), if_not_exists, name.span)
             result = note_result(f"database {name} created" if made else f"database {name} exists already")
         case nodes.DropDatabase():
             result = _drop_database(session, node)
@@ -39,7 +39,7 @@ def change_places(session: Session, node: nodes.PlaceStatement) -> Result:
     return result
 
 
-def place_named(session: Session, name: Name) -> Place:
+def database_named(session: Session, name: Name) -> ObjectPath:
     """Return the database a name of one or two parts means."""
     parts = name.text.lower().split(".")
     if len(parts) > 2:
@@ -50,7 +50,11 @@ def place_named(session: Session, name: Name) -> Place:
             hint="write catalog.database, or less",
             sqlstate="42601",
         )
-    return Place(parts[0], parts[1]) if len(parts) == 2 else Place(session.catalog.current.catalog, parts[0])
+    return (
+        ObjectPath(parts[0], parts[1])
+        if len(parts) == 2
+        else ObjectPath(session.catalog.current.catalog, parts[0])
+    )
 
 
 def _use(session: Session, node: nodes.Use) -> Result:
@@ -60,7 +64,7 @@ def _use(session: Session, node: nodes.Use) -> Result:
             catalog.databases.require_catalog(node.name.text, node.name.span)
         )
     else:
-        catalog.current = catalog.databases.require(place_named(session, node.name), node.name.span)
+        catalog.current = catalog.databases.require(database_named(session, node.name), node.name.span)
     return note_result(f"names are looked for in {catalog.current}")
 
 
@@ -122,7 +126,7 @@ def _drop_catalog(session: Session, node: nodes.DropCatalog) -> Result:
     if folded in (DEFAULT_CATALOG, catalog.current.catalog):
         raise _in_use(f'catalog "{name}"', name.span)
     for database in catalog.databases.by_catalog[folded]:
-        _refuse_running(session, Place(folded, database), name)
+        _refuse_running(session, ObjectPath(folded, database), name)
     session.stores.pop(folded, None)  # a file catalog's tables stay in its file
     _forget_catalog(session, folded)
     return note_result(f"catalog {name} dropped")
@@ -131,21 +135,21 @@ def _drop_catalog(session: Session, node: nodes.DropCatalog) -> Result:
 def _forget_catalog(session: Session, folded: str) -> None:
     databases = session.catalog.databases
     for database in databases.by_catalog.pop(folded):
-        session.catalog.forget(Place(folded, database))
+        session.catalog.forget(ObjectPath(folded, database))
     databases.external.pop(folded, None)
     del databases.options[folded]
 
 
 def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
-    catalog, place = session.catalog, place_named(session, node.name)
-    known = catalog.databases.by_catalog[catalog.databases.require_catalog(place.catalog, node.name.span)]
-    catalog.databases.refuse_external(place, f"database {place.database}", node.name.span)
-    if node.if_exists and place.database not in known:
+    catalog, path = session.catalog, database_named(session, node.name)
+    known = catalog.databases.by_catalog[catalog.databases.require_catalog(path.catalog, node.name.span)]
+    catalog.databases.refuse_external(path, f"database {path.database}", node.name.span)
+    if node.if_exists and path.database not in known:
         return note_result(f"there is no database {node.name}")
-    catalog.databases.require(place, node.name.span)
-    if place.database == DEFAULT_DATABASE or place == catalog.current:
+    catalog.databases.require(path, node.name.span)
+    if path.database == DEFAULT_DATABASE or path == catalog.current:
         raise _in_use(f'database "{node.name}"', node.name.span)
-    held = [relation.name for relation in catalog.relations_of(place)]
+    held = [relation.name for relation in catalog.relations_of(path)]
     if held and not node.cascade:
         listed = ", ".join(held[:3]) + (" .." if len(held) > 3 else "")
         hint = "drop them first, or write CASCADE to drop them with it"
@@ -156,17 +160,17 @@ def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
             hint=hint,
             sqlstate="2BP01",
         )
-    _refuse_running(session, place, node.name)
-    catalog.forget(place)
-    known.remove(place.database)
+    _refuse_running(session, path, node.name)
+    catalog.forget(path)
+    known.remove(path.database)
     return note_result(f"database {node.name} dropped")
 
 
-def _refuse_running(session: Session, place: Place, name: Name) -> None:
+def _refuse_running(session: Session, path: ObjectPath, name: Name) -> None:
     """A materialized view is a job; it is not stopped unasked."""
     running = [
         relation.name
-        for relation in session.catalog.relations_of(place)
+        for relation in session.catalog.relations_of(path)
         if isinstance(relation, MaterializedView)
     ]
     if running:

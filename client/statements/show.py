@@ -14,12 +14,12 @@ from penstock.catalog.connectors.registry import (
 )
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.functions.registry import function_kinds
-from penstock.catalog.namespaces import Place
+from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.schema import Role
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.client.result import Result, text_rows, verbatim_result
-from penstock.client.statements.catalogs import place_named
+from penstock.client.statements.catalogs import database_named
 from penstock.client.statements.functions import python_function_rows
 from penstock.client.statements.jobs import list_jobs
 from penstock.client.statements.settings import all_settings
@@ -75,21 +75,21 @@ def matches(name: str, like: str | None) -> bool:
 
 
 def _list_elsewhere(session: Session, kind: nodes.ShowKind, like: str | None, name: Name) -> Result:
-    """List what there is in another place than the current one."""
+    """List what there is in another database than the current one."""
     catalog = session.catalog
     here, databases = catalog.current, catalog.databases
     if kind is nodes.ShowKind.DATABASES:
-        catalog.current = Place(databases.require_catalog(name.text, name.span))
+        catalog.current = ObjectPath(databases.require_catalog(name.text, name.span))
     else:
-        catalog.current = databases.require(place_named(session, name), name.span)
+        catalog.current = databases.require(database_named(session, name), name.span)
     try:
         return _list(session, kind, like, here)
     finally:
         catalog.current = here
 
 
-def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Place) -> Result:
-    """List what there is in the catalog's current place; the user is ``here``."""
+def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: ObjectPath) -> Result:
+    """List what there is in the catalog's current database; the user is ``here``."""
     catalog = session.catalog
     match kind:
         case nodes.ShowKind.CATALOGS:
@@ -108,7 +108,7 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Place)
             ]
             return text_rows(
                 ["database", "current"],
-                [(name, _here(Place(catalog.current.catalog, name), here)) for name in databases],
+                [(name, _here(ObjectPath(catalog.current.catalog, name), here)) for name in databases],
             )
         case nodes.ShowKind.TABLES:
             rows = [
@@ -165,7 +165,7 @@ def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
     )
 
 
-def _here(name: str | Place, current: str | Place) -> str | None:
+def _here(name: str | ObjectPath, current: str | ObjectPath) -> str | None:
     return "yes" if name == current else None
 
 

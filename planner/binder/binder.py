@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.namespaces import Place
+from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
@@ -183,7 +183,7 @@ class Binder:
                 options,
                 comment=statement.comment,
                 query=query.text,
-                place=self.catalog.current,
+                path=self.catalog.current,
             ),
         )
 
@@ -198,7 +198,7 @@ class Binder:
         try:
             return bind_table(
                 altered_declaration(statement, table),
-                replace(self.context(), catalog=self.catalog.at(Place())),
+                replace(self.context(), catalog=self.catalog.at(ObjectPath())),
             )
         except PenstockError as error:
             raise error.with_span(statement.name.span) from None

@@ -63,7 +63,7 @@ class BindContext:
         """Return the context of a view's own query: no names of WITH, no parameters, its own text, names
         looked for where it was created.
         """
-        name, text, catalog = view.name, view.query, self.catalog.at(view.place)
+        name, text, catalog = view.name, view.query, self.catalog.at(view.path)
         return replace(
             self,
             catalog=catalog,

@@ -54,7 +54,7 @@ import penstock.planner.logical.windows
 import penstock.planner.physical.operator_specs
 import penstock.planner.physical.runtime_filter
 import penstock.planner.physical.state_compatibility
-from penstock.catalog.namespaces import Place
+from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.python_functions import PythonFunction
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
@@ -108,7 +108,7 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.planner.logical.windows,
 )
 _SINGLE: tuple[type, ...] = (
-    Place,
+    ObjectPath,
     JobOptions,
     RejectedRecord,
     Batch,
