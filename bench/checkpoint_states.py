@@ -24,8 +24,8 @@ from penstock.engine.operators.window.window_aggregate import WindowAggregateOpe
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.expressions.nodes import AggregateCall, Column, Literal, SortKey
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.over import Frame, FrameUnit
-from penstock.planner.logical.plan import Phase
 from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
 from penstock.planner.physical.operator_specs import GroupAggregateSpec, OverSpec, WindowAggregateSpec
 

@@ -129,7 +129,7 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     from penstock.engine.metrics.operator_metrics import OperatorMetrics
     from penstock.engine.operators.factory import build_operator
     from penstock.planner.expressions.nodes import AggregateCall, Column
-    from penstock.planner.logical.plan import Phase
+    from penstock.planner.logical.aggregate import Phase
     from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
     from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 

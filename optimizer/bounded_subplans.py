@@ -18,10 +18,10 @@ from penstock.planner.binder.relations.time_bounds import join_time
 from penstock.planner.expressions.nodes import Call, Column, Literal, conjuncts
 from penstock.planner.logical.interval_join import TIME_ROLES
 from penstock.planner.logical.interval_join import timed as time_join
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.plan import (
     BoundedInput,
     Filter,
-    Join,
     LogicalPlan,
     Project,
     Scan,

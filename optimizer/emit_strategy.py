@@ -6,8 +6,8 @@ from penstock.catalog.errors import PenstockError
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.sink_validation import culprit
 from penstock.planner.logical.emit import Emit, EmitKind, has_windows, with_emission
-from penstock.planner.logical.emit_strategy import ON_CLOSE
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.windows import ON_CLOSE
 
 
 def settle_emission(plan: LogicalPlan, streaming: bool, facts: PlanFacts) -> LogicalPlan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.distribution import (
     ALL,
     ANY,
@@ -16,22 +17,11 @@ from penstock.planner.logical.distribution import (
     by_keys,
 )
 from penstock.planner.logical.emit import Emit, EmitKind, final_keys
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    Aggregate,
-    Exchange,
-    Join,
-    Limit,
-    LogicalPlan,
-    Phase,
-    Sink,
-    TopN,
-    Union,
-    WindowAggregate,
-    WindowTable,
-)
+from penstock.planner.logical.plan import Exchange, Limit, LogicalPlan, Sink, TopN, Union, WindowTable
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.logical.windows import WindowKind

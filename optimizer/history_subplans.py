@@ -15,22 +15,21 @@ from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.expression_properties import is_deterministic, reads_clock
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.history_option import HistoryWish
 from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
     Exchange,
     Filter,
-    Join,
     Limit,
     LogicalPlan,
-    Phase,
     Project,
     Scan,
     Sink,
@@ -39,7 +38,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime

@@ -8,17 +8,10 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.distribution import is_gathered_by
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Partition
-from penstock.planner.logical.plan import (
-    Aggregate,
-    Exchange,
-    Join,
-    LogicalPlan,
-    Scan,
-    Sink,
-    TopN,
-    WindowAggregate,
-)
+from penstock.planner.logical.join import Join
+from penstock.planner.logical.plan import Exchange, LogicalPlan, Scan, Sink, TopN
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:

@@ -10,7 +10,7 @@ from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Operator
-from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import Windowing, WindowKind
 from penstock.planner.physical.operator_specs import (
     BoundedSourceSpec,

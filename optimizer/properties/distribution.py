@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.planner.expressions.nodes import Column
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Forward, Partition
 from penstock.planner.logical.emit import Emit
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     Exchange,
     Filter,
-    Join,
-    JoinKind,
     LogicalPlan,
     Project,
     Sink,
     Union,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime

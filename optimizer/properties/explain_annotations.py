@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import Annotate
-from penstock.planner.logical.plan import Exchange, Join, LogicalPlan, StatementSet
+from penstock.planner.logical.join import Join
+from penstock.planner.logical.plan import Exchange, LogicalPlan, StatementSet
 
 
 def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:

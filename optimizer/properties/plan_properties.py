@@ -11,22 +11,19 @@ from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.state_bounds import StateBound, state_bound
 from penstock.optimizer.properties.unique_keys import Keys, unique_keys
 from penstock.planner.expressions.nodes import Literal
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind
 from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
-    Join,
-    JoinKind,
     LogicalPlan,
-    Phase,
     Scan,
     TopN,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.snapshot_join import SnapshotJoin

@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind
 from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    Aggregate,
-    Join,
-    Limit,
-    LogicalPlan,
-    Phase,
-    TopN,
-    WatermarkAssign,
-    WindowAggregate,
-    WindowTable,
-)
+from penstock.planner.logical.plan import Limit, LogicalPlan, TopN, WatermarkAssign, WindowTable
 from penstock.planner.logical.processing_time import ProcessingTime
 from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.temporal_join import TemporalJoin

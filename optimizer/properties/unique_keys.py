@@ -6,20 +6,18 @@ from collections.abc import Callable
 
 from penstock.catalog.types import is_integer
 from penstock.planner.expressions.nodes import Cast, Column
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
     Exchange,
     Filter,
-    Join,
-    JoinKind,
     Limit,
     LogicalPlan,
-    Phase,
     Project,
     Scan,
     Sink,
@@ -27,7 +25,6 @@ from penstock.planner.logical.plan import (
     TopN,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime

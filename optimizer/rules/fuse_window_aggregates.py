@@ -9,14 +9,8 @@ from dataclasses import dataclass, replace
 from penstock.optimizer.properties.column_substitution import select_columns
 from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
-from penstock.planner.logical.plan import (
-    Filter,
-    LogicalPlan,
-    Phase,
-    Project,
-    WindowAggregate,
-    WindowTable,
-)
+from penstock.planner.logical.aggregate import Phase, WindowAggregate
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, WindowTable
 from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
 
 

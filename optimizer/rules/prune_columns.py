@@ -9,20 +9,18 @@ from penstock.catalog.schema import Schema
 from penstock.catalog.types import Array, Binary, DataType, Map, Row, String
 from penstock.optimizer.properties.column_substitution import select_columns
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.interval_join import JoinTime, TimedJoin, timed
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
     Filter,
-    Join,
-    JoinKind,
     Limit,
     LogicalPlan,
-    Phase,
     Project,
     Scan,
     Sink,
@@ -31,7 +29,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime

@@ -11,15 +11,8 @@ from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import Row
 from penstock.optimizer.properties.column_substitution import map_expressions
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
-from penstock.planner.logical.plan import (
-    Aggregate,
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    WatermarkAssign,
-    WindowAggregate,
-)
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
 from penstock.planner.physical.plan_digest import table_text
 
 Fields = frozenset[int] | None

@@ -11,22 +11,20 @@ from penstock.catalog.connectors.registry import connector_of
 from penstock.optimizer.properties.column_substitution import inline
 from penstock.optimizer.properties.expression_properties import is_deterministic, is_movable, may_raise
 from penstock.planner.expressions.nodes import Expression, conjunction, conjuncts
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     Filter,
-    Join,
-    JoinKind,
     LogicalPlan,
     Project,
     Scan,
     Sort,
     Union,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from penstock.planner.expressions.nodes import TRUE, Column
-from penstock.planner.logical.plan import (
-    Aggregate,
-    Filter,
-    Join,
-    Limit,
-    LogicalPlan,
-    Project,
-    Sort,
-    TopN,
-    Union,
-    Values,
-    WindowAggregate,
-)
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+from penstock.planner.logical.join import Join
+from penstock.planner.logical.plan import Filter, Limit, LogicalPlan, Project, Sort, TopN, Union, Values
 
 
 def remove_redundant(plan: LogicalPlan) -> LogicalPlan:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.plan import (
     BoundedInput,
     Filter,
-    Join,
-    JoinKind,
     LogicalPlan,
     Project,
     Scan,

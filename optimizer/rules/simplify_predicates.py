@@ -16,7 +16,8 @@ from penstock.planner.expressions.nodes import (
     conjunction,
     conjuncts,
 )
-from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan, Values
+from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.plan import Filter, LogicalPlan, Values
 
 
 def simplify_predicates(plan: LogicalPlan) -> LogicalPlan:

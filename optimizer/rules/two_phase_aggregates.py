@@ -31,14 +31,8 @@ from penstock.planner.expressions.nodes import (
     Expression,
     Literal,
 )
-from penstock.planner.logical.plan import (
-    Aggregate,
-    Filter,
-    LogicalPlan,
-    Phase,
-    Project,
-    WindowAggregate,
-)
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project
 from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
 
 

@@ -14,8 +14,8 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.emit import Emit, EmitKind, has_windows, with_emission
-from penstock.planner.logical.emit_strategy import Emission
 from penstock.planner.logical.plan import Sort
+from penstock.planner.logical.windows import Emission
 from penstock.planner.parser.syntax_nodes import EmitClause, span_of
 
 _MICROSECOND = timedelta(microseconds=1)

@@ -13,15 +13,9 @@ from penstock.catalog.tables import CatalogTable
 from penstock.planner.binder.ddl.insert import storable
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal
+from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.late_rows import LateMark, late_part, timely_part
-from penstock.planner.logical.plan import (
-    LogicalPlan,
-    Project,
-    Sink,
-    StatementSet,
-    WindowAggregate,
-    WindowTable,
-)
+from penstock.planner.logical.plan import LogicalPlan, Project, Sink, StatementSet, WindowTable
 from penstock.planner.parser.syntax_nodes import span_of
 
 

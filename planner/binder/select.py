@@ -43,7 +43,8 @@ from penstock.planner.expressions.nodes import (
     conjuncts,
     expression_role,
 )
-from penstock.planner.logical.plan import Aggregate, Filter, LogicalPlan, Project
+from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project
 from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Reference, consume, span_of
 
 

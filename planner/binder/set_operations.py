@@ -24,7 +24,8 @@ from penstock.planner.expressions.nodes import (
     Expression,
     Literal,
 )
-from penstock.planner.logical.plan import Aggregate, Filter, LogicalPlan, Project, Union
+from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Union
 from penstock.planner.logical.replicate_rows import Repeat
 from penstock.planner.parser.syntax_nodes import span_of
 

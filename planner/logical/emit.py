@@ -8,8 +8,9 @@ from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
-from penstock.planner.logical.emit_strategy import Emission
-from penstock.planner.logical.plan import LogicalPlan, WindowAggregate
+from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.plan import LogicalPlan, UnaryNode
+from penstock.planner.logical.windows import Emission
 
 
 class EmitKind(StrEnum):
@@ -21,7 +22,7 @@ class EmitKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Emit(LogicalPlan):
+class Emit(UnaryNode):
     """Rows of a query under its EMIT clause. ``penstock.optimizer.emit_strategy`` checks it and leaves only
     those that an operator obeys:
 
@@ -29,16 +30,8 @@ class Emit(LogicalPlan):
     ``emission.every_us`` apart.
     """
 
-    input: LogicalPlan
     kind: EmitKind
     emission: Emission
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @cached_property
     def schema(self) -> Schema:

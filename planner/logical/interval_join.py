@@ -10,7 +10,9 @@ from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
-from penstock.planner.logical.plan import Join, JoinKind, LogicalPlan, WindowAggregate
+from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})

@@ -4,19 +4,18 @@ and the others another.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.expressions.nodes import Call, Column
-from penstock.planner.logical.plan import Filter, LogicalPlan
+from penstock.planner.logical.plan import Filter, LogicalPlan, UnaryNode
 from penstock.planner.logical.windows import Windowing
 
 
 @dataclass(frozen=True)
-class LateMark(LogicalPlan):
+class LateMark(UnaryNode):
     """Each row with whether it is ``late`` for every window it falls in, the end of the last of them, and the
     watermark that says so.
 
@@ -24,7 +23,6 @@ class LateMark(LogicalPlan):
     not late.
     """
 
-    input: LogicalPlan
     window: Windowing
     lateness_us: int = 0
 
@@ -35,13 +33,6 @@ class LateMark(LogicalPlan):
     @property
     def goes_by_time(self) -> bool:
         return True
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @cached_property
     def schema(self) -> Schema:

@@ -10,7 +10,8 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.plan import JoinKind, LogicalPlan, Scan
+from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.plan import LogicalPlan, Scan
 from penstock.planner.logical.windows import demand
 
 

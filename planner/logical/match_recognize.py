@@ -15,7 +15,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
 
 Rows = frozenset[int]
@@ -149,7 +149,7 @@ class SkipTo(StrEnum):
 
 
 @dataclass(frozen=True)
-class MatchRecognize(LogicalPlan):
+class MatchRecognize(UnaryNode):
     """The matches of a row pattern, the earliest first and of those at one row the preferred; one row each,
     or (``all_rows``) each of its rows.
 
@@ -160,7 +160,6 @@ class MatchRecognize(LogicalPlan):
     FIRST and LAST.
     """
 
-    input: LogicalPlan
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     pattern: Pattern
@@ -180,13 +179,6 @@ class MatchRecognize(LogicalPlan):
         demand(
             isinstance(self.order[0].expression, Column), "MATCH_RECOGNIZE whose first order key is no column"
         )
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @property
     def only_ours(self) -> bool:

@@ -10,24 +10,21 @@ from penstock.catalog.connectors.lookup import lookup_option, reload_ms
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import Row, Timestamp, TimestampLtz
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.distribution import Edge, Partition
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.emit_strategy import Emission
 from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize, Value
 from penstock.planner.logical.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
     Exchange,
     Filter,
-    Join,
-    JoinKind,
     Limit,
     LogicalPlan,
-    Phase,
     Project,
     Scan,
     Sink,
@@ -37,7 +34,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime
@@ -46,7 +42,7 @@ from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.logical.unnest import Unnest
-from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
+from penstock.planner.logical.windows import AttachedWindow, Emission, Windowing, WindowKind
 
 _UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000))
 

@@ -13,7 +13,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import INT
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import AttachedWindow, demand
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -75,7 +75,7 @@ def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tup
 
 
 @dataclass(frozen=True)
-class Over(LogicalPlan):
+class Over(UnaryNode):
     """Each row, with one column per call appended; all calls share partition, order and frame (ranks, LAG and
     LEAD look past the frame).
 
@@ -85,7 +85,6 @@ class Over(LogicalPlan):
     how long a hint lets a partition live untouched (0: for ever).
     """
 
-    input: LogicalPlan
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     frame: Frame
@@ -108,13 +107,6 @@ class Over(LogicalPlan):
         """The position of the first order key, -1 when it is no column."""
         first = self.order[0].expression if self.order else None
         return first.index if isinstance(first, Column) else -1
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @property
     def goes_by_time(self) -> bool:
@@ -162,7 +154,7 @@ class Over(LogicalPlan):
 
 
 @dataclass(frozen=True)
-class PartitionTop(LogicalPlan):
+class PartitionTop(UnaryNode):
     """The rows whose ``rank`` (row_number, rank, dense_rank) within their partition is at most ``limit``,
     kept up to date.
 
@@ -172,7 +164,6 @@ class PartitionTop(LogicalPlan):
     untouched (0: for ever).
     """
 
-    input: LogicalPlan
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     rank: str
@@ -183,13 +174,6 @@ class PartitionTop(LogicalPlan):
 
     def __post_init__(self) -> None:
         demand(self.rank in RANKS and self.limit >= 1, "the first rows by no rank")
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @cached_property
     def schema(self) -> Schema:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
-from enum import StrEnum
 from functools import cached_property
 
 from penstock.catalog.errors import Span
@@ -15,17 +14,14 @@ from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN, Boolean, Null
 from penstock.planner.expressions.nodes import (
-    AggregateCall,
     Expression,
     Literal,
     SortKey,
     expression_role,
 )
 from penstock.planner.logical.distribution import Edge
-from penstock.planner.logical.emit_strategy import ON_CLOSE, Emission
 from penstock.planner.logical.history_option import HistoryWish
 from penstock.planner.logical.windows import (
-    AttachedWindow,
     Windowing,
     demand,
     fields_in_windows,
@@ -82,7 +78,9 @@ class LogicalPlan:
 
 
 @dataclass(frozen=True)
-class _Unary(LogicalPlan):
+class UnaryNode(LogicalPlan):
+    """Base of nodes with one input; the schema is the input's unless the node says otherwise."""
+
     input: LogicalPlan
 
     @property
@@ -147,7 +145,7 @@ class BoundedInput(LogicalPlan):
 
 
 @dataclass(frozen=True)
-class Filter(_Unary):
+class Filter(UnaryNode):
     """Keep the rows whose predicate is TRUE."""
 
     predicate: Expression
@@ -162,7 +160,7 @@ class Filter(_Unary):
 
 
 @dataclass(frozen=True)
-class Project(_Unary):
+class Project(UnaryNode):
     """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming);
     a bare PROCTIME() is processing time.
     """
@@ -193,7 +191,7 @@ class Project(_Unary):
 
 
 @dataclass(frozen=True)
-class WatermarkAssign(_Unary):
+class WatermarkAssign(UnaryNode):
     """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds
     its split's watermark from below.
     """
@@ -209,7 +207,7 @@ class WatermarkAssign(_Unary):
 
 
 @dataclass(frozen=True)
-class WindowTable(_Unary):
+class WindowTable(UnaryNode):
     """A windowing table-valued function: each row once per window it falls in, with window_start, window_end,
     window_time appended.
 
@@ -235,139 +233,6 @@ class WindowTable(_Unary):
             fields_in_windows(self.input.schema.fields, self.window)
             + tuple(replace(f, type=kind) for f in window_fields())
         )
-
-
-class Phase(StrEnum):
-    """Which part of a split aggregate a node is. LOCAL gives partial columns, GLOBAL merges them."""
-
-    SINGLE = "single"
-    LOCAL = "local"
-    GLOBAL = "global"
-
-
-@dataclass(frozen=True)
-class Aggregate(_Unary):
-    """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then
-    aggregates.
-
-    ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No
-    aggregates: DISTINCT. LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an
-    ordinary aggregate over those rows (a count merges by ``sum0``); the rule that splits makes both equal
-    SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
-    """
-
-    keys: tuple[int, ...]
-    aggregates: tuple[AggregateCall, ...]
-    names: tuple[str, ...]
-    phase: Phase = Phase.SINGLE
-    ttl_ms: int | None = None
-
-    def __post_init__(self) -> None:
-        demand(
-            all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input"
-        )
-
-    @cached_property
-    def schema(self) -> Schema:
-        keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
-        return Schema(
-            keys
-            + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True))
-        )
-
-
-@dataclass(frozen=True)
-class WindowAggregate(_Unary):
-    """GROUP BY window_start, window_end, keys: insert-only unless ``emission`` corrects, each row given when
-    the watermark passes the window's end.
-
-    Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over
-    the input's time column (sliced state), or an AttachedWindow when the rows carry their window already.
-    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before
-    every barrier and before the watermark reaches the slice's end; GLOBAL reads it through a Windowing whose
-    ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
-    """
-
-    window: Windowing | AttachedWindow
-    keys: tuple[int, ...]
-    aggregates: tuple[AggregateCall, ...]
-    names: tuple[str, ...]
-    phase: Phase = Phase.SINGLE
-    emission: Emission = ON_CLOSE
-
-    @property
-    def goes_by_time(self) -> bool:
-        return True
-
-    @cached_property
-    def schema(self) -> Schema:
-        source = self.input.schema
-        fields = tuple(replace(source[key], role=None) for key in self.keys)
-        fields += tuple(
-            Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)
-        )
-        time = self.window.time_column if isinstance(self.window, Windowing) else self.window.end_column
-        if self.phase is Phase.LOCAL:
-            return Schema((*fields, Field("slice_end", source[time].type, False, Role.EVENT_TIME)))
-        return Schema(fields + tuple(replace(f, type=source[time].type) for f in window_fields()))
-
-
-class JoinKind(StrEnum):
-    """Join kinds. SEMI and ANTI give left rows with, or without, a match."""
-
-    INNER = "inner"
-    LEFT = "left"
-    RIGHT = "right"
-    FULL = "full"
-    SEMI = "semi"
-    ANTI = "anti"
-
-
-@dataclass(frozen=True)
-class Join(LogicalPlan):
-    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then
-    right columns (none for SEMI, ANTI).
-
-    ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a
-    hint sends to every subtask. ``pruned``: the side whose rows need not come here unless they have a key of
-    the other, which is loaded first (``runtime_filters``).
-    """
-
-    left: LogicalPlan
-    right: LogicalPlan
-    kind: JoinKind
-    left_keys: tuple[int, ...]
-    right_keys: tuple[int, ...]
-    residual: Expression | None = None
-    ttl_ms: tuple[int | None, int | None] | None = None
-    copied: int | None = None
-    pruned: int | None = None
-
-    def __post_init__(self) -> None:
-        demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")
-        pairs = zip(self.left_keys, self.right_keys, strict=True)
-        demand(
-            all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs),
-            "a join of unlike key types",
-        )
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, left=inputs[0], right=inputs[1])
-
-    @cached_property
-    def schema(self) -> Schema:
-        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
-            return self.left.schema
-        left, right = self.left.schema, self.right.schema
-        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
-            left = left.nullable()
-        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
-            right = right.nullable()
-        return left.concat(right)
 
 
 @dataclass(frozen=True)
@@ -398,7 +263,7 @@ class Union(LogicalPlan):
 
 
 @dataclass(frozen=True)
-class Sort(_Unary):
+class Sort(UnaryNode):
     """ORDER BY of the whole result: bounded backends sort; on a finite stream the client sorts the folded
     rows.
     """
@@ -407,7 +272,7 @@ class Sort(_Unary):
 
 
 @dataclass(frozen=True)
-class Limit(_Unary):
+class Limit(UnaryNode):
     """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are
     left, as many as there may be.
     """
@@ -417,7 +282,7 @@ class Limit(_Unary):
 
 
 @dataclass(frozen=True)
-class TopN(_Unary):
+class TopN(UnaryNode):
     """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are
     broken by all columns in order.
     """
@@ -428,7 +293,7 @@ class TopN(_Unary):
 
 
 @dataclass(frozen=True)
-class Sink(_Unary):
+class Sink(UnaryNode):
     """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names
     it. ``history``: what comes first.
     """
@@ -457,7 +322,7 @@ class StatementSet(LogicalPlan):
 
 
 @dataclass(frozen=True)
-class Exchange(_Unary):
+class Exchange(UnaryNode):
     """An edge laid by ``penstock.optimizer.exchange_placement``: how the input's rows travel to the node
     above.
     """

@@ -10,14 +10,15 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.catalog.types import TimestampLtz
 from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     Exchange,
     Filter,
-    Join,
     LogicalPlan,
     Project,
     TopN,
+    UnaryNode,
     Union,
     WatermarkAssign,
     WindowTable,
@@ -26,7 +27,7 @@ from penstock.planner.logical.windows import demand
 
 
 @dataclass(frozen=True)
-class ProcessingTime(LogicalPlan):
+class ProcessingTime(UnaryNode):
     """Stamp ``time_column`` with the clock as rows pass, and let the clock be the watermark of what stands
     above.
 
@@ -34,7 +35,6 @@ class ProcessingTime(LogicalPlan):
     had below ends here.
     """
 
-    input: LogicalPlan
     time_column: int
 
     def __post_init__(self) -> None:
@@ -46,13 +46,6 @@ class ProcessingTime(LogicalPlan):
     @property
     def only_ours(self) -> bool:
         return True
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @cached_property
     def schema(self) -> Schema:

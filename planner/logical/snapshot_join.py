@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.catalog.schema import Schema, without_event_time
-from penstock.planner.logical.plan import Join, JoinKind
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.windows import demand
 
 

@@ -11,7 +11,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.interval_join import WINDOW_ROLES, lateness_us, slack_us
-from penstock.planner.logical.plan import JoinKind, LogicalPlan
+from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import demand
 
 

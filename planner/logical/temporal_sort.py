@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
 
 
 @dataclass(frozen=True)
-class TemporalSort(LogicalPlan):
+class TemporalSort(UnaryNode):
     """Rows in the order of ``keys``, the first an event time, ascending; ties are broken by all columns. Rows
     wait until the watermark passes them.
 
     Rows without a time, and late ones, are dropped and counted.
     """
 
-    input: LogicalPlan
     keys: tuple[SortKey, ...]
 
     def __post_init__(self) -> None:
@@ -40,13 +38,6 @@ class TemporalSort(LogicalPlan):
     @property
     def goes_by_time(self) -> bool:
         return True
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @cached_property
     def schema(self) -> Schema:

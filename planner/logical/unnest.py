@@ -11,7 +11,7 @@ from penstock.catalog.python_functions import PythonTable
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
 
 LISTED = frozenset({"unnest", "explode", "posexplode"})
@@ -41,7 +41,7 @@ class TableCall:
 
 
 @dataclass(frozen=True)
-class Unnest(LogicalPlan):
+class Unnest(UnaryNode):
     """Each row once per row the function gives for it: the columns ``keep`` of the input, those ``gives`` of
     the function's, the number from 1.
 
@@ -51,7 +51,6 @@ class Unnest(LogicalPlan):
     nothing; weights, times and lateness of the input rows go on.
     """
 
-    input: LogicalPlan
     call: TableCall
     keep: tuple[int, ...]
     gives: tuple[int, ...]
@@ -76,13 +75,6 @@ class Unnest(LogicalPlan):
             self.condition is None or self.outer,
             "a condition of a table function's rows belongs to an outer one",
         )
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
     @property
     def only_ours(self) -> bool:

@@ -1,4 +1,4 @@
-"""Windows as data: which kind, how long, over which time column; and the columns they add."""
+"""Windows as data: which kind, how long, over which time column; the columns they add, and when they emit."""
 
 from __future__ import annotations
 
@@ -83,3 +83,25 @@ def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field
     """
     kept = tuple(map(without_bound, fields))
     return without_event_time(kept) if window.kind is WindowKind.SESSION else kept
+
+
+@dataclass(frozen=True)
+class Emission:
+    """When the windows of an aggregate give rows; microseconds.
+
+    ``early``: also while they are open, every change of a result, ``every_us`` apart. ``lateness_us``: they
+    take rows until the watermark is that far past their end, each changing the result given at their close.
+    Without either a window gives its rows once.
+    """
+
+    early: bool = False
+    every_us: int = 0
+    lateness_us: int = 0
+
+    @property
+    def corrects(self) -> bool:
+        """Whether rows that were given may be taken back."""
+        return self.early or self.lateness_us > 0
+
+
+ON_CLOSE = Emission()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import STRING, TIMESTAMP
-from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import WindowKind
 from penstock.planner.physical.operator_specs import (
     JobGraph,

@@ -7,18 +7,18 @@ from typing import Any, Protocol
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Role
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind, final_keys
 from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.node_text import operator_name
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
     Filter,
-    Join,
     Limit,
     LogicalPlan,
     Project,
@@ -28,7 +28,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime, arrival_order

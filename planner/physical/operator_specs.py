@@ -7,14 +7,15 @@ from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.distribution import Edge
-from penstock.planner.logical.emit_strategy import ON_CLOSE, Emission
 from penstock.planner.logical.interval_join import JoinTime
+from penstock.planner.logical.join import JoinKind
 from penstock.planner.logical.match_recognize import Definition, Rows, SkipTo, Value
 from penstock.planner.logical.over import Frame
-from penstock.planner.logical.plan import JoinKind, LogicalPlan, Phase
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.unnest import TableCall
-from penstock.planner.logical.windows import AttachedWindow, Windowing
+from penstock.planner.logical.windows import ON_CLOSE, AttachedWindow, Emission, Windowing
 from penstock.planner.physical.state_compatibility import PlanMeaning
 
 DEFAULT_MAX_PARALLELISM = 128
@@ -132,7 +133,7 @@ class WindowTableSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class WindowAggregateSpec(OperatorSpec):
-    """Windowed aggregation; see ``penstock.planner.logical.plan.WindowAggregate``."""
+    """Windowed aggregation; see ``penstock.planner.logical.aggregate.WindowAggregate``."""
 
     input_schema: Schema
     window: Windowing | AttachedWindow
@@ -145,7 +146,7 @@ class WindowAggregateSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class GroupAggregateSpec(OperatorSpec):
-    """Unbounded aggregation; see ``penstock.planner.logical.plan.Aggregate``. ``insert_only``: the input
+    """Unbounded aggregation; see ``penstock.planner.logical.aggregate.Aggregate``. ``insert_only``: the input
     never retracts. ``ttl_ms``: as a partition's of OVER.
     """
 

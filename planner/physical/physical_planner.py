@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.planner.expressions.nodes import conjunction, conjuncts
 from penstock.planner.logical.distribution import Edge, Forward
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.plan import (
     Exchange,
     Filter,
-    Join,
     Limit,
     LogicalPlan,
     Project,

@@ -7,20 +7,19 @@ from __future__ import annotations
 from penstock.catalog.connectors.registry import is_secret
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchFact, MatchRecognize, RowsAggregate, RowValue, Value
 from penstock.planner.logical.node_text import emission_text
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
     Exchange,
     Filter,
-    Join,
-    JoinKind,
     Limit,
     LogicalPlan,
     Project,
@@ -32,7 +31,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime

@@ -10,18 +10,12 @@ from dataclasses import field
 from penstock.catalog.connectors.registry import gives_changes
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over
-from penstock.planner.logical.plan import (
-    Aggregate,
-    BoundedInput,
-    Join,
-    LogicalPlan,
-    Scan,
-    Union,
-    WindowAggregate,
-)
+from penstock.planner.logical.plan import BoundedInput, LogicalPlan, Scan, Union
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.physical.expression_digest import ALIKE, digest
 from penstock.planner.physical.plan_digest import Meanings, table_text

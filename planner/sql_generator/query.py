@@ -14,19 +14,17 @@ from penstock.catalog.python_functions import PythonAggregate, PythonScalar
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.history_scan import HistoryScan
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     BoundedInput,
     Exchange,
     Filter,
-    Join,
-    JoinKind,
     Limit,
     LogicalPlan,
-    Phase,
     Project,
     Scan,
     Sink,
@@ -35,7 +33,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.replicate_rows import Repeat

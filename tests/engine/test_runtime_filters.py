@@ -29,7 +29,7 @@ from penstock.engine.operators.source.runtime_filter import GIVEN_UP, PRUNED, Ru
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.task.messages import OperatorTold, TaskId
 from penstock.planner.logical.distribution import Forward
-from penstock.planner.logical.plan import JoinKind
+from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph, JoinSpec
 from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
 from tests.engine.operators.harness import Remembered, opened

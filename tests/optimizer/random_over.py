@@ -5,14 +5,9 @@ from __future__ import annotations
 from penstock.catalog.schema import Role
 from penstock.catalog.types import BIGINT, DOUBLE, INT, TIMESTAMP
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal, SortKey
+from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.over import Frame, FrameUnit, Over, PartitionTop
-from penstock.planner.logical.plan import (
-    Filter,
-    LogicalPlan,
-    WatermarkAssign,
-    WindowAggregate,
-    WindowTable,
-)
+from penstock.planner.logical.plan import Filter, LogicalPlan, WatermarkAssign, WindowTable
 from penstock.planner.logical.windows import AttachedWindow
 from tests.optimizer.plans import call, col
 from tests.optimizer.random_plans import RandomPlans

@@ -17,11 +17,10 @@ from penstock.planner.expressions.nodes import (
     Literal,
     SortKey,
 )
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.plan import (
-    Aggregate,
     Filter,
-    Join,
-    JoinKind,
     LogicalPlan,
     Project,
     Scan,
@@ -29,7 +28,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind

@@ -3,17 +3,10 @@
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by, partitioning
+from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.distribution import Broadcast, Edge, Partition, Shuffle
-from penstock.planner.logical.plan import (
-    Aggregate,
-    Exchange,
-    Join,
-    JoinKind,
-    LogicalPlan,
-    Phase,
-    Sink,
-    TopN,
-)
+from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.plan import Exchange, LogicalPlan, Sink, TopN
 from penstock.planner.physical.parallelism import subtasks
 from tests.optimizer.sql import bind
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.optimizer.optimizer import optimize
-from penstock.planner.logical.plan import Aggregate
+from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.physical.plan_digest import Meanings
 from tests.optimizer.sql import bind
 

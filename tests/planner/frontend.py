@@ -11,9 +11,9 @@ from penstock.catalog.errors import PenstockError, SourceText
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.settings import Settings
 from penstock.planner.binder.binder import Binder
-from penstock.planner.logical import plan as logical
-from penstock.planner.logical.emit_strategy import ON_CLOSE
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+from penstock.planner.logical.plan import LogicalPlan, Scan, Values
+from penstock.planner.logical.windows import ON_CLOSE
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
 from penstock.planner.statements.script import ParsedStatement, parse_script
@@ -101,9 +101,7 @@ def plan_text(plan: LogicalPlan, depth: int = 0) -> str:
     """A plan as an indented tree: each node's own facts, and the columns it gives where it makes new ones."""
     pad = "  " * depth
     lines = [f"{pad}{type(plan).__name__}{_facts(plan)}"]
-    if depth == 0 or isinstance(
-        plan, logical.Aggregate | logical.WindowAggregate | logical.Scan | logical.Values
-    ):
+    if depth == 0 or isinstance(plan, Aggregate | WindowAggregate | Scan | Values):
         lines.append(f"{pad}  : {', '.join(_column(field) for field in plan.schema)}")
     return "\n".join(lines + [plan_text(node, depth + 1) for node in plan.inputs])
 

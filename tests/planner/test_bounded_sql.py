@@ -21,10 +21,9 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, SortKey
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.plan import (
     Filter,
-    Join,
-    JoinKind,
     LogicalPlan,
     Project,
     Scan,

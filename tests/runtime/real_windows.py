@@ -18,8 +18,8 @@ from penstock.engine.api.operator import Operator, Output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Column
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.distribution import Forward, Partition
-from penstock.planner.logical.plan import Phase
 from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
 from penstock.planner.physical.operator_specs import (
     Chain,

@@ -33,7 +33,7 @@ from penstock.engine.task.incremental_snapshots import MOST_LAYERS, Layers
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
 from penstock.planner.expressions.nodes import AggregateCall, Column
-from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
 from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 from tests.engine.operators.changelogs import Collected, context

@@ -24,9 +24,8 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall
-from penstock.planner.logical.emit_strategy import ON_CLOSE, Emission
-from penstock.planner.logical.plan import Phase
-from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.logical.aggregate import Phase
+from penstock.planner.logical.windows import ON_CLOSE, Emission, Windowing, WindowKind, window_fields
 from penstock.planner.physical.operator_specs import OperatorSpec, WindowAggregateSpec, WindowTableSpec
 from tests.engine.operators.harness import Remembered, opened
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end

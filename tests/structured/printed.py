@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from penstock.planner.logical.plan import LogicalPlan, Phase, Sink, WindowAggregate, WindowTable
+from penstock.planner.logical.aggregate import Phase, WindowAggregate
+from penstock.planner.logical.plan import LogicalPlan, Sink, WindowTable
 from penstock.planner.logical.windows import Windowing, WindowKind
 from penstock.planner.sql_generator.dialect import binary, function, text
 from penstock.planner.sql_generator.query import Relation, _columns, _PlanText

@@ -33,12 +33,13 @@ import penstock.planner.expressions.lambdas
 import penstock.planner.expressions.nodes
 import penstock.planner.expressions.python_calls
 import penstock.planner.expressions.row_pattern
+import penstock.planner.logical.aggregate
 import penstock.planner.logical.condition_program
 import penstock.planner.logical.distribution
 import penstock.planner.logical.emit
-import penstock.planner.logical.emit_strategy
 import penstock.planner.logical.history_scan
 import penstock.planner.logical.interval_join
+import penstock.planner.logical.join
 import penstock.planner.logical.late_rows
 import penstock.planner.logical.match_recognize
 import penstock.planner.logical.over
@@ -81,12 +82,13 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.engine.checkpoint.snapshot_format,
     penstock.engine.metrics.task_metrics,
     penstock.planner.logical.distribution,
-    penstock.planner.logical.emit_strategy,
     penstock.planner.logical.emit,
     penstock.planner.expressions.nodes,
     penstock.planner.expressions.lambdas,
     penstock.planner.logical.history_scan,
     penstock.planner.logical.late_rows,
+    penstock.planner.logical.aggregate,
+    penstock.planner.logical.join,
     penstock.planner.logical.plan,
     penstock.planner.logical.match_recognize,
     penstock.planner.logical.over,

@@ -30,7 +30,7 @@ from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import HeldRows
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
-from penstock.planner.logical.plan import JoinKind
+from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 
 

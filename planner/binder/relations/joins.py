@@ -35,7 +35,8 @@ from penstock.planner.binder.scope import Scope, ScopeColumn
 from penstock.planner.binder.select_hints import BlockHints, table_name
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.interval_join import TimedJoin, timed
-from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan, Project
+from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project
 from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.unnest import Unnest

@@ -16,7 +16,8 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.relations.tables import Source, bind_source, bounded
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Cast, Expression, Literal
-from penstock.planner.logical.plan import Join, LogicalPlan, Project
+from penstock.planner.logical.join import Join
+from penstock.planner.logical.plan import LogicalPlan, Project
 from penstock.planner.logical.snapshot_join import snapshot_of
 from penstock.planner.parser.syntax_nodes import (
     Descriptor,

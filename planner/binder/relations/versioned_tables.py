@@ -8,8 +8,9 @@ from dataclasses import replace
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import INT
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
+from penstock.planner.logical.join import Join
 from penstock.planner.logical.over import Over
-from penstock.planner.logical.plan import Filter, Join, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
 
 
 @dataclass(frozen=True)

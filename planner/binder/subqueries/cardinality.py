@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from penstock.planner.expressions.nodes import Column
+from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     Filter,
     Limit,
     LogicalPlan,

@@ -17,7 +17,7 @@ from penstock.planner.binder.subqueries.scalar_placeholder import Attached, Scal
 from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
 from penstock.planner.binder.subqueries.semi_joins import filtered, roles_above
 from penstock.planner.expressions.nodes import Column, Expression, conjuncts
-from penstock.planner.logical.plan import JoinKind
+from penstock.planner.logical.join import JoinKind
 
 Join = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClause]
 """Joins two sides on conditions over left ++ right."""

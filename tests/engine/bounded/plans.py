@@ -33,12 +33,11 @@ from penstock.planner.expressions.nodes import (
     Literal,
     SortKey,
 )
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.over import Frame, FrameUnit, Over, PartitionTop
 from penstock.planner.logical.plan import (
-    Aggregate,
     Filter,
-    Join,
-    JoinKind,
     Limit,
     LogicalPlan,
     Project,
@@ -49,7 +48,6 @@ from penstock.planner.logical.plan import (
     Union,
     Values,
     WatermarkAssign,
-    WindowAggregate,
     WindowTable,
 )
 from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind

@@ -33,7 +33,8 @@ from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows
 from penstock.planner.expressions.nodes import Cast
-from penstock.planner.logical.plan import Aggregate, Filter, Project, Scan
+from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.plan import Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
 from tests.engine.bounded.plans import agg, airlines, answer, call, col, files, lit, multiset, plans
 from tests.engine.expressions.calls import call as checked_call

@@ -19,7 +19,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.join.regular_join import JoinOperator
 from penstock.planner.expressions.nodes import Call, Column
-from penstock.planner.logical.plan import JoinKind
+from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 from tests.engine.operators.changelogs import (
     Change,

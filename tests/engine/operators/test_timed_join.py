@@ -20,7 +20,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 from penstock.engine.operators.join.interval_join import TimedJoinOperator
 from penstock.planner.expressions.nodes import Call, Column, Literal
 from penstock.planner.logical.interval_join import Deadline, JoinTime, TimedSide
-from penstock.planner.logical.plan import JoinKind
+from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 from tests.engine.operators.changelogs import (
     Change,

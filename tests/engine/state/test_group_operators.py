@@ -16,7 +16,7 @@ from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
 from penstock.engine.state.rows.changed_rows import changed_pairs
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column
-from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.physical.operator_specs import GroupAggregateSpec
 from tests.engine.state.harness import OPTIONS, Folded, batch_of, opened, rescaled
 

@@ -14,7 +14,7 @@ from penstock.engine.operators.factory import build_operator
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials
 from penstock.planner.expressions.nodes import AggregateCall, Column
-from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
 from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 from tests.engine.state.harness import OPTIONS, Folded, opened

@@ -19,7 +19,7 @@ from penstock.engine.kernels.partition import partition
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Column
-from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind, window_fields
 from penstock.planner.physical.operator_specs import WindowAggregateSpec
 from tests.direct.lateness import Entry, sessions_in_turn

@@ -15,9 +15,11 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.changelog.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.join import JoinKind
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import JoinKind, LogicalPlan, WindowAggregate
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.temporal_join import TemporalJoin
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import Changelog, DirectJob, Planned, planned

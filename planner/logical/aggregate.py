@@ -1,0 +1,95 @@
+"""Aggregates in the logical plan: GROUP BY, within windows or not, in one phase or two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.plan import UnaryNode
+from penstock.planner.logical.windows import (
+    ON_CLOSE,
+    AttachedWindow,
+    Emission,
+    Windowing,
+    demand,
+    window_fields,
+)
+
+
+class Phase(StrEnum):
+    """Which part of a split aggregate a node is. LOCAL gives partial columns, GLOBAL merges them."""
+
+    SINGLE = "single"
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True)
+class Aggregate(UnaryNode):
+    """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then
+    aggregates.
+
+    ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No
+    aggregates: DISTINCT. LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an
+    ordinary aggregate over those rows (a count merges by ``sum0``); the rule that splits makes both equal
+    SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
+    """
+
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    phase: Phase = Phase.SINGLE
+    ttl_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        demand(
+            all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input"
+        )
+
+    @cached_property
+    def schema(self) -> Schema:
+        keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
+        return Schema(
+            keys
+            + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True))
+        )
+
+
+@dataclass(frozen=True)
+class WindowAggregate(UnaryNode):
+    """GROUP BY window_start, window_end, keys: insert-only unless ``emission`` corrects, each row given when
+    the watermark passes the window's end.
+
+    Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over
+    the input's time column (sliced state), or an AttachedWindow when the rows carry their window already.
+    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before
+    every barrier and before the watermark reaches the slice's end; GLOBAL reads it through a Windowing whose
+    ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
+    """
+
+    window: Windowing | AttachedWindow
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    phase: Phase = Phase.SINGLE
+    emission: Emission = ON_CLOSE
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:
+        source = self.input.schema
+        fields = tuple(replace(source[key], role=None) for key in self.keys)
+        fields += tuple(
+            Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)
+        )
+        time = self.window.time_column if isinstance(self.window, Windowing) else self.window.end_column
+        if self.phase is Phase.LOCAL:
+            return Schema((*fields, Field("slice_end", source[time].type, False, Role.EVENT_TIME)))
+        return Schema(fields + tuple(replace(f, type=source[time].type) for f in window_fields()))

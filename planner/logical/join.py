@@ -1,0 +1,71 @@
+"""The regular join in the logical plan, and the kinds of joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Schema
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.windows import demand
+
+
+class JoinKind(StrEnum):
+    """Join kinds. SEMI and ANTI give left rows with, or without, a match."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True)
+class Join(LogicalPlan):
+    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then
+    right columns (none for SEMI, ANTI).
+
+    ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a
+    hint sends to every subtask. ``pruned``: the side whose rows need not come here unless they have a key of
+    the other, which is loaded first (``runtime_filters``).
+    """
+
+    left: LogicalPlan
+    right: LogicalPlan
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Expression | None = None
+    ttl_ms: tuple[int | None, int | None] | None = None
+    copied: int | None = None
+    pruned: int | None = None
+
+    def __post_init__(self) -> None:
+        demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        demand(
+            all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs),
+            "a join of unlike key types",
+        )
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    @cached_property
+    def schema(self) -> Schema:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.schema
+        left, right = self.left.schema, self.right.schema
+        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            left = left.nullable()
+        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
+            right = right.nullable()
+        return left.concat(right)
