@@ -19,7 +19,7 @@ from penstock.engine.checkpoint.job_record import (
     recorded_name,
     refuse_withheld,
 )
-from penstock.engine.checkpoint.manifest import Role
+from penstock.engine.checkpoint.manifest import OperatorRole
 from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.checkpoint.store import CURRENT
 from penstock.engine.storage.local import LocalStorage
@@ -107,7 +107,7 @@ def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]
             operators = CheckpointReader(LocalStorage(state_dir / job.job_id)).manifest().operators
         except PenstockError:  # it has no checkpoint that could be gone on from
             continue
-        shared = ", ".join(o.place for o in operators if o.role is Role.SINK and o.place in tables)
+        shared = ", ".join(o.place for o in operators if o.role is OperatorRole.SINK and o.place in tables)
         if shared:
             own = (
                 f"the statement goes on from its state as the {job.job_id.rpartition('-')[2]}. of that "

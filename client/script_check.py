@@ -161,7 +161,7 @@ def _check(session: Session, statement: PlacedStatement) -> None:
             session.plan(session.bind(subscribed), mode="streaming")
         case nodes.Verify(query):
             session.plan(session.bind(query), mode="streaming")
-        case nodes.Query() | nodes.Insert() | nodes.StatementSet() as query:
+        case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet() as query:
             session.plan(session.bind(query))
         case nodes.CreateMaterializedView() as view:
             if not (view.if_not_exists and catalog.find(view.name.text) is not None):

@@ -57,10 +57,10 @@ from penstock.planner.physical.physical_planner import plan_job
 from penstock.planner.sql_generator.support import speaks
 from penstock.planner.statements.nodes import (
     CreateTableAs,
+    ExecuteStatementSet,
     Explain,
     Insert,
     Query,
-    StatementSet,
     Subscribe,
 )
 
@@ -127,18 +127,20 @@ class Session:
 
     # -- the road of a query
 
-    def run_query(self, statement: Query | Insert | StatementSet, params: Sequence[Any] = ()) -> Result:
+    def run_query(
+        self, statement: Query | Insert | ExecuteStatementSet, params: Sequence[Any] = ()
+    ) -> Result:
         """Take a parsed query or insert the whole road, from names to rows."""
         return self.start(self.plan(self.bind(statement, params)))
 
     def bind(
-        self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any] = ()
+        self, statement: Query | Subscribe | Insert | ExecuteStatementSet, params: Sequence[Any] = ()
     ) -> LogicalPlan:
         """Resolve names and types: a query's plan ends in the client, an insert's in its table."""
         return self.views.pinned(self._bound(statement, params))
 
     def _bound(
-        self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any]
+        self, statement: Query | Subscribe | Insert | ExecuteStatementSet, params: Sequence[Any]
     ) -> LogicalPlan:
         binder = Binder(self.catalog, self.settings)
         match statement:
@@ -148,7 +150,7 @@ class Session:
                 return Sink(binder.bind_query(query, params, follows=True), None)
             case Insert():
                 return binder.bind_insert(statement, params)
-            case StatementSet():
+            case ExecuteStatementSet():
                 return binder.bind_statement_set(statement, params)
 
     def plan(
@@ -258,7 +260,8 @@ class Session:
                 self.spoken.done(statement.node, statement.text)
             result.place = statement.place
             starts = (
-                isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
+                isinstance(statement.node, Insert | ExecuteStatementSet | CreateTableAs)
+                and result.job is not None
             )
             return self._start_or_undo(result, hold) if starts else result
         except PenstockError as error:
@@ -275,7 +278,7 @@ class Session:
     def explain(self, statement: PlacedStatement) -> Result:
         """Return the plans of a query or insert instead of running it; any other statement is run."""
         node = statement.node
-        if isinstance(node, Query | Insert | StatementSet):
+        if isinstance(node, Query | Insert | ExecuteStatementSet):
             node = Explain((), node)
         return self.run(replace(statement, node=node))
 

@@ -18,7 +18,7 @@ from penstock.client.spark_source.file_batches import BATCH_ROWS
 from penstock.client.spark_source.source_options import SourceOptions
 from penstock.client.spark_source.spark_schema import arrow_schema, as_spark_takes_it
 from penstock.engine.changelog.consolidate import summed
-from penstock.engine.checkpoint.manifest import Manifest, Role
+from penstock.engine.checkpoint.manifest import Manifest, OperatorRole
 from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.state.rows.table_contents import column_name
 from penstock.engine.storage.local import LocalStorage, make_private
@@ -142,7 +142,7 @@ def _state(pinned: PinnedView) -> pa.Table | None:
     """Return the state of the view's sink: key_group, weight, columns."""
     reader = CheckpointReader(LocalStorage(pinned.directory))
     manifest = reader.manifest(pinned.checkpoint_id)
-    sink = next(operator.operator_id for operator in manifest.operators if operator.role is Role.SINK)
+    sink = next(operator.operator_id for operator in manifest.operators if operator.role is OperatorRole.SINK)
     return reader.table(manifest, sink, _STATE)
 
 

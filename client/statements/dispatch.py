@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any] = ()) -> Result:
     """Run one statement in a session; only queries and inserts take parameters."""
     if params and not isinstance(
-        node, nodes.Query | nodes.Subscribe | nodes.Insert | nodes.StatementSet | nodes.Explain
+        node, nodes.Query | nodes.Subscribe | nodes.Insert | nodes.ExecuteStatementSet | nodes.Explain
     ):
         raise PenstockError(
             "CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do"
@@ -43,7 +43,7 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return subscribe.subscribe(session, node, params)
         case nodes.Verify():
             return verify.verify(session, node)
-        case nodes.Insert() | nodes.StatementSet():
+        case nodes.Insert() | nodes.ExecuteStatementSet():
             return jobs.insert(session, node, params)
         case nodes.Explain():
             return explain.explain_statement(session, node, params)

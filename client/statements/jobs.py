@@ -35,7 +35,7 @@ def query(session: Session, node: nodes.Query, params: Sequence[Any]) -> Result:
     return session.run_query(node, params)
 
 
-def insert(session: Session, node: nodes.Insert | nodes.StatementSet, params: Sequence[Any]) -> Result:
+def insert(session: Session, node: nodes.Insert | nodes.ExecuteStatementSet, params: Sequence[Any]) -> Result:
     """Start the job of an INSERT or a statement set; the session then tells of it."""
     return session.run_query(node, params)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.api.cluster_options import ClusterOptions
+from penstock.engine.api.cluster_options import ClusterOptions, SettingValues
 from penstock.engine.api.restart_strategy import (
     ExponentialDelay,
     FailureRate,
@@ -17,16 +16,6 @@ from penstock.engine.api.restart_strategy import (
     RestartStrategy,
 )
 from penstock.engine.checkpoint.job_record import JobRecord
-
-
-class SettingValues(Protocol):
-    """What job options are read from: typed values by setting key."""
-
-    def get(self, key: str) -> Any:
-        """Return the typed value of a setting."""
-
-    def of_spark(self) -> dict[str, str]:
-        """Return what was set of Spark's own settings."""
 
 
 @dataclass(frozen=True)

@@ -327,7 +327,7 @@ class Operator:
         """Release what was opened; called on every way out, must not raise."""
 
 
-class SourceOperator(Operator):
+class HeadOperator(Operator):
     """The head of a source chain: gives rows when polled instead of taking them."""
 
     def poll(self, out: Output) -> SourceStatus:

@@ -16,12 +16,12 @@ from penstock.engine.connectors.database.scan import scanned
 from penstock.engine.connectors.in_process.materialized_view_source import snapshot_of
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.registry import source_connector
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 
 _BATCH_ROWS = 65_536
 
 
-def registered_table(relation: Relation, services: Services) -> pa.Table | None:
+def registered_table(relation: ScannedTable, services: Services) -> pa.Table | None:
     """Return the relation's columns of a registered Arrow table or a materialized view, ``None`` when the
     relation is neither.
     """
@@ -39,7 +39,7 @@ def registered_table(relation: Relation, services: Services) -> pa.Table | None:
     )
 
 
-def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
+def own_batches(relation: ScannedTable, services: Services) -> Iterator[pa.RecordBatch]:
     """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that
     are there at its end.
 
@@ -58,7 +58,7 @@ def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBat
     yield from fold.rows().to_batches(_BATCH_ROWS)
 
 
-def _batches(relation: Relation, services: Services) -> Iterator[Batch]:
+def _batches(relation: ScannedTable, services: Services) -> Iterator[Batch]:
     request = ScanRequest(relation.table, relation.columns, None, _BATCH_ROWS, SystemClock(), services)
     source = source_connector(request)
     arrow = relation.schema.to_arrow()

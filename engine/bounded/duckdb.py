@@ -33,7 +33,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.dialect import function, text
 from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_sql
 from penstock.planner.sql_generator.duckdb.macros import MACROS
-from penstock.planner.sql_generator.query import BoundedQuery, Relation
+from penstock.planner.sql_generator.query import BoundedQuery, ScannedTable
 
 _BATCH_ROWS = 65_536
 _GLOB = re.compile(r"[*?\[]")  # characters that DuckDB reads as a pattern, and has no escape for
@@ -135,14 +135,14 @@ class _DuckDbRun:
         words = str(error).partition("\nLINE ")[0]
         return record_fault(self._query.relations, self._services) or value_fault(words, self._plan) or told
 
-    def _own_batches(self, relation: Relation) -> Iterator[pa.RecordBatch]:
+    def _own_batches(self, relation: ScannedTable) -> Iterator[pa.RecordBatch]:
         try:
             yield from own_batches(relation, self._services)
         except PenstockError as error:
             self._own_error = error
             raise
 
-    def _register(self, name: str, relation: Relation) -> None:
+    def _register(self, name: str, relation: ScannedTable) -> None:
         files = file_relation(relation)
         if not isinstance(files, str) and not any(
             _GLOB.search(path) for group in files.groups for path in group.paths

@@ -30,7 +30,7 @@ from penstock.planner.binder.expressions.python_aggregate_calls import PythonAgg
 from penstock.planner.expressions.nodes import AggregateCall, Call, Cast, Expression, Literal, SortKey
 from penstock.planner.expressions.python_calls import PythonCall
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 
 Suspect = Callable[[Expression | AggregateCall], bool]
 
@@ -42,7 +42,7 @@ _NO_MOMENT = "no moment: "
 """What a macro of ours puts before a text that DuckDB would read as a moment and Spark would not."""
 
 
-def record_fault(relations: Sequence[Relation], services: Services) -> PenstockError | None:
+def record_fault(relations: Sequence[ScannedTable], services: Services) -> PenstockError | None:
     """Return what our own readers say of csv files a backend stumbled over, ``None`` when they can read
     them all.
     """

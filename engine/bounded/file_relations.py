@@ -43,7 +43,7 @@ from penstock.engine.formats.file_types import Fit
 from penstock.engine.formats.missing_columns import columns_of, file_schema
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.sql_generator.dialect import Flavour, function, text, when
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
 _MOST_GROUPS = 64  # each is a SELECT of its own in the query's text
@@ -76,7 +76,7 @@ class FileGroup:
 class FileRelation:
     """Files a backend can read by its own means: csv, as text, or parquet."""
 
-    relation: Relation
+    relation: ScannedTable
     format: str
     groups: tuple[FileGroup, ...]
     dialect: CsvDialect
@@ -88,7 +88,7 @@ class FileRelation:
         return tuple(self.relation.schema)
 
 
-def file_relation(relation: Relation, *, hadoop: bool = False) -> FileRelation | str:
+def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelation | str:
     """Return how a backend reads a relation, or in a few words why only penstock's own readers can (types
     that need a rule, codecs, places).
 
@@ -132,7 +132,7 @@ def file_relation(relation: Relation, *, hadoop: bool = False) -> FileRelation |
     return FileRelation(relation, file_format(table), groups, dialect, local)
 
 
-def _own_reading(relation: Relation) -> str | None:
+def _own_reading(relation: ScannedTable) -> str | None:
     """Say what about a table, whatever its files are, is for penstock's own readers."""
     table = relation.table
     if table.connector != "filesystem":
@@ -177,7 +177,7 @@ def hadoop_url(table_path: str, path: str) -> str | None:
     return f"hdfs://{parts.netloc}{path}" if parts.scheme == "hdfs" else None
 
 
-def _files(relation: Relation, listing: FileListing) -> list[FileSplit]:
+def _files(relation: ScannedTable, listing: FileListing) -> list[FileSplit]:
     """The files there are, or those of the relation's splits, which must be as they were listed: DAT-4107."""
     if relation.splits is None:
         return listing.files()
@@ -202,7 +202,7 @@ def _readable(kind: DataType, texts: bool) -> bool:
 
 
 def _parquet_groups(
-    relation: Relation, listing: FileListing, files: list[FileSplit]
+    relation: ScannedTable, listing: FileListing, files: list[FileSplit]
 ) -> tuple[FileGroup, ...] | str:
     """Files by the names and types of the wanted columns in their footers, or where a value must be tested or
     converted by our rules.
@@ -254,7 +254,7 @@ def _is_odd(schema: pa.Schema) -> bool:
 
 
 def _csv_groups(
-    relation: Relation, listing: FileListing, files: list[FileSplit], dialect: CsvDialect
+    relation: ScannedTable, listing: FileListing, files: list[FileSplit], dialect: CsvDialect
 ) -> tuple[FileGroup, ...] | str:
     """Files by their header: the wanted columns are found by name in each. Without one they have the first
     of the declared columns.
@@ -288,7 +288,7 @@ def _csv_groups(
 
 
 def _partitions(
-    relation: Relation, listing: FileListing, files: Iterable[FileSplit]
+    relation: ScannedTable, listing: FileListing, files: Iterable[FileSplit]
 ) -> dict[str, tuple[pa.Scalar | None, ...]]:
     """What directories say of the wanted columns, by each file's directory; empty where no such column is
     wanted. DAT-4110.
@@ -309,7 +309,9 @@ def _directory(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _common_base(relation: Relation, listing: FileListing, files: list[FileSplit]) -> tuple[str, ...] | None:
+def _common_base(
+    relation: ScannedTable, listing: FileListing, files: list[FileSplit]
+) -> tuple[str, ...] | None:
     """Return the names of the columns in the directories, the same in all paths; ``None`` where a backend
     may read one in another way.
     """
@@ -330,7 +332,7 @@ def _common_base(relation: Relation, listing: FileListing, files: list[FileSplit
 
 
 def _by_directory(
-    relation: Relation, groups: tuple[FileGroup, ...], root: str, names: tuple[str, ...]
+    relation: ScannedTable, groups: tuple[FileGroup, ...], root: str, names: tuple[str, ...]
 ) -> tuple[FileGroup, ...]:
     """Groups whose backend reads the columns of the directories below a root by itself."""
     called = {name.lower(): name for name in names}
@@ -346,7 +348,9 @@ def _by_directory(
 
 
 def _by_values(
-    relation: Relation, groups: tuple[FileGroup, ...], partitions: Mapping[str, tuple[pa.Scalar | None, ...]]
+    relation: ScannedTable,
+    groups: tuple[FileGroup, ...],
+    partitions: Mapping[str, tuple[pa.Scalar | None, ...]],
 ) -> tuple[FileGroup, ...] | str:
     """Groups cut by the values of partitions, which are constants of each."""
     try:
@@ -439,7 +443,7 @@ def _holds_text(kind: DataType) -> bool:
     return isinstance(kind, String)
 
 
-def empty_select(relation: Relation, flavour: Flavour) -> str:
+def empty_select(relation: ScannedTable, flavour: Flavour) -> str:
     """Return the SELECT of a relation of no rows."""
     items = [
         exp.alias_(

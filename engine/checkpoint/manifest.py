@@ -39,7 +39,7 @@ MAX_BYTES = 1 << 28
 _SEAL = "#sha256="
 
 
-class Role(StrEnum):
+class OperatorRole(StrEnum):
     """Where an operator stands in its plan."""
 
     SOURCE = "source"
@@ -61,7 +61,7 @@ class OperatorEntry:
     name: str
     keeps_state: bool
     parallelism: int
-    role: Role = Role.INNER
+    role: OperatorRole = OperatorRole.INNER
     place: str = ""
     columns: str = ""
     former: str | None = None
@@ -188,10 +188,17 @@ def _operator_fields(o: OperatorEntry) -> list[Any]:
 
 def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any) -> OperatorEntry:
     """Version 1.0 said no more than these."""
-    role, place, columns, former = more or (Role.INNER, "", "", None)
+    role, place, columns, former = more or (OperatorRole.INNER, "", "", None)
     known = None if former is None else str(former)
     return OperatorEntry(
-        str(operator), str(name), bool(keeps), int(parallelism), Role(role), str(place), str(columns), known
+        str(operator),
+        str(name),
+        bool(keeps),
+        int(parallelism),
+        OperatorRole(role),
+        str(place),
+        str(columns),
+        known,
     )
 
 

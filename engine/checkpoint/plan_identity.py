@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.checkpoint.manifest import OperatorEntry, Role
+from penstock.engine.checkpoint.manifest import OperatorEntry, OperatorRole
 from penstock.engine.operators.factory import keeps_state
 from penstock.planner.physical.operator_specs import (
     JobGraph,
@@ -59,15 +59,15 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
 def _entry(
     spec: OperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]
 ) -> OperatorEntry:
-    role, place = Role.INNER, ""
+    role, place = OperatorRole.INNER, ""
     if isinstance(spec, SourceSpec):
-        role, place = Role.SOURCE, places[spec.operator_id]
+        role, place = OperatorRole.SOURCE, places[spec.operator_id]
     elif isinstance(spec, SinkSpec) and spec.table is not None:
-        role, place = Role.SINK, spec.table.name.lower()
+        role, place = OperatorRole.SINK, spec.table.name.lower()
     elif isinstance(spec, WatermarkSpec):
         column = spec.schema[spec.time_column].name
         read = sorted(places[operator] for operator in below[spec.operator_id] if operator in places)
-        role, place = Role.WATERMARK, " ".join([column, str(spec.watermark), *read])
+        role, place = OperatorRole.WATERMARK, " ".join([column, str(spec.watermark), *read])
     columns = ", ".join(f"{column.name} {column.type}" for column in spec.schema)
     return OperatorEntry(spec.operator_id, spec.name, keeps_state(spec), parallelism, role, place, columns)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.checkpoint.manifest import Manifest, Migration, Role
+from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorRole
 from penstock.engine.checkpoint.plan_identity import PlanIdentity
 from penstock.planner.expressions.type_widening import crosses_words, keeps_layout
 from penstock.planner.physical.state_compatibility import CarriedColumn, DeclaredTable
@@ -137,7 +137,9 @@ class Migrations:
     def _reads(self, below: frozenset[str], key: str) -> bool:
         """Return whether a table's rows come to an operator: not when only sources elsewhere read it."""
         readers = {
-            o.operator_id for o in self._plan.operators if o.role is Role.SOURCE and o.place.startswith(key)
+            o.operator_id
+            for o in self._plan.operators
+            if o.role is OperatorRole.SOURCE and o.place.startswith(key)
         }
         return not readers or bool(readers & below)
 

@@ -24,7 +24,7 @@ class EvaluationContext:
 
 
 @dataclass(frozen=True)
-class Site:
+class CallSite:
     """One call at compile time. ``constants`` holds a scalar for each argument that never changes, else
     ``None``.
     """
@@ -49,7 +49,7 @@ class Site:
         return all(scalar is not None and scalar.is_valid for scalar in given)
 
 
-Factory = Callable[[Site], Kernel]
+Factory = Callable[[CallSite], Kernel]
 
 
 def plain(kernel: Kernel) -> Factory:

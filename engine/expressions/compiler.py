@@ -13,7 +13,7 @@ from penstock.catalog.functions.registry import is_deterministic
 from penstock.catalog.types import YearMonthInterval, to_arrow
 from penstock.engine.api.arrow_numpy import scalar_of
 from penstock.engine.expressions import short_circuit
-from penstock.engine.expressions.call_site import EvaluationContext, Site
+from penstock.engine.expressions.call_site import CallSite, EvaluationContext
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datum import Datum, Kernel, repeated
 from penstock.engine.expressions.evaluation_errors import (
@@ -186,7 +186,7 @@ def _call(call: Call, context: EvaluationContext) -> Compiled:
             "INT-9002", f"function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000"
         )
     try:
-        kernel = factory(Site(call, tuple(arg.constant for arg in args), context))
+        kernel = factory(CallSite(call, tuple(arg.constant for arg in args), context))
     except Fault as fault:
         raise to_error(fault.within(call), call, None) from None
     return _applied(call, kernel, args, is_deterministic(call.function))

@@ -14,7 +14,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.types import Array, Map, Row, is_integer, to_arrow
 from penstock.engine.api import arrow_numpy
 from penstock.engine.api.row_pieces import LIMITS
-from penstock.engine.expressions.call_site import EvaluationContext, Site
+from penstock.engine.expressions.call_site import CallSite, EvaluationContext
 from penstock.engine.expressions.datum import aligned, nulls_of_any, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.nested.constructors import alternated
@@ -98,7 +98,7 @@ def _series(call: TableCall, context: EvaluationContext) -> TableKernel:
 def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
     """Points in time: the elements of ``sequence``, none where the step leads away."""
     expression = Call(Array(call.columns[0].type), True, function="sequence", args=call.args)
-    kernel = KERNELS["sequence"](Site(expression, (None,) * len(call.args), context))
+    kernel = KERNELS["sequence"](CallSite(expression, (None,) * len(call.args), context))
 
     def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
         first, last, step = (values_of(column).astype(np.int64) for column in columns)

@@ -23,7 +23,7 @@ class MetricKind(StrEnum):
     SUMMARY = "summary"
 
 
-class Scope(StrEnum):
+class MetricScope(StrEnum):
     """What a metric is of: a job, a subtask of a chain, or a subtask of one operator."""
 
     JOB = "job"
@@ -38,7 +38,7 @@ class MetricDeclaration:
     """
 
     name: str
-    scope: Scope
+    scope: MetricScope
     kind: MetricKind
     unit: str
     help: str
@@ -61,135 +61,177 @@ class Metric:
     value: int
     unit: str
     kind: MetricKind
-    scope: Scope
+    scope: MetricScope
     source: str = ""
     quantile: str = ""
 
 
-def _declare(*rows: tuple[str, Scope, MetricKind, str, str]) -> dict[str, MetricDeclaration]:
+def _declare(*rows: tuple[str, MetricScope, MetricKind, str, str]) -> dict[str, MetricDeclaration]:
     return {row[0]: MetricDeclaration(*row) for row in rows}
 
 
 _COUNTER, _GAUGE = MetricKind.COUNTER, MetricKind.GAUGE
 
 METRICS: dict[str, MetricDeclaration] = _declare(
-    ("uptime", Scope.JOB, _GAUGE, "ms", "since the job was last started or restarted"),
-    ("numRestarts", Scope.JOB, _COUNTER, "", "restarts after failures"),
-    ("numberOfCompletedCheckpoints", Scope.JOB, _COUNTER, "", "checkpoints that became durable"),
-    ("numberOfFailedCheckpoints", Scope.JOB, _COUNTER, "", "checkpoints that were given up"),
+    ("uptime", MetricScope.JOB, _GAUGE, "ms", "since the job was last started or restarted"),
+    ("numRestarts", MetricScope.JOB, _COUNTER, "", "restarts after failures"),
+    ("numberOfCompletedCheckpoints", MetricScope.JOB, _COUNTER, "", "checkpoints that became durable"),
+    ("numberOfFailedCheckpoints", MetricScope.JOB, _COUNTER, "", "checkpoints that were given up"),
     (
         "lastCheckpointDuration",
-        Scope.JOB,
+        MetricScope.JOB,
         _GAUGE,
         "ms",
         "from the start of the last completed checkpoint until it was durable",
     ),
-    ("lastCheckpointSize", Scope.JOB, _GAUGE, "bytes", "what the last completed checkpoint wrote"),
-    ("numLostWorkers", Scope.JOB, _COUNTER, "", "worker processes that died or fell silent"),
-    ("numStaleMessages", Scope.JOB, _COUNTER, "", "messages refused because their deployment was over"),
+    ("lastCheckpointSize", MetricScope.JOB, _GAUGE, "bytes", "what the last completed checkpoint wrote"),
+    ("numLostWorkers", MetricScope.JOB, _COUNTER, "", "worker processes that died or fell silent"),
+    ("numStaleMessages", MetricScope.JOB, _COUNTER, "", "messages refused because their deployment was over"),
     (
         "numConnectionsRefused",
-        Scope.JOB,
+        MetricScope.JOB,
         _COUNTER,
         "",
         "connections whose peer did not say in time, or rightly, who it is",
     ),
     (
         "numAcceptFailures",
-        Scope.JOB,
+        MetricScope.JOB,
         _COUNTER,
         "",
         "connections the system could not accept, for lack of descriptors or others",
     ),
-    ("busyTimeMs", Scope.TASK, _COUNTER, "ms", "time spent working"),
-    ("idleTimeMs", Scope.TASK, _COUNTER, "ms", "time spent waiting for input"),
+    ("busyTimeMs", MetricScope.TASK, _COUNTER, "ms", "time spent working"),
+    ("idleTimeMs", MetricScope.TASK, _COUNTER, "ms", "time spent waiting for input"),
     (
         "backPressuredTimeMs",
-        Scope.TASK,
+        MetricScope.TASK,
         _COUNTER,
         "ms",
         "time spent waiting for room in output channels, or for a sink",
     ),
     (
         "busyTimeMsPerSecond",
-        Scope.TASK,
+        MetricScope.TASK,
         _GAUGE,
         "ms/s",
         "of each of the last one or two seconds, time spent working",
     ),
     (
         "idleTimeMsPerSecond",
-        Scope.TASK,
+        MetricScope.TASK,
         _GAUGE,
         "ms/s",
         "of each of the last one or two seconds, time spent waiting for input",
     ),
     (
         "backPressuredTimeMsPerSecond",
-        Scope.TASK,
+        MetricScope.TASK,
         _GAUGE,
         "ms/s",
         "of each of the last one or two seconds, time spent waiting for room",
     ),
     (
         "numBatchesIn",
-        Scope.TASK,
+        MetricScope.TASK,
         _COUNTER,
         "batches",
         "batches taken from input channels, or given by the source",
     ),
-    ("numBytesIn", Scope.TASK, _COUNTER, "bytes", "about how many bytes of rows came out of input channels"),
-    ("numBytesOut", Scope.TASK, _COUNTER, "bytes", "about how many bytes of rows went to output channels"),
-    ("inputQueueLength", Scope.TASK, _GAUGE, "elements", "elements in the input channels"),
-    ("inputQueueSize", Scope.TASK, _GAUGE, "bytes", "about how many bytes of rows are in the input channels"),
-    ("inPoolUsage", Scope.TASK, _GAUGE, "permille", "how full the input channels are"),
+    (
+        "numBytesIn",
+        MetricScope.TASK,
+        _COUNTER,
+        "bytes",
+        "about how many bytes of rows came out of input channels",
+    ),
+    (
+        "numBytesOut",
+        MetricScope.TASK,
+        _COUNTER,
+        "bytes",
+        "about how many bytes of rows went to output channels",
+    ),
+    ("inputQueueLength", MetricScope.TASK, _GAUGE, "elements", "elements in the input channels"),
+    (
+        "inputQueueSize",
+        MetricScope.TASK,
+        _GAUGE,
+        "bytes",
+        "about how many bytes of rows are in the input channels",
+    ),
+    ("inPoolUsage", MetricScope.TASK, _GAUGE, "permille", "how full the input channels are"),
     (
         "checkpointAlignmentTime",
-        Scope.TASK,
+        MetricScope.TASK,
         _GAUGE,
         "ms",
         "from the first to the last barrier of the last checkpoint",
     ),
-    ("checkpointSyncDuration", Scope.TASK, _GAUGE, "ms", "how long the last snapshot kept rows waiting"),
-    ("checkpointSyncDurationMax", Scope.TASK, _GAUGE, "ms", "the longest any snapshot kept rows waiting"),
+    (
+        "checkpointSyncDuration",
+        MetricScope.TASK,
+        _GAUGE,
+        "ms",
+        "how long the last snapshot kept rows waiting",
+    ),
+    (
+        "checkpointSyncDurationMax",
+        MetricScope.TASK,
+        _GAUGE,
+        "ms",
+        "the longest any snapshot kept rows waiting",
+    ),
     (
         "checkpointEndToEndDuration",
-        Scope.TASK,
+        MetricScope.TASK,
         _GAUGE,
         "ms",
         "from the start of the last checkpoint until the task's part of it was written",
     ),
     (
         "checkpointSize",
-        Scope.TASK,
+        MetricScope.TASK,
         _GAUGE,
         "bytes",
         "what the files of the task's part of the last checkpoint hold, shared ones included",
     ),
-    ("numRecordsIn", Scope.OPERATOR, _COUNTER, "rows", "rows taken"),
-    ("numRecordsOut", Scope.OPERATOR, _COUNTER, "rows", "rows given"),
+    ("numRecordsIn", MetricScope.OPERATOR, _COUNTER, "rows", "rows taken"),
+    ("numRecordsOut", MetricScope.OPERATOR, _COUNTER, "rows", "rows given"),
     (
         "numLateRecordsDropped",
-        Scope.OPERATOR,
+        MetricScope.OPERATOR,
         _COUNTER,
         "rows",
         "rows that came after their window had closed",
     ),
-    ("numWindowsClosed", Scope.OPERATOR, _COUNTER, "", "windows whose result was given"),
-    ("numStateEntries", Scope.OPERATOR, _GAUGE, "", "entries of state held"),
-    ("stateBytes", Scope.OPERATOR, _GAUGE, "bytes", "state in memory, measured about once a second"),
-    ("spilledBytes", Scope.OPERATOR, _GAUGE, "bytes", "state on disk because memory is over its budget"),
+    ("numWindowsClosed", MetricScope.OPERATOR, _COUNTER, "", "windows whose result was given"),
+    ("numStateEntries", MetricScope.OPERATOR, _GAUGE, "", "entries of state held"),
+    ("stateBytes", MetricScope.OPERATOR, _GAUGE, "bytes", "state in memory, measured about once a second"),
+    (
+        "spilledBytes",
+        MetricScope.OPERATOR,
+        _GAUGE,
+        "bytes",
+        "state on disk because memory is over its budget",
+    ),
     (
         "currentInputWatermark",
-        Scope.OPERATOR,
+        MetricScope.OPERATOR,
         _GAUGE,
         "ms",
         "the lowest watermark of the inputs, milliseconds since 1970; absent before the first",
     ),
-    ("watermarkLag", Scope.OPERATOR, _GAUGE, "ms", "how far that watermark is behind the clock of the wall"),
+    (
+        "watermarkLag",
+        MetricScope.OPERATOR,
+        _GAUGE,
+        "ms",
+        "how far that watermark is behind the clock of the wall",
+    ),
     (
         "latency",
-        Scope.OPERATOR,
+        MetricScope.OPERATOR,
         MetricKind.SUMMARY,
         "us",
         "how long latency markers took from a source to this sink",
@@ -203,7 +245,7 @@ def declaration(name: str) -> MetricDeclaration:
     for it.
     """
     return METRICS.get(name) or MetricDeclaration(
-        name, Scope.OPERATOR, MetricKind.COUNTER, "", _PLAIN_COUNTER
+        name, MetricScope.OPERATOR, MetricKind.COUNTER, "", _PLAIN_COUNTER
     )
 
 
@@ -299,7 +341,7 @@ def _latencies(job_id: str, operator: OperatorFigures, subtask: int) -> Iterator
                 value,
                 unit,
                 MetricKind.SUMMARY,
-                Scope.OPERATOR,
+                MetricScope.OPERATOR,
                 source,
                 quantile,
             )

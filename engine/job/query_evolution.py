@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEntry, Role
+from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEntry, OperatorRole
 from penstock.engine.checkpoint.plan_identity import PlanIdentity
 from penstock.engine.checkpoint.restore import check_rows_in_flight
 from penstock.engine.checkpoint.state_migration import Migrations, Obstacle
@@ -108,13 +108,14 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
     old = {o.operator_id: o for o in manifest.operators if o.keeps_state}
     new = {o.operator_id: o for o in plan.operators if o.keeps_state}
     matches, migrations, obstacles = _matches(old, new, Migrations(manifest, plan))
-    begun = {operator_id for operator_id in matches.values() if new[operator_id].role is Role.SINK}
+    begun = {operator_id for operator_id in matches.values() if new[operator_id].role is OperatorRole.SINK}
     refusals = []
     for operator in new.values():
         sinks = [
             s
             for s in new.values()
-            if s.role is Role.SINK and (operator.operator_id in plan.below[s.operator_id] or s is operator)
+            if s.role is OperatorRole.SINK
+            and (operator.operator_id in plan.below[s.operator_id] or s is operator)
         ]
         going_on = [sink for sink in sinks if sink.operator_id in begun]
         fresh = [sink for sink in sinks if sink.operator_id not in begun]
@@ -236,7 +237,7 @@ def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:
         for part in task.items
         if part.operator_id == operator.operator_id
     )
-    if operator.role is not Role.SINK or not pending:
+    if operator.role is not OperatorRole.SINK or not pending:
         return ""
     return (
         f"; {pending} commits prepared with the checkpoint are not repeated: they are done if the job "

@@ -213,13 +213,13 @@ class _Reading:
         # readers of files, backends: where such a table is looked up
         from penstock.engine.bounded.backend import BoundedBackends
         from penstock.engine.bounded.connector_relations import own_batches
-        from penstock.planner.sql_generator.query import Relation
+        from penstock.planner.sql_generator.query import ScannedTable
 
         what = self._what
         if is_in_spark(what.table):
             plan = Scan(what.table, what.columns)
             return self._services.get(BoundedBackends).for_plan(plan).run(plan)  # type: ignore[no-any-return]  # a service
-        return own_batches(Relation(what.table, what.columns), self._services)
+        return own_batches(ScannedTable(what.table, what.columns), self._services)
 
     def close(self) -> None:
         """Nothing is kept between two readings."""

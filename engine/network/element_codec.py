@@ -26,7 +26,7 @@ from penstock.engine.api.stream_elements import (
 )
 from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.errors import PAYLOAD, TOO_LONG, network_error
-from penstock.engine.network.frames import MAX_PAYLOAD_BYTES, Frame
+from penstock.engine.network.frames import MAX_PAYLOAD_BYTES, NetworkFrame
 
 # marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
 _BATCH = struct.Struct("<BB6xqQ40x")
@@ -103,7 +103,7 @@ class ElementDecoder:
     def __init__(self) -> None:
         self._schema: pa.Schema | None = None
 
-    def decode(self, frame: Frame, now_ms: float) -> Element | None:
+    def decode(self, frame: NetworkFrame, now_ms: float) -> Element | None:
         """Return the element of a frame, or ``None`` for one that only prepares (SCHEMA). ``now_ms``: this
         process's monotonic time.
 

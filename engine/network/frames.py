@@ -23,7 +23,7 @@ STAGE_BYTES = 64 * 2**10
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class NetworkFrame:
     """One message: ``payload`` is a buffer of its own, aligned to 8 bytes or better, valid for as long as
     it is held.
     """
@@ -89,11 +89,11 @@ class FrameReader:
         """Return where the next bytes belong; never empty."""
         return self._stage[self._staged :] if self._head is None else self._payload[self._filled :]
 
-    def received(self, count: int) -> list[Frame]:
+    def received(self, count: int) -> list[NetworkFrame]:
         """Take note of ``count`` bytes written to the room; return the frames they complete, in order.
         Raises NET-5001 to NET-5004.
         """
-        frames: list[Frame] = []
+        frames: list[NetworkFrame] = []
         if self._head is not None:
             self._filled += count
             if self._filled == len(self._payload):
@@ -114,7 +114,7 @@ class FrameReader:
         self._staged = rest
         return frames
 
-    def feed(self, data: bytes | memoryview) -> list[Frame]:
+    def feed(self, data: bytes | memoryview) -> list[NetworkFrame]:
         """Take bytes as they came and return the frames they complete, in order. Raises NET-5001 to
         NET-5004.
         """
@@ -161,13 +161,13 @@ class FrameReader:
         self._filled = len(body)
         return HEADER_BYTES + len(body)
 
-    def _complete(self) -> Frame:
+    def _complete(self) -> NetworkFrame:
         assert self._head is not None
         kind, flags, channel, crc = self._head
         payload, self._payload, self._head, self._filled = self._payload, memoryview(b""), None, 0
         if self._checksum and zlib.crc32(payload, zlib.crc32(self._head_bytes)) != crc:
             raise network_error(CHECKSUM, "a message was changed on its way: its checksum is wrong")
-        return Frame(kind, flags, channel, payload.toreadonly())
+        return NetworkFrame(kind, flags, channel, payload.toreadonly())
 
 
 def _check(kind: int, flags: int, channel: int, sequence: int, length: int) -> int:

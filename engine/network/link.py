@@ -16,7 +16,7 @@ from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.element_codec import ElementDecoder
 from penstock.engine.network.errors import CREDIT, LEFT, PAYLOAD, SILENT, UNEXPECTED, network_error
-from penstock.engine.network.frames import Frame, FrameReader, FrameWriter
+from penstock.engine.network.frames import FrameReader, FrameWriter, NetworkFrame
 from penstock.engine.network.handshake import HELLO_BYTES_MAX, Identity, check_identity, read_identity
 from penstock.engine.network.link_counters import LinkCounters
 from penstock.engine.network.link_limits import LinkLimits
@@ -231,7 +231,7 @@ class Link:
             for kind, parts in frames
         )
 
-    def _on_frame(self, frame: Frame, now_ms: float) -> None:
+    def _on_frame(self, frame: NetworkFrame, now_ms: float) -> None:
         if not self.is_open:
             self._on_greeting(frame)
             return
@@ -249,7 +249,7 @@ class Link:
             case kind:
                 raise network_error(UNEXPECTED, f"{self.peer} sent a message of an unknown kind: {kind}")
 
-    def _on_greeting(self, frame: Frame) -> None:
+    def _on_greeting(self, frame: NetworkFrame) -> None:
         if frame.kind == kinds.REFUSED:
             raise _refusal(frame, self._expected)
         if frame.kind != (kinds.HELLO if self._expected is None else kinds.WELCOME):
@@ -270,7 +270,7 @@ class Link:
         for channel in self._outgoing:
             self._announce(channel)
 
-    def _on_open(self, frame: Frame) -> None:
+    def _on_open(self, frame: NetworkFrame) -> None:
         if (
             frame.channel in self._incoming
             or len(self._incoming) >= CHANNELS_MAX
@@ -297,7 +297,7 @@ class Link:
         channel.source = (self, incoming)
         self.give_credit(incoming)
 
-    def _on_credit(self, frame: Frame) -> None:
+    def _on_credit(self, frame: NetworkFrame) -> None:
         if frame.channel >= len(self._outgoing) or len(frame.payload) != _CREDIT.size:
             raise network_error(
                 UNEXPECTED, f"{self.peer} gave credit to a channel there is not: {frame.channel}"
@@ -308,7 +308,7 @@ class Link:
         channel.grant(credit, credit_bytes)
         self.schedule(channel)
 
-    def _on_element(self, frame: Frame, now_ms: float) -> None:
+    def _on_element(self, frame: NetworkFrame, now_ms: float) -> None:
         incoming = self._incoming.get(frame.channel)
         if incoming is None or incoming.channel is None or incoming.ended:
             raise network_error(
@@ -341,7 +341,7 @@ class Link:
             raise network_error(LEFT, f"{self.peer} left before the channels between us had ended")
 
 
-def _refusal(frame: Frame, who: str | None) -> PenstockError:
+def _refusal(frame: NetworkFrame, who: str | None) -> PenstockError:
     try:
         said = json.loads(bytes(frame.payload))
         code, message = str(said["code"])[:20], str(said["message"])[:300]

@@ -20,7 +20,7 @@ from penstock.engine.network.remote_channel import RemoteChannel
 LinkLost = Callable[[str, PenstockError], None]
 
 
-class Connection(Protocol):
+class LinkConnection(Protocol):
     """What carries the bytes of a link."""
 
     @property
@@ -28,7 +28,7 @@ class Connection(Protocol):
         """The protocol spoken over it."""
 
 
-C = TypeVar("C", bound=Connection)
+C = TypeVar("C", bound=LinkConnection)
 
 
 class Links(Generic[C]):

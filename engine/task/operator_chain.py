@@ -16,10 +16,10 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import (
     Context,
+    HeadOperator,
     Operator,
     Output,
     Rest,
-    SourceOperator,
     SourceStatus,
     SplitEvent,
     begun,
@@ -380,7 +380,7 @@ class OperatorChain:
     def poll(self) -> SourceStatus:
         """Poll the source at the head."""
         source = self._head.operator
-        if not isinstance(source, SourceOperator):
+        if not isinstance(source, HeadOperator):
             raise PenstockError(
                 "INT-9014",
                 f"{self._head.context.name} has no input and is no source",

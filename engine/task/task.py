@@ -72,7 +72,7 @@ WORKED = StepResult(Did.WORKED)
 ENDED = StepResult(Did.ENDED)
 
 
-class Phase(StrEnum):
+class TaskPhase(StrEnum):
     """The life of a task."""
 
     NEW = "new"
@@ -112,7 +112,7 @@ class Task:
     ) -> None:
         self.task_id = task_id
         self.chain = chain
-        self.phase = Phase.NEW
+        self.phase = TaskPhase.NEW
         self.metrics = TaskMetrics(
             TimeSpent(clock.monotonic_ms()),
             operators={o.context.operator_id: o.metrics for o in chain.operators},
@@ -183,21 +183,21 @@ class Task:
 
     def close(self) -> None:
         """Close the operators; raises the first failure after all are closed."""
-        if self.phase is not Phase.CLOSED:
-            opened = self.phase is not Phase.NEW
-            self.phase = Phase.CLOSED
+        if self.phase is not TaskPhase.CLOSED:
+            opened = self.phase is not TaskPhase.NEW
+            self.phase = TaskPhase.CLOSED
             if opened:
                 self.chain.close()
 
     def _advance(self, now_ms: float) -> StepResult:
-        if self.phase is Phase.NEW:
+        if self.phase is TaskPhase.NEW:
             self._start()
             return WORKED
         under_way = self.chain.under_way
         if self._mailbox and not (under_way and isinstance(self._mailbox[0], TriggerCheckpoint | EndSource)):
             self._on_message(self._mailbox.popleft())
             return WORKED
-        if self.phase is not Phase.RUNNING:
+        if self.phase is not TaskPhase.RUNNING:
             return ENDED
         if under_way:
             return self._go_on(now_ms)
@@ -245,7 +245,7 @@ class Task:
 
     def _start(self) -> None:
         """Open, restore, and take part; a chain that had finished only says so again."""
-        self.phase = Phase.RUNNING
+        self.phase = TaskPhase.RUNNING
         self.chain.open()
         if self._restore is not None:
             failpoint("R1")
@@ -364,19 +364,23 @@ class Task:
     def _on_message(self, message: TaskMessage) -> None:
         match message:
             case TriggerCheckpoint(checkpoint_id, then_stop, overtakes_after_ms):
-                if self.phase is Phase.RUNNING and self._gate is None and not self._ending:
+                if self.phase is TaskPhase.RUNNING and self._gate is None and not self._ending:
                     failpoint("W1")
                     self._checkpoint(
                         Barrier(checkpoint_id, then_stop, self._clock.monotonic_ms() + overtakes_after_ms)
                     )
             case EndSource():
-                if self.phase is Phase.RUNNING and self._gate is None and not (self._paused or self._ending):
+                if (
+                    self.phase is TaskPhase.RUNNING
+                    and self._gate is None
+                    and not (self._paused or self._ending)
+                ):
                     self._finish()
             case KeysKnown():
-                if self.phase is Phase.RUNNING:
+                if self.phase is TaskPhase.RUNNING:
                     self.chain.keys_known(message)
             case CheckpointComplete(checkpoint_id):
-                if self.phase is not Phase.CLOSED:
+                if self.phase is not TaskPhase.CLOSED:
                     self.chain.checkpoint_complete(checkpoint_id)
                     self._report(CompletionTaken(self._attempt, self.task_id, checkpoint_id))
 
@@ -426,7 +430,7 @@ class Task:
         if self._finished:
             self._output.watermark(MAX_WATERMARK_US)
         self._output.end()
-        self.phase = Phase.ENDED
+        self.phase = TaskPhase.ENDED
         failpoint("W12")
         self._report(TaskEnded(self._attempt, self.task_id, self._last_checkpoint_id, operators))
 

@@ -34,10 +34,10 @@ from penstock.planner.statements.nodes import (
     CreateTableAs,
     CreateTableLike,
     CreateView,
+    ExecuteStatementSet,
     Insert,
     Query,
 )
-from penstock.planner.statements.nodes import StatementSet as StatementSetNode
 
 
 class Binder:
@@ -98,7 +98,7 @@ class Binder:
         )
 
     def bind_statement_set(
-        self, statement: StatementSetNode, parameters: Sequence[object] = ()
+        self, statement: ExecuteStatementSet, parameters: Sequence[object] = ()
     ) -> StatementSet:
         """Return the plan of several INSERTs run as one job; parameters are counted through all of them in
         order.

@@ -26,7 +26,7 @@ from penstock.planner.parser.syntax_nodes import (
     Descriptor,
     NamedArgument,
     TableArgument,
-    WindowFunction,
+    WindowTableFunction,
     consume,
     span_of,
 )
@@ -70,7 +70,7 @@ class WindowArguments:
 
 
 def bind_window(
-    tree: WindowFunction, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]
+    tree: WindowTableFunction, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]
 ) -> Relation:
     """Return the rows of a windowing function: its input, each row once per window, with window_start,
     window_end and window_time.
@@ -106,7 +106,7 @@ def _hidden(field: Field) -> Field:
     )
 
 
-def _arguments(tree: WindowFunction) -> WindowArguments:
+def _arguments(tree: WindowTableFunction) -> WindowArguments:
     function, order = str(tree.this), _ORDER[str(tree.this)]
     values: dict[str, exp.Expr] = {}
     for position, argument in enumerate(tree.expressions):

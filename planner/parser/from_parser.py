@@ -19,7 +19,7 @@ from penstock.planner.parser.syntax_nodes import (
     SnapshotTable,
     TableArgument,
     TableFunctionCall,
-    WindowFunction,
+    WindowTableFunction,
 )
 
 _FILE_ENDINGS = (".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
@@ -246,7 +246,9 @@ class TableParser(MatchParser):
             )
         if name.upper() not in WINDOW_FUNCTIONS:
             return self._function_of_values(begin, name)
-        return self.placed(begin, WindowFunction(this=name.upper(), expressions=self._window_arguments()))
+        return self.placed(
+            begin, WindowTableFunction(this=name.upper(), expressions=self._window_arguments())
+        )
 
     def _window_arguments(self) -> list[exp.Expr]:
         args = [] if self.at(TokenType.R_PAREN) else self.separated(self._window_argument)

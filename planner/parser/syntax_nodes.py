@@ -143,7 +143,7 @@ class TableArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False}
 
 
-class WindowFunction(exp.Expression):
+class WindowTableFunction(exp.Expression):
     """TUMBLE, HOP, CUMULATE or SESSION in FROM: ``this`` the upper-case name, ``expressions`` the
     arguments, ``alias``.
     """

@@ -10,56 +10,56 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
-    """One operator of a job before it is chained: its spec, its number of subtasks, and by port the site
+class OperatorVertex:
+    """One operator of a job before it is chained: its spec, its number of subtasks, and by port the vertex
     and edge its rows come from.
     """
 
     spec: OperatorSpec
     parallelism: int
-    inputs: tuple[tuple[Site, Edge], ...] = ()
+    inputs: tuple[tuple[OperatorVertex, Edge], ...] = ()
 
 
-def chains_of(sites: Sequence[Site]) -> list[list[Site]]:
-    """Return the sites (given inputs first) grouped into chains, inputs first.
+def chains_of(vertices: Sequence[OperatorVertex]) -> list[list[OperatorVertex]]:
+    """Return the vertices (given inputs first) grouped into chains, inputs first.
 
-    A site joins the chain of its input when that is its only input, the edge between is forward, both have as
-    many subtasks, and it alone reads it.
+    A vertex joins the chain of its input when that is its only input, the edge between is forward, both have
+    as many subtasks, and it alone reads it.
     """
     readers: dict[int, int] = {}
-    for site in sites:
-        for source, _ in site.inputs:
+    for vertex in vertices:
+        for source, _ in vertex.inputs:
             readers[id(source)] = readers.get(id(source), 0) + 1
-    chains: list[list[Site]] = []
-    chain_of: dict[int, list[Site]] = {}
-    for site in sites:
+    chains: list[list[OperatorVertex]] = []
+    chain_of: dict[int, list[OperatorVertex]] = {}
+    for vertex in vertices:
         if (
-            has_one_input(site)
-            and is_forward(site)
-            and is_as_parallel(site)
-            and readers[id(site.inputs[0][0])] == 1
+            has_one_input(vertex)
+            and is_forward(vertex)
+            and is_as_parallel(vertex)
+            and readers[id(vertex.inputs[0][0])] == 1
         ):
-            chain = chain_of[id(site.inputs[0][0])]
+            chain = chain_of[id(vertex.inputs[0][0])]
         else:
             chain = []
             chains.append(chain)
-        chain.append(site)
-        chain_of[id(site)] = chain
+        chain.append(vertex)
+        chain_of[id(vertex)] = chain
     return chains
 
 
-def has_one_input(site: Site) -> bool:
-    """Whether a site takes rows from one place; sources begin chains, and operators with several ports
+def has_one_input(vertex: OperatorVertex) -> bool:
+    """Whether a vertex takes rows from one place; sources begin chains, and operators with several ports
     head them.
     """
-    return len(site.inputs) == 1
+    return len(vertex.inputs) == 1
 
 
-def is_forward(site: Site) -> bool:
-    """Whether the rows of a site's only input stay in their subtask."""
-    return isinstance(site.inputs[0][1], Forward)
+def is_forward(vertex: OperatorVertex) -> bool:
+    """Whether the rows of a vertex's only input stay in their subtask."""
+    return isinstance(vertex.inputs[0][1], Forward)
 
 
-def is_as_parallel(site: Site) -> bool:
-    """Whether a site has as many subtasks as its only input."""
-    return site.parallelism == site.inputs[0][0].parallelism
+def is_as_parallel(vertex: OperatorVertex) -> bool:
+    """Whether a vertex has as many subtasks as its only input."""
+    return vertex.parallelism == vertex.inputs[0][0].parallelism

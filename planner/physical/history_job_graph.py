@@ -12,7 +12,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.planner.logical.history_scan import scan_of
 from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, Sink, WatermarkAssign
-from penstock.planner.physical.operator_planner import Facts, SettingValues
+from penstock.planner.physical.operator_planner import Facts, SettingReader
 from penstock.planner.physical.operator_specs import (
     Chain,
     ChainEdge,
@@ -46,7 +46,7 @@ class Loaded:
 
 
 def loaded(
-    live: LogicalPlan, few: LogicalPlan, timing: LogicalPlan | None, facts: Facts, settings: SettingValues
+    live: LogicalPlan, few: LogicalPlan, timing: LogicalPlan | None, facts: Facts, settings: SettingReader
 ) -> Loaded:
     """Return how a part of a plan is loaded."""
     timed = () if timing is None else _specs(timing, facts, settings)
@@ -54,7 +54,7 @@ def loaded(
     return Loaded(_specs(live, facts, settings), live, few, timed[: last + 1])
 
 
-def _specs(plan: LogicalPlan, facts: Facts, settings: SettingValues) -> tuple[OperatorSpec, ...]:
+def _specs(plan: LogicalPlan, facts: Facts, settings: SettingReader) -> tuple[OperatorSpec, ...]:
     (chain,) = plan_job(Sink(plan, None), facts, parallelism=1, settings=settings).chains
     return chain.operators[:-1]
 

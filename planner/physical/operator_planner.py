@@ -92,14 +92,14 @@ class Facts(Protocol):
         """Return how long a group or a partition is kept untouched."""
 
 
-class SettingValues(Protocol):
+class SettingReader(Protocol):
     """Typed values by setting key."""
 
     def get(self, key: str) -> Any:
         """Return the typed value of a setting."""
 
 
-def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: SettingValues) -> OperatorSpec:
+def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: SettingReader) -> OperatorSpec:
     """Return the spec of a node that is not a Filter or Project (``calc_of``)."""
     name, schema = operator_name(node), node.schema
     match node:

@@ -21,8 +21,8 @@ from penstock.planner.logical.plan import (
     StatementSet,
     WatermarkAssign,
 )
-from penstock.planner.physical.chaining import Site, chains_of
-from penstock.planner.physical.operator_planner import Facts, SettingValues, calc_of, spec_of
+from penstock.planner.physical.chaining import OperatorVertex, chains_of
+from penstock.planner.physical.operator_planner import Facts, SettingReader, calc_of, spec_of
 from penstock.planner.physical.operator_specs import (
     DEFAULT_MAX_PARALLELISM,
     Chain,
@@ -41,7 +41,7 @@ def plan_job(
     facts: Facts,
     *,
     parallelism: int,
-    settings: SettingValues,
+    settings: SettingReader,
     max_parallelism: int = DEFAULT_MAX_PARALLELISM,
 ) -> JobGraph:
     """Return the job of an optimized plan on which edges were laid for ``parallelism``.
@@ -65,12 +65,12 @@ def plan_job(
 class _Planner:
     """Makes one site per operator id, inputs before what reads them."""
 
-    def __init__(self, facts: Facts, parallelism: int, settings: SettingValues) -> None:
+    def __init__(self, facts: Facts, parallelism: int, settings: SettingReader) -> None:
         self.facts = facts
         self.parallelism = parallelism
         self.settings = settings
         self.meanings = Meanings()
-        self._sites: dict[str, Site] = {}
+        self._sites: dict[str, OperatorVertex] = {}
         self._nodes: dict[str, LogicalPlan] = {}
         self._details: dict[str, tuple[str, ...]] = {}
 
@@ -78,11 +78,11 @@ class _Planner:
         """Return what its operators mean whatever the width of types."""
         return plan_meaning(self._nodes, self._details)
 
-    def sites(self) -> Iterator[Site]:
+    def sites(self) -> Iterator[OperatorVertex]:
         """Yield all sites, inputs first."""
         return iter(self._sites.values())
 
-    def site(self, node: LogicalPlan, scope: str) -> Site:
+    def site(self, node: LogicalPlan, scope: str) -> OperatorVertex:
         """Return the site of a node, made if there is none of its meaning yet.
 
         ``scope`` is the id of the watermark assigner above, if any: what stands between a source and its
@@ -100,20 +100,22 @@ class _Planner:
             inputs = self._pruned(base, base.pruned, operator_id, inputs)
         if operator_id not in self._sites:  # a node that only passes its input on may mean the same
             spec = self._spec(node, predicate, operator_id)
-            self._sites[operator_id] = Site(spec, subtasks(node, self.parallelism), inputs)
+            self._sites[operator_id] = OperatorVertex(spec, subtasks(node, self.parallelism), inputs)
             self._nodes[operator_id], self._details[operator_id] = node, self._told_of(node)
             _check_forwards(self._sites[operator_id])
         return self._sites[operator_id]
 
     def _pruned(
-        self, join: Join, port: int, join_id: str, inputs: tuple[tuple[Site, Edge], ...]
-    ) -> tuple[tuple[Site, Edge], ...]:
+        self, join: Join, port: int, join_id: str, inputs: tuple[tuple[OperatorVertex, Edge], ...]
+    ) -> tuple[tuple[OperatorVertex, Edge], ...]:
         """Put a runtime filter before the edge into a port of a join. It means nothing: no operator's id
         depends on it.
         """
         site, edge = inputs[port]
         spec = runtime_filter(join, port, join_id)
-        made = self._sites.setdefault(spec.operator_id, Site(spec, site.parallelism, ((site, Forward()),)))
+        made = self._sites.setdefault(
+            spec.operator_id, OperatorVertex(spec, site.parallelism, ((site, Forward()),))
+        )
         return tuple((made, edge) if number == port else way for number, way in enumerate(inputs))
 
     def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> OperatorSpec:
@@ -121,7 +123,7 @@ class _Planner:
             return calc_of(node, predicate, operator_id)
         return spec_of(node, operator_id, self.facts, self.settings)
 
-    def _feed(self, child: LogicalPlan, scope: str) -> tuple[Site, Edge]:
+    def _feed(self, child: LogicalPlan, scope: str) -> tuple[OperatorVertex, Edge]:
         if isinstance(child, Exchange):
             return self.site(child.input, scope), child.edge
         return self.site(child, scope), Forward()
@@ -167,7 +169,7 @@ def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
     return Filter(lowest.input, conjunction(parts)), lowest
 
 
-def _check_forwards(site: Site) -> None:
+def _check_forwards(site: OperatorVertex) -> None:
     for source, edge in site.inputs:
         if isinstance(edge, Forward) and source.parallelism != site.parallelism:
             message = (
@@ -177,7 +179,7 @@ def _check_forwards(site: Site) -> None:
             raise PenstockError("INT-9004", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
 
 
-def _graph(sites: list[Site], max_parallelism: int, meaning: PlanMeaning) -> JobGraph:
+def _graph(sites: list[OperatorVertex], max_parallelism: int, meaning: PlanMeaning) -> JobGraph:
     groups = chains_of(sites)
     number_of = {id(site): number for number, group in enumerate(groups) for site in group}
     chains = tuple(

@@ -50,7 +50,7 @@ from penstock.planner.sql_generator.windows import ROWS, aliased, column, named
 
 
 @dataclass(frozen=True)
-class Relation:
+class ScannedTable:
     """Columns of a table, by position in its ``source_schema``, that a query reads.
 
     Rows that fail ``predicate``, over those columns, play no part: the query tests it too, a reader may leave
@@ -77,7 +77,7 @@ class BoundedQuery:
     """
 
     text: str
-    relations: tuple[Relation, ...]
+    relations: tuple[ScannedTable, ...]
     schema: Schema
     python_functions: tuple[PythonScalar | PythonAggregate, ...] = ()
 
@@ -115,7 +115,7 @@ class _PlanText:
     def __init__(self, flavour: Flavour) -> None:
         self.flavour = flavour
         self.ctes: list[tuple[str, exp.Expr]] = []
-        self.relations: list[Relation] = []
+        self.relations: list[ScannedTable] = []
         self._written: dict[int, str] = {}
 
     def relation(self, plan: LogicalPlan) -> str:
@@ -215,7 +215,7 @@ class _PlanText:
     def _scan(self, plan: Scan) -> exp.Expr:
         columns = tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)]
         splits = plan.splits if isinstance(plan, HistoryScan) else None
-        relation = Relation(plan.table, columns, _asked_of_database(plan, columns), splits)
+        relation = ScannedTable(plan.table, columns, _asked_of_database(plan, columns), splits)
         if relation not in self.relations:
             self.relations.append(relation)
         source = plan.table.source_schema

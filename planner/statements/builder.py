@@ -346,7 +346,7 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
             target, query, tuple(_one(children, _Names, ())), span=Span(target.span.start, query.span.end)
         )
 
-    def statement_set(self, children: list[Any]) -> nodes.StatementSet:
+    def statement_set(self, children: list[Any]) -> nodes.ExecuteStatementSet:
         if not children:
             raise PenstockError(
                 "SQL-1004",
@@ -354,7 +354,7 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
                 span=self.span,
                 hint="write INSERT INTO .. ; before END",
             )
-        return nodes.StatementSet(tuple(children), span=self.span)
+        return nodes.ExecuteStatementSet(tuple(children), span=self.span)
 
     def stage(self, children: list[Any]) -> nodes.ExplainStage:
         return nodes.ExplainStage(children[0].value.lower())

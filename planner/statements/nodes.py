@@ -199,7 +199,7 @@ class Insert(Statement):
 
 
 @dataclass(frozen=True)
-class StatementSet(Statement):
+class ExecuteStatementSet(Statement):
     """EXECUTE STATEMENT SET BEGIN .. END: many sinks, one job."""
 
     inserts: tuple[Insert, ...]
@@ -238,7 +238,7 @@ class Explain(Statement):
     """EXPLAIN [stage, ..] statement."""
 
     stages: tuple[ExplainStage, ...]
-    statement: Query | Insert | StatementSet
+    statement: Query | Insert | ExecuteStatementSet
 
 
 @dataclass(frozen=True)

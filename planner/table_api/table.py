@@ -32,7 +32,7 @@ from penstock.planner.parser.syntax_nodes import (
     NamedArgument,
     Reference,
     TableArgument,
-    WindowFunction,
+    WindowTableFunction,
 )
 from penstock.planner.statements.nodes import Insert, Name, Query
 from penstock.planner.table_api.expressions import ColumnExpression, call, col, count, lit
@@ -418,7 +418,7 @@ def _windowed(table: Table, window: Window, partition_by: Sequence[str]) -> Rela
     arguments += [
         NamedArgument(this=argument, expression=_length(length)) for argument, length in window.lengths
     ]
-    function = WindowFunction(this=window.function, expressions=arguments)
+    function = WindowTableFunction(this=window.function, expressions=arguments)
     return bind_source(function, table._binder.context().with_table(name, table._relation)).relation
 
 

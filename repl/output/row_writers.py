@@ -137,7 +137,7 @@ class MarkdownWriter:
         self._out.flush()
 
 
-class ArrowWriter:
+class ArrowStreamWriter:
     """An Arrow IPC stream on the binary side of the output."""
 
     def __init__(self, out: TextIO) -> None:
@@ -235,7 +235,7 @@ def writer_for(name: str, out: TextIO, look: Look) -> Writer:
         "json": JsonWriter,
         "jsonl": JsonlWriter,
         "markdown": MarkdownWriter,
-        "arrow": ArrowWriter,
+        "arrow": ArrowStreamWriter,
     }
     return plain[name](out)
 

@@ -30,7 +30,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Column:
+class RenderedColumn:
     """One column ready to be laid out: its heading, its cells as safe text (NULL as the null sign), which
     cells are NULL, and its alignment.
     """
@@ -48,7 +48,7 @@ class Column:
         return max(widest, _display_width(self.name), _display_width(self.kind), 1)
 
 
-def columns_of(rows: pa.Table, kinds: list[str], look: Look) -> list[Column]:
+def columns_of(rows: pa.Table, kinds: list[str], look: Look) -> list[RenderedColumn]:
     """Return the columns of a table as text; ``kinds`` are the SQL types' names in order."""
     columns = []
     for position, kind in enumerate(kinds):
@@ -66,7 +66,9 @@ def columns_of(rows: pa.Table, kinds: list[str], look: Look) -> list[Column]:
             or pa.types.is_floating(field.type)
             or pa.types.is_decimal(field.type)
         )
-        columns.append(Column(name, kind if look.show_types else "", cells, pc.is_null(values), right))
+        columns.append(
+            RenderedColumn(name, kind if look.show_types else "", cells, pc.is_null(values), right)
+        )
     return columns
 
 
@@ -88,7 +90,7 @@ def table_lines(
     return lines + body
 
 
-def heading_lines(columns: list[Column], widths: list[int], look: Look) -> list[str]:
+def heading_lines(columns: list[RenderedColumn], widths: list[int], look: Look) -> list[str]:
     """Return the column names, their types, and the rule under them."""
     names = _GAP.join(
         _fit(column.name, width, column.right) for column, width in zip(columns, widths, strict=True)
@@ -103,7 +105,7 @@ def heading_lines(columns: list[Column], widths: list[int], look: Look) -> list[
     return lines
 
 
-def body_lines(columns: list[Column], widths: list[int], look: Look) -> list[str]:
+def body_lines(columns: list[RenderedColumn], widths: list[int], look: Look) -> list[str]:
     """Return one line per row."""
     if not columns or not len(columns[0].cells):
         return []
@@ -117,7 +119,7 @@ def body_lines(columns: list[Column], widths: list[int], look: Look) -> list[str
     return pc.utf8_rtrim_whitespace(lines).to_pylist()
 
 
-def fitted_widths(columns: list[Column], limit: int | None) -> list[int]:
+def fitted_widths(columns: list[RenderedColumn], limit: int | None) -> list[int]:
     """Return column widths that fit a terminal: the widest columns are narrowed first, none below six."""
     widths = [column.width for column in columns]
     if limit is None:

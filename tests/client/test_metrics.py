@@ -17,7 +17,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.monitoring.http_server import MetricsServer
 from penstock.client.monitoring.prometheus import exposition
 from penstock.client.session import Session
-from penstock.engine.job.metric_registry import METRICS, Metric, MetricKind, Scope
+from penstock.engine.job.metric_registry import METRICS, Metric, MetricKind, MetricScope
 from penstock.engine.metrics.task_metrics import TaskFigures
 from penstock.repl.launch.arguments import run_parser
 from tests.patience import PATIENCE_S
@@ -106,7 +106,15 @@ def test_prometheus_reads_the_page(session: Session) -> None:
 
 def test_labels_are_escaped() -> None:
     metric = Metric(
-        "numRecordsIn", 'a "job"', "back\\slash\nline", "id", 0, 7, "rows", MetricKind.COUNTER, Scope.OPERATOR
+        "numRecordsIn",
+        'a "job"',
+        "back\\slash\nline",
+        "id",
+        0,
+        7,
+        "rows",
+        MetricKind.COUNTER,
+        MetricScope.OPERATOR,
     )
     assert exposition([metric]).splitlines()[2] == (
         'penstock_operator_num_records_in_total{job="a \\"job\\"",operator="back\\\\slash\\nline",operator_id="id",subtask="0"} 7'

@@ -13,9 +13,9 @@ import pyarrow as pa
 from penstock.client.session import Session
 from penstock.engine.api.operator import (
     Context,
+    HeadOperator,
     ListState,
     Output,
-    SourceOperator,
     SourceStatus,
     SplitEvent,
     SplitNews,
@@ -105,7 +105,7 @@ class Feeds:
             session.catalog.create_table(replace(table, options=options, primary_key=feed.key), False)  # type: ignore[type-var, arg-type]
 
 
-class FeedOperator(SourceOperator, ListState):
+class FeedOperator(HeadOperator, ListState):
     """Gives the splits of one feed, dealt to subtasks in turn; a round gives each split one batch."""
 
     def __init__(self, spec: SourceSpec, time_zone: str = "UTC") -> None:

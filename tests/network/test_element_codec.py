@@ -24,7 +24,7 @@ from penstock.engine.api.stream_elements import (
 )
 from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.element_codec import ElementDecoder, ElementEncoder, pieces_that_fit
-from penstock.engine.network.frames import Frame, FrameReader, FrameWriter
+from penstock.engine.network.frames import FrameReader, FrameWriter, NetworkFrame
 
 TYPES: list[tuple[pa.DataType, st.SearchStrategy]] = [
     (pa.bool_(), st.booleans()),
@@ -143,7 +143,7 @@ def test_a_schema_is_sent_once() -> None:
 
 def test_of_a_barriers_deadline_the_time_left_travels() -> None:
     [(kind, payload)] = payloads(ElementEncoder(), Barrier(7, overtakes_at_ms=150.0), now_ms=100.0)
-    assert ElementDecoder().decode(Frame(kind, 0, 0, memoryview(payload)), 5000.0) == Barrier(
+    assert ElementDecoder().decode(NetworkFrame(kind, 0, 0, memoryview(payload)), 5000.0) == Barrier(
         7, overtakes_at_ms=5050.0
     )
 
@@ -176,7 +176,7 @@ def test_large_batches_are_cut_and_a_row_too_large_is_refused() -> None:
 
 def refused(decoder: ElementDecoder, kind: int, payload: bytes) -> bool:
     try:
-        decoder.decode(Frame(kind, 0, 0, memoryview(payload)), 0.0)
+        decoder.decode(NetworkFrame(kind, 0, 0, memoryview(payload)), 0.0)
     except PenstockError as error:
         assert error.code == "NET-5006"
         return True

@@ -72,7 +72,7 @@ def _run(node: nodes.Statement, binder: Binder) -> str:
             return "reset"
         case nodes.Insert():
             return plan_text(binder.bind_insert(node))
-        case nodes.StatementSet():
+        case nodes.ExecuteStatementSet():
             return plan_text(binder.bind_statement_set(node))
         case nodes.Query():
             return plan_text(binder.bind_query(node))

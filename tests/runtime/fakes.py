@@ -19,10 +19,10 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.api.operator import (
     Context,
+    HeadOperator,
     Operator,
     Output,
     Services,
-    SourceOperator,
     SourceStatus,
 )
 from penstock.engine.api.stream_elements import Batch
@@ -99,7 +99,7 @@ class LedgerSpec(OperatorSpec):
     pass
 
 
-class NumbersSource(SourceOperator):
+class NumbersSource(HeadOperator):
     """Gives the rows of its splits, the one furthest behind in time first, and the lowest time reached as
     watermark.
     """

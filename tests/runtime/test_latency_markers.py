@@ -7,11 +7,11 @@ from __future__ import annotations
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.operator import (
     Context,
+    HeadOperator,
     KeyGroups,
     Operator,
     Output,
     Services,
-    SourceOperator,
     SourceStatus,
 )
 from penstock.engine.api.stream_elements import Barrier, Batch, LatencyMarker
@@ -51,7 +51,7 @@ class Keeping(Operator):
         pass
 
 
-class Silent(SourceOperator):
+class Silent(HeadOperator):
     def poll(self, out: Output) -> SourceStatus:
         return SourceStatus()
 

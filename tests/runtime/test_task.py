@@ -11,12 +11,12 @@ from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.operator import (
     Context,
+    HeadOperator,
     KeyGroups,
     Operator,
     Output,
     Rest,
     Services,
-    SourceOperator,
     SourceStatus,
     begun,
 )
@@ -34,7 +34,7 @@ from penstock.engine.task.messages import (
     TriggerCheckpoint,
 )
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
-from penstock.engine.task.task import Did, Phase, Task
+from penstock.engine.task.task import Did, Task, TaskPhase
 from tests.runtime.fakes import batch, rows_of
 
 
@@ -133,7 +133,7 @@ class Rig:
         return ["rows" if isinstance(e, Batch) else e for e in elements]
 
 
-class Endless(SourceOperator):
+class Endless(HeadOperator):
     def __init__(self) -> None:
         self.statuses: list[SourceStatus] = []
 
@@ -161,7 +161,7 @@ def test_end_of_input_ends_time_then_operators_then_prepares_then_says_so() -> N
         *["a before 5", "b batch 1 @0", "b before 5", "a snapshot", "b snapshot"],
     ]
     assert rig.sent() == [Watermark(MAX_WATERMARK_US), "rows", "rows", EndOfInput()]
-    assert rig.task.phase is Phase.ENDED
+    assert rig.task.phase is TaskPhase.ENDED
     (ended,) = rig.reports
     assert (type(ended), ended.last_checkpoint_id) == (TaskEnded, 4)
     rig.task.post(CheckpointComplete(9))
@@ -309,7 +309,7 @@ def test_pieces_wait_for_room_and_everything_else_waits_for_them() -> None:
     assert many.emitted == len(rig.out) == 2 and len(rig.inputs[0]) == 3 and rig.reports == []
     assert rig.task.step().did is Did.BLOCKED
     sent = []
-    while len(rig.out) or rig.task.phase is not Phase.ENDED:
+    while len(rig.out) or rig.task.phase is not TaskPhase.ENDED:
         sent.append(rig.out.take())
         rig.run()
         assert len(rig.out) <= 4, "one piece at a time, and what is said behind the last"

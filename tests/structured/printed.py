@@ -8,7 +8,7 @@ from penstock.planner.logical.aggregate import Phase, WindowAggregate
 from penstock.planner.logical.plan import LogicalPlan, Sink, WindowTable
 from penstock.planner.logical.windows import Windowing, WindowKind
 from penstock.planner.sql_generator.dialect import binary, function, text
-from penstock.planner.sql_generator.query import Relation, _columns, _PlanText
+from penstock.planner.sql_generator.query import ScannedTable, _columns, _PlanText
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour
 from penstock.planner.sql_generator.windows import aliased, column
 
@@ -40,7 +40,7 @@ class _StreamText(_PlanText):
         return exp.select(*_columns(width), *_bounds(width, plan.window)).from_(aliased(named))
 
 
-def printed(plan: LogicalPlan) -> tuple[str, tuple[Relation, ...]]:
+def printed(plan: LogicalPlan) -> tuple[str, tuple[ScannedTable, ...]]:
     """Return the text of a plan and the relations it reads as ``t_0, t_1, ..``; its columns are c0, c1, .."""
     flavour = SparkFlavour()
     writer = _StreamText(flavour)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 from tests.direct.feeds import Feed
 from tests.queries.generated.relations import run
 from tests.queries.generated.trial import Arena, Rows, compare
@@ -78,7 +78,7 @@ class Streams:
         return theirs.total()
 
     @staticmethod
-    def text(arena: Arena, shape: Shape) -> tuple[str, tuple[Relation, ...]]:
+    def text(arena: Arena, shape: Shape) -> tuple[str, tuple[ScannedTable, ...]]:
         """Return a query as Spark is told it, after our planner and optimizer, and the tables it reads."""
         (statement,) = arena.session.parse(shape.query)
         return printed(arena.session.plan(arena.session.bind(statement.node)).plan)  # type: ignore[arg-type]

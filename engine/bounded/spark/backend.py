@@ -30,7 +30,7 @@ from penstock.engine.bounded.spark.errors import for_spark_alone, spark_error, s
 from penstock.engine.bounded.spark.relations import SparkRelations, reading_of
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.bounded.spark.tables import insert_text, settings_of
-from penstock.engine.bounded.spark.watchdog import Call, SparkWatch
+from penstock.engine.bounded.spark.watchdog import SparkWatch, WatchedCall
 from penstock.engine.bounded.spark_results.listener import RowListener
 from penstock.engine.bounded.spark_results.push_task import TASK_SCHEMA, pushing_task
 from penstock.engine.bounded.spark_results.result_rows import LISTENERS, PushedRows
@@ -269,7 +269,7 @@ class _SparkRun:
         listener = self._listener()
         rows = PushedRows(listener, scratch, whole_partitions=self._staging_dir is not None)
         task = pushing_task(self._reached_at(), listener.port, rows.token)
-        call = Call("push rows", lambda: self._push(frame, task))
+        call = WatchedCall("push rows", lambda: self._push(frame, task))
         watch = SESSIONS.watch()
         try:
             yield from rows.batches(lambda: self._job(call, watch), watch.rest)
@@ -292,7 +292,7 @@ class _SparkRun:
         self._place.tag(self._session, self._tag)
         return {row["partition"]: row["pushed"] for row in frame.mapInArrow(task, TASK_SCHEMA).collect()}
 
-    def _job(self, call: Call, watch: SparkWatch) -> Mapping[int, int] | None:
+    def _job(self, call: WatchedCall, watch: SparkWatch) -> Mapping[int, int] | None:
         """What the job says of itself, when it has nothing to give: the rows of each partition at its end."""
         if call.done.is_set():
             return call.result()

@@ -28,7 +28,7 @@ from penstock.engine.bounded.spark.errors import spark_error, spark_failures
 from penstock.engine.bounded.spark.sessions import NEWS
 from penstock.engine.bounded.spark.tables import register_table
 from penstock.engine.bounded.spark_results.served_rows import ServedRows
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour
 
 _HANDED_OVER_BYTES = 32 << 20
@@ -49,7 +49,7 @@ class SparkRelations:
         self._served = served
         self._came = came
 
-    def register(self, name: str, relation: Relation) -> None:
+    def register(self, name: str, relation: ScannedTable) -> None:
         """Make a relation readable under a name."""
         if is_in_spark(relation.table):
             register_table(self._session, name, relation)
@@ -125,7 +125,7 @@ class SparkRelations:
             self._came()
             yield batch
 
-    def _register_rows(self, name: str, relation: Relation, batches: Iterator[pa.RecordBatch]) -> None:
+    def _register_rows(self, name: str, relation: ScannedTable, batches: Iterator[pa.RecordBatch]) -> None:
         """Give Spark rows of ours: as values of the plan as long as they are few, else for its tasks to
         fetch.
         """
@@ -163,7 +163,7 @@ def hadoop_path(path: str) -> str:
     return ("file://" if path.startswith("/") else "") + _PATTERN.sub(r"\\\1", path)
 
 
-def reading_of(relation: Relation) -> str:
+def reading_of(relation: ScannedTable) -> str:
     """Say how Spark comes to a relation's rows, as EXPLAIN shows it. It looks at the files as the query
     will.
     """
@@ -182,7 +182,7 @@ def reading_of(relation: Relation) -> str:
     return f"{count} file{'' if count == 1 else 's'} of {files.format} read by Spark{where}{by}"
 
 
-def _files_of(relation: Relation) -> FileRelation | str:
+def _files_of(relation: ScannedTable) -> FileRelation | str:
     """The files Spark reads by itself as we do, or why it does not."""
     files = file_relation(relation, hadoop=True)
     return files if isinstance(files, str) else _other_reading(files) or files

@@ -25,7 +25,7 @@ from penstock.engine.bounded.spark.connect_application import SparkServer
 from penstock.engine.bounded.spark.jvm_launcher import configured, spark_home
 from penstock.engine.bounded.spark.keep_alive import kept_spark
 from penstock.engine.bounded.spark.local_application import OwnSpark
-from penstock.engine.bounded.spark.watchdog import Call, SparkWatch
+from penstock.engine.bounded.spark.watchdog import SparkWatch, WatchedCall
 
 _QUIET_LOGGERS = (
     "py4j",
@@ -180,7 +180,7 @@ def _plain(value: str) -> str:
 
 def _in_time(what: str, work: Callable[[], Any]) -> Any:
     """Return what ``work()`` returns. BND-5005 when it takes far too long."""
-    call = Call(what, work)
+    call = WatchedCall(what, work)
     if not call.done.wait(_START_TIMEOUT_S):
         message = f"Spark did not {what} within {_START_TIMEOUT_S:.0f} s"
         raise PenstockError("BND-5005", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")

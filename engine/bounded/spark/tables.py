@@ -42,7 +42,7 @@ from penstock.catalog.types import (
     to_spark,
 )
 from penstock.planner.sql_generator.dialect import text
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour, has_months, interval_us
 
 _LIKES: dict[str, DataType] = {
@@ -143,7 +143,7 @@ def is_missing(error: Any) -> bool:
     )
 
 
-def register_table(session: Any, name: str, relation: Relation) -> None:
+def register_table(session: Any, name: str, relation: ScannedTable) -> None:
     """Make a table of Spark readable as a relation; what its filters, columns and aggregates spare is Spark's
     own affair.
 

@@ -47,7 +47,7 @@ class SparkWatch:
         """Return what ``work()`` returns, computed in a thread. BND-5005 when Spark hangs, BND-5008 when
         it is gone.
         """
-        call = Call(what, work)
+        call = WatchedCall(what, work)
         while not call.done.wait(LOOK_S):
             self.look(what)
         return call.result()
@@ -78,7 +78,7 @@ class SparkWatch:
         self._silent = self._idle = 0.0
 
 
-class Call:
+class WatchedCall:
     """A call that runs in a thread of its own; nobody need wait for its end."""
 
     def __init__(self, what: str, work: Callable[[], Any]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 from penstock.engine.task.messages import TaskId, TaskMessage
-from penstock.engine.task.task import Phase
+from penstock.engine.task.task import TaskPhase
 from penstock.planner.physical.operator_specs import Chain, OperatorSpec
 
 
@@ -22,7 +22,7 @@ class RemoteTask:
         self.operators: tuple[OperatorSpec, ...] = chain.operators
         self._send = send
         nothing = tuple(OperatorFigures(spec.operator_id, spec.name) for spec in chain.operators)
-        self._figures = TaskFigures(chain.chain_id, subtask, Phase.NEW, is_source, nothing)
+        self._figures = TaskFigures(chain.chain_id, subtask, TaskPhase.NEW, is_source, nothing)
         self._delivered: dict[str, int] = {}
 
     @property

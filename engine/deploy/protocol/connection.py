@@ -22,7 +22,7 @@ from penstock.engine.deploy.protocol.codec import (
     no_functions,
 )
 from penstock.engine.network.frame_kinds import FIRST_CONTROL
-from penstock.engine.network.frames import Frame, FrameReader, FrameWriter
+from penstock.engine.network.frames import FrameReader, FrameWriter, NetworkFrame
 from penstock.engine.network.tls_stream import SecureStream
 
 MESSAGE = FIRST_CONTROL
@@ -93,7 +93,7 @@ class ControlConnection:
         self._frames = FrameWriter()
         self._reader = FrameReader(MAX_HELLO_BYTES if stranger else MAX_MESSAGE_BYTES)
         self._queue: queue.SimpleQueue[list[Attachment] | None] = queue.SimpleQueue()
-        self._received: list[Frame] = []
+        self._received: list[NetworkFrame] = []
         self.find_function: FindFunction = no_functions
         self._writer = threading.Thread(target=self._write, name=name, daemon=True)
         self._writer.start()

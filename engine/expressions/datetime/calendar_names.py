@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import TimestampLtz
 from penstock.engine.api.arrow_numpy import is_true, truths
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import DAY_US
 from penstock.engine.expressions.datetime.time_zones import INSTANT, LOCAL, local_view, to_instant, to_local
 from penstock.engine.expressions.datum import (
@@ -34,7 +34,7 @@ def _day_number(name: str) -> int:
     return number
 
 
-def _next_day(site: Site) -> Kernel:
+def _next_day(site: CallSite) -> Kernel:
     numbers = by_value(_day_number, pa.int64())(site)
 
     def kernel(d: pa.Array, name: pa.Array) -> pa.Array:
@@ -46,7 +46,7 @@ def _next_day(site: Site) -> Kernel:
     return columnwise(kernel)
 
 
-def _named(site: Site, names: list[str], number: Kernel) -> Kernel:
+def _named(site: CallSite, names: list[str], number: Kernel) -> Kernel:
     zone = site.context.zone
     words = pa.array(names)
 
@@ -56,7 +56,7 @@ def _named(site: Site, names: list[str], number: Kernel) -> Kernel:
     return columnwise(kernel)
 
 
-def _dayname(site: Site) -> Kernel:
+def _dayname(site: CallSite) -> Kernel:
     return _named(
         site,
         [name[:3].capitalize() for name in _DAYS],
@@ -64,11 +64,11 @@ def _dayname(site: Site) -> Kernel:
     )
 
 
-def _monthname(site: Site) -> Kernel:
+def _monthname(site: CallSite) -> Kernel:
     return _named(site, list(_MONTHS), lambda t: pc.subtract(pc.month(t), 1))
 
 
-def _exact_second(site: Site) -> Kernel:
+def _exact_second(site: CallSite) -> Kernel:
     zone = site.context.zone
 
     def kernel(t: pa.Array) -> pa.Array:
@@ -82,7 +82,7 @@ def _exact_second(site: Site) -> Kernel:
     return columnwise(kernel)
 
 
-def _months_between(site: Site) -> Kernel:
+def _months_between(site: CallSite) -> Kernel:
     """Whole months where both are the same day of their month or its last; else days count as
     thirty-firsts of one.
     """
@@ -120,7 +120,7 @@ def _months_between(site: Site) -> Kernel:
     return columnwise(kernel)
 
 
-def _zone(site: Site, position: int) -> str:
+def _zone(site: CallSite, position: int) -> str:
     zone = site.constant(position)
     if not isinstance(zone, str):
         raise bad_argument("the time zone must be a constant text")
@@ -136,7 +136,7 @@ def _zone(site: Site, position: int) -> str:
 def _shifted(forth: bool) -> Factory:
     """``from_utc_timestamp`` and ``to_utc_timestamp``: the wall clock of a zone for that of UTC, or back."""
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         zone, session, instants = _zone(site, 1), site.context.zone, isinstance(site.kinds[0], TimestampLtz)
 
         def kernel(t: Datum, *_: Datum) -> Datum:
@@ -149,7 +149,7 @@ def _shifted(forth: bool) -> Factory:
     return factory
 
 
-def _convert_timezone(site: Site) -> Kernel:
+def _convert_timezone(site: CallSite) -> Kernel:
     source, target = _zone(site, 0), _zone(site, 1)
     return columnwise(lambda _, __, t: to_local(to_instant(t, source), target))
 

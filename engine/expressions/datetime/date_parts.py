@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from penstock.catalog.functions.datetime import canonical_unit
 from penstock.catalog.types import TimestampLtz, to_arrow
 from penstock.engine.api.arrow_numpy import scalar_of
-from penstock.engine.expressions.call_site import EvaluationContext, Factory, Site
+from penstock.engine.expressions.call_site import CallSite, EvaluationContext, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import (
     DAY_US,
     add_days_kernel,
@@ -41,7 +41,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 def _part(kernel: Kernel) -> Factory:
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         zone = site.context.zone
         if not isinstance(site.kinds[0], TimestampLtz):
             return lambda t: pc.cast(kernel(t), pa.int32())
@@ -50,14 +50,14 @@ def _part(kernel: Kernel) -> Factory:
     return factory
 
 
-def _constant_unit(site: Site, position: int) -> str:
+def _constant_unit(site: CallSite, position: int) -> str:
     unit = site.constant(position)
     if not isinstance(unit, str):
         raise bad_argument("the unit must be a constant text")
     return canonical_unit(unit)
 
 
-def _date_trunc(site: Site) -> Kernel:
+def _date_trunc(site: CallSite) -> Kernel:
     unit, zone = _constant_unit(site, 0), site.context.zone
     kind = to_arrow(site.call.type)
 
@@ -68,7 +68,7 @@ def _date_trunc(site: Site) -> Kernel:
     return columnwise(kernel)
 
 
-def _trunc(site: Site) -> Kernel:
+def _trunc(site: CallSite) -> Kernel:
     unit = _constant_unit(site, 1)
     return columnwise(lambda d, _: pc.floor_temporal(d, unit=unit, week_starts_monday=True))
 
@@ -91,7 +91,7 @@ def whole_units(unit: str, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.sign(months) * (np.abs(months) // _MONTHS[unit])
 
 
-def _timestampdiff(site: Site) -> Kernel:
+def _timestampdiff(site: CallSite) -> Kernel:
     unit, zone = _constant_unit(site, 0), site.context.zone
 
     def kernel(_: pa.Array, start: pa.Array, end: pa.Array) -> pa.Array:
@@ -101,7 +101,7 @@ def _timestampdiff(site: Site) -> Kernel:
     return columnwise(kernel)
 
 
-def _timestampadd(site: Site) -> Kernel:
+def _timestampadd(site: CallSite) -> Kernel:
     unit, kind = _constant_unit(site, 0), site.call.type
     if unit in _MONTHS:
         add, factor = add_months_kernel(kind, 1, site.context.zone), _MONTHS[unit]
@@ -117,7 +117,7 @@ def _datediff(end: pa.Array, start: pa.Array) -> pa.Array:
     return array_of(days, nulls_of_any(end, start), pa.int32())
 
 
-def _add_months(site: Site) -> Kernel:
+def _add_months(site: CallSite) -> Kernel:
     return add_months_kernel(site.call.type, 1, site.context.zone)
 
 
@@ -145,7 +145,7 @@ def _counted_instants(divisor: int) -> Kernel:
     return columnwise(lambda t: array_of(values_of(t) // divisor, nulls_of_any(t), pa.int64()))
 
 
-def unix_seconds_of(site: Site) -> Kernel:
+def unix_seconds_of(site: CallSite) -> Kernel:
     """Return the kernel of ``unix_timestamp(t)``: seconds cut towards 1970; a TIMESTAMP is read in the
     session zone.
     """

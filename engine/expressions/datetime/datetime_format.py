@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import DATE, TIMESTAMP, TIMESTAMP_LTZ, DataType, String
 from penstock.engine.api.arrow_numpy import scalar_of
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datetime.date_parts import unix_seconds_of
 from penstock.engine.expressions.datetime.datetime_patterns import (
@@ -34,19 +34,19 @@ from penstock.engine.expressions.numeric import decimals
 DEFAULT_PATTERN = "yyyy-MM-dd HH:mm:ss"
 
 
-def _pattern(site: Site, position: int) -> str:
+def _pattern(site: CallSite, position: int) -> str:
     pattern = site.constant(position) if len(site.kinds) > position else DEFAULT_PATTERN
     if not isinstance(pattern, str):
         raise bad_argument("the pattern must be a constant text")
     return pattern
 
 
-def _date_format(site: Site) -> Kernel:
+def _date_format(site: CallSite) -> Kernel:
     write, zone = compile_format(_pattern(site, 1)), site.context.zone
     return columnwise(lambda t, _: write(local_view(t, zone)))
 
 
-def _from_unixtime(site: Site) -> Kernel:
+def _from_unixtime(site: CallSite) -> Kernel:
     write, zone = compile_format(_pattern(site, 1)), site.context.zone
     micros = scalar_of(1_000_000, pa.int64())
     return columnwise(lambda n, *_: write(to_local(pc.multiply_checked(n, micros).view(INSTANT), zone)))
@@ -67,7 +67,7 @@ def _strict_reader(pattern: str, kind: DataType) -> Callable[[pa.Array], pa.Arra
 
 
 def _read(kind: DataType) -> Factory:
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         if len(site.kinds) == 1:
             if kind == TIMESTAMP_LTZ and not isinstance(site.kinds[0], String | type(TIMESTAMP_LTZ)):
                 return columnwise(lambda n: pc.multiply_checked(n, scalar_of(1000, pa.int64())).view(INSTANT))
@@ -85,7 +85,7 @@ def _read(kind: DataType) -> Factory:
     return factory
 
 
-def _unix_timestamp(site: Site) -> Kernel:
+def _unix_timestamp(site: CallSite) -> Kernel:
     seconds = unix_seconds_of(site)
     if len(site.kinds) == 1:
         return seconds

@@ -27,7 +27,7 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.catalog.types import Decimal as DecimalType
-from penstock.engine.expressions.call_site import Site
+from penstock.engine.expressions.call_site import CallSite
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.evaluation_errors import bad_argument
@@ -48,7 +48,7 @@ _DECODER = json.JSONDecoder(parse_float=Decimal)
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'((?:[^'\\]|\\.)*)'")
 
 
-def from_json(site: Site) -> Kernel:
+def from_json(site: CallSite) -> Kernel:
     """Return the kernel of a call; a batch of plain rows goes through Arrow's reader, any other is parsed
     once for each different text.
     """

@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Kernel
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
@@ -18,7 +18,7 @@ _PATH = re.compile(r"\$(?:\.[^.\[\]*]+|\[\d+\]|\['[^']*'\])*")
 _STEP = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]")
 
 
-def _path(site: Site) -> str | None:
+def _path(site: CallSite) -> str | None:
     """Return the constant path as DuckDB writes it, every name quoted; None for one that is no path."""
     path = site.constant(1)
     if not isinstance(path, str):
@@ -42,7 +42,7 @@ def _by_path(found: str, kind: pa.DataType) -> Factory:
     ``path``.
     """
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         path = _path(site)
         if path is None:
             return duckdb_kernel("NULL", kind)
@@ -59,7 +59,7 @@ def _whole(found: str, kind: pa.DataType) -> Factory:
     )
 
 
-def _is_json(site: Site) -> Kernel:
+def _is_json(site: CallSite) -> Kernel:
     """Whether the text is JSON, of a kind that a constant names."""
     among = _KINDS.get(str(site.constant(1)))
     found = (

@@ -20,7 +20,7 @@ from penstock.catalog.types import (
     is_numeric,
 )
 from penstock.catalog.types import Decimal as DecimalType
-from penstock.engine.expressions.call_site import Site
+from penstock.engine.expressions.call_site import CallSite
 from penstock.engine.expressions.datum import Kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.json.from_json import parsed
@@ -28,7 +28,7 @@ from penstock.engine.expressions.json.from_json import parsed
 _LONGEST = 38
 
 
-def schema_of_json(site: Site) -> Kernel:
+def schema_of_json(site: CallSite) -> Kernel:
     """Return the kernel of the constant's type."""
     text = str(site.constant(0))
     try:

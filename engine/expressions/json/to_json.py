@@ -24,7 +24,7 @@ from penstock.catalog.types import (
     TimestampLtz,
 )
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import Site
+from penstock.engine.expressions.call_site import CallSite
 from penstock.engine.expressions.casts.to_text import to_text
 from penstock.engine.expressions.datetime.time_zones import to_local
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, repeated
@@ -41,13 +41,13 @@ _NAMED = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CONTROLS = {chr(code): _NAMED.get(chr(code), f"\\u{code:04X}") for code in range(32)}
 
 
-def to_json(site: Site) -> Kernel:
+def to_json(site: CallSite) -> Kernel:
     """Return the kernel of ``to_json(x)``."""
     write = _writer(site.kinds[0], site.context.zone)
     return lambda value: write(*aligned(value))
 
 
-def json_object(site: Site) -> Kernel:
+def json_object(site: CallSite) -> Kernel:
     """Return the kernel of an object of keys and values in turn, behind what says how they are written; a
     NULL key faults.
     """
@@ -67,7 +67,7 @@ def json_object(site: Site) -> Kernel:
     return kernel
 
 
-def json_array(site: Site) -> Kernel:
+def json_array(site: CallSite) -> Kernel:
     """Return the kernel of an array of values, behind what says how they are written."""
     absent, writers = _marked(site, site.kinds[1:])
 
@@ -84,7 +84,7 @@ def json_array(site: Site) -> Kernel:
     return kernel
 
 
-def _marked(site: Site, kinds: tuple[DataType, ...]) -> tuple[bool, list[Writer]]:
+def _marked(site: CallSite, kinds: tuple[DataType, ...]) -> tuple[bool, list[Writer]]:
     """Whether NULLs are left out, and how each value is written: one that is JSON already stays as it is."""
     nulls, _, marks = str(site.constant(0)).partition(" ")
     zone = site.context.zone

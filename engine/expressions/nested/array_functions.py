@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import Array
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -200,7 +200,7 @@ def _flatten(column: pa.Array) -> pa.Array:
     return Lists(kept.flat, kept.lengths, missing).column()
 
 
-def _reverse(site: Site) -> Kernel:
+def _reverse(site: CallSite) -> Kernel:
     if not isinstance(site.kinds[0], Array):
         return pc.utf8_reverse
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import Map, Row, TimestampLtz, to_arrow
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.time_zones import to_instant, to_local
 from penstock.engine.expressions.datum import (
     Datum,
@@ -26,7 +26,7 @@ from penstock.engine.expressions.nested.lists import Lists, elements_like, lists
 from penstock.engine.expressions.nested.map_functions import checked_keys
 
 
-def _array(site: Site) -> Kernel:
+def _array(site: CallSite) -> Kernel:
     kind = to_arrow(site.call.type).value_type
 
     def kernel(*data: Datum) -> pa.Array:
@@ -48,7 +48,7 @@ def alternated(columns: Sequence[pa.Array]) -> Lists:
     return Lists(flat.take(array_of(order, None, pa.int64())), np.full(rows, width, np.int64))
 
 
-def _map(site: Site) -> Kernel:
+def _map(site: CallSite) -> Kernel:
     kind = site.call.type
     assert isinstance(kind, Map)
 
@@ -65,7 +65,7 @@ def _map(site: Site) -> Kernel:
 def _row(first: int, step: int) -> Factory:
     """Rows of the arguments from ``first`` on, each ``step``-th."""
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         kind = site.call.type
         assert isinstance(kind, Row)
         fields = list(to_arrow(kind))
@@ -78,7 +78,7 @@ def _row(first: int, step: int) -> Factory:
     return factory
 
 
-def _field(site: Site) -> Kernel:
+def _field(site: CallSite) -> Kernel:
     position = site.constant(1)
     return lambda row, _: pc.struct_field(row, position)
 
@@ -88,7 +88,7 @@ def _element(outside: str, base: int = 1) -> Factory:
     element does.
     """
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         if isinstance(site.kinds[0], Map):
             return _value_of_key
 
@@ -132,7 +132,7 @@ def _value_of_key(data: Datum, key: Datum) -> pa.Array:
     return picked(pc.struct_field(lists.flat, 1), positions, missing)
 
 
-def _at_time_zone(site: Site) -> Kernel:
+def _at_time_zone(site: CallSite) -> Kernel:
     zone = str(site.constant(1))
     if isinstance(site.kinds[0], TimestampLtz):
         return lambda time, _: to_local(aligned(time)[0], zone)

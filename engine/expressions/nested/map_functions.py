@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -96,7 +96,7 @@ def _concat(*columns: pa.Array) -> pa.Array:
     return joined.maps()
 
 
-def _str_to_map(site: Site) -> Kernel:
+def _str_to_map(site: CallSite) -> Kernel:
     pairs, keys = (site.constant(i) if len(site.kinds) > i else sign for i, sign in ((1, ","), (2, ":")))
     if not isinstance(pairs, str) or not isinstance(keys, str):
         raise bad_argument("the separators of str_to_map are constant texts")

@@ -15,7 +15,7 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import DAY_US, add_months_kernel
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, array_of, nulls_of_any, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
@@ -25,7 +25,7 @@ _LONGEST = 2**62
 _MONTHS = 3_000_000  # more than there are between any two times
 
 
-def _sequence(site: Site) -> Kernel:
+def _sequence(site: CallSite) -> Kernel:
     kind, steps = site.kinds[0], site.kinds[2:]
     if steps and isinstance(steps[0], YearMonthInterval):
         return _by_months(kind, site.context.zone)

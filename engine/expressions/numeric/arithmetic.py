@@ -19,7 +19,7 @@ from penstock.catalog.types import (
     is_timestamp,
     to_arrow,
 )
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import (
     add_days_kernel,
     add_interval_kernel,
@@ -42,7 +42,7 @@ from penstock.planner.expressions.nodes import Call
 _CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
 
 
-def _numbers(operator: str, site: Site) -> Kernel:
+def _numbers(operator: str, site: CallSite) -> Kernel:
     left, right = site.kinds
     result = site.call.type
     if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(result, Decimal):
@@ -52,7 +52,7 @@ def _numbers(operator: str, site: Site) -> Kernel:
     return _CHECKED[operator]
 
 
-def _moved(site: Site, sign: int) -> Kernel | None:
+def _moved(site: CallSite, sign: int) -> Kernel | None:
     """The kernel of a date or timestamp (left operand) moved by an interval or by days; ``None`` for other
     operands.
     """
@@ -66,21 +66,21 @@ def _moved(site: Site, sign: int) -> Kernel | None:
     return None
 
 
-def _add(site: Site) -> Kernel:
+def _add(site: CallSite) -> Kernel:
     left, right = site.kinds
     if isinstance(left, DayTimeInterval | YearMonthInterval) and right != left:
-        mirrored = Site(_mirrored(site), site.constants[::-1], site.context)
+        mirrored = CallSite(_mirrored(site), site.constants[::-1], site.context)
         kernel = _moved(mirrored, 1)
         assert kernel is not None
         return lambda a, b: kernel(b, a)
     return _moved(site, 1) or _numbers("add", site)
 
 
-def _mirrored(site: Site) -> Call:
+def _mirrored(site: CallSite) -> Call:
     return replace(site.call, args=site.call.args[::-1])
 
 
-def _subtract(site: Site) -> Kernel:
+def _subtract(site: CallSite) -> Kernel:
     left, right = site.kinds
     if isinstance(left, Date) and isinstance(right, Date):
         return columnwise(days_between)
@@ -89,7 +89,7 @@ def _subtract(site: Site) -> Kernel:
     return _moved(site, -1) or _numbers("subtract", site)
 
 
-def _multiply(site: Site) -> Kernel:
+def _multiply(site: CallSite) -> Kernel:
     left, right = site.kinds
     if isinstance(left, DayTimeInterval | YearMonthInterval):
         return _scaled(to_arrow(left), np.multiply)
@@ -129,7 +129,7 @@ def _integer(kind: pa.DataType) -> pa.DataType:
     return pa.int32() if kind == pa.int32() else pa.int64()
 
 
-def _divide(site: Site) -> Kernel:
+def _divide(site: CallSite) -> Kernel:
     left, right = site.kinds
     if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(site.call.type, Decimal):
         return decimals.divide_kernel(left, right, site.call.type)
@@ -138,7 +138,7 @@ def _divide(site: Site) -> Kernel:
     return pc.divide_checked
 
 
-def _integral_divide(site: Site) -> Kernel:
+def _integral_divide(site: CallSite) -> Kernel:
     return decimals.integral_divide_kernel() if isinstance(site.kinds[0], Decimal) else pc.divide_checked
 
 
@@ -149,7 +149,7 @@ def _refuse_zero(divisor: np.ndarray, missing: np.ndarray | None) -> None:
 
 
 def _remainder(positive: bool) -> Factory:
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         if isinstance(site.call.type, Decimal):
             return decimals.remainder_kernel(site.call.type, positive)
         kind = to_arrow(site.call.type)
@@ -170,14 +170,14 @@ def _remainder(positive: bool) -> Factory:
     return factory
 
 
-def _negate(site: Site) -> Kernel:
+def _negate(site: CallSite) -> Kernel:
     kind = site.call.type
     if isinstance(kind, Decimal | Float | Double):
         return pc.negate
     return pc.negate_checked
 
 
-def _absolute(site: Site) -> Kernel:
+def _absolute(site: CallSite) -> Kernel:
     kind = site.call.type
     return (
         pc.abs_checked

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import BigInt
 from penstock.engine.api.row_pieces import LIMITS
-from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import Kernel, array_of, columnwise, nulls_of_any, values_of
 from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.evaluation_errors import bad_argument, over_capacity
@@ -56,7 +56,7 @@ def _getbit(values: pa.Array, place: pa.Array) -> pa.Array:
     return array_of(bits.astype(np.int8), missing, pa.int8())
 
 
-def _hex(site: Site) -> Kernel:
+def _hex(site: CallSite) -> Kernel:
     if isinstance(site.kinds[0], BigInt):
         return by_value(lambda number: f"{number & _ALL:X}", pa.string())(site)
     return columnwise(_hex_of_bytes)

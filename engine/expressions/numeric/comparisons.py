@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import BOOLEAN, Array, DataType, Double, Float, Row
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.nested.comparison import nested_comparison, order_of
 
@@ -92,7 +92,7 @@ def _comparison(operator: str) -> Factory:
     return lambda site: comparison_kernel(operator, site.kinds[0], site.constants[1])
 
 
-def _null_safe_equal(site: Site) -> Kernel:
+def _null_safe_equal(site: CallSite) -> Kernel:
     equal = comparison_kernel("equal", site.kinds[0])
 
     def kernel(a: Datum, b: Datum) -> pa.Array:
@@ -106,7 +106,7 @@ def _null_safe_equal(site: Site) -> Kernel:
     return kernel
 
 
-def _in(site: Site) -> Kernel:
+def _in(site: CallSite) -> Kernel:
     members = site.constants[1:]
     known = [member for member in members if member is not None and member.is_valid]
     equal = comparison_kernel("equal", site.kinds[0])
@@ -148,7 +148,7 @@ def _nested_extreme(largest: bool) -> Kernel:
 def _extreme(largest: bool) -> Factory:
     pick = pc.max_element_wise if largest else pc.min_element_wise
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         kind = site.call.type
         if kind == BOOLEAN:
             return lambda *data: pick(*[pc.cast(datum, pa.int8()) for datum in data]).cast(pa.bool_())

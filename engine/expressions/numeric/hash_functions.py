@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.evaluation_errors import bad_argument
@@ -22,7 +22,7 @@ def _bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def _sha2(site: Site) -> Kernel:
+def _sha2(site: CallSite) -> Kernel:
     name = _SHA.get(site.constant(1))  # type: ignore[call-overload]  # any value may stand there
     if name is None:
         raise bad_argument(f"sha2 has no digest of {site.constant(1)} bits", "use 224, 256, 384 or 512")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import Decimal, is_integer
-from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -52,7 +52,7 @@ def _logarithm(function: np.ufunc) -> Kernel:
     return columnwise(compute)
 
 
-def _log(site: Site) -> Kernel:
+def _log(site: CallSite) -> Kernel:
     natural = _logarithm(np.log)
     if len(site.kinds) == 1:
         return natural
@@ -68,7 +68,7 @@ def _whole(name: str) -> Factory:
     """``ceil`` or ``floor``."""
     towards = "up" if name == "ceil" else "down"
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         kind, result = site.kinds[0], site.call.type
         if is_integer(kind):
             return lambda a: a
@@ -96,7 +96,7 @@ def _decimal_round(column: pa.Array, digits: int, mode: str, result: Decimal) ->
 
 
 def _round(half: str) -> Factory:
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         kind = site.kinds[0]
         digits = site.constant(1) if len(site.kinds) > 1 else 0
         assert isinstance(digits, int)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
@@ -38,7 +38,7 @@ def _like_pattern(pattern: str, escape: str) -> str:
 
 
 def _like(without_case: bool) -> Factory:
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         escape = site.constant(2) if len(site.kinds) == 3 else "\\"
         if not isinstance(escape, str) or len(escape) != 1:
             raise bad_argument("the ESCAPE of LIKE must be one constant character")
@@ -66,7 +66,7 @@ def usable_pattern(pattern: str) -> str:
     return pattern
 
 
-def _rlike(site: Site) -> Kernel:
+def _rlike(site: CallSite) -> Kernel:
     pattern = site.constant(1)
     if not isinstance(pattern, str):
         return duckdb_kernel("regexp_matches({0}, {1})", pa.bool_())
@@ -81,7 +81,7 @@ def _replacement(text: str) -> str:
     )
 
 
-def _regexp_replace(site: Site) -> Kernel:
+def _regexp_replace(site: CallSite) -> Kernel:
     pattern, by = site.constant(1), site.constant(2)
     if not isinstance(pattern, str) or not isinstance(by, str):
         return duckdb_kernel(
@@ -136,7 +136,7 @@ def named_groups(pattern: str) -> NamedGroups:
     return NamedGroups("".join(out), count)
 
 
-def of_any_group(extraction: str, site: Site) -> str:
+def of_any_group(extraction: str, site: CallSite) -> str:
     """Return DuckDB's extraction of the group the third argument says (1 where there is none), which
     DuckDB takes as a constant from 0 to 9 only.
     """
@@ -146,7 +146,7 @@ def of_any_group(extraction: str, site: Site) -> str:
     return f"CASE {{2}} {cases} ELSE error('there is no group ' || {{2}} || ', only 0 to 9') END"
 
 
-def _regexp_extract(site: Site) -> Kernel:
+def _regexp_extract(site: CallSite) -> Kernel:
     pattern, group = site.constant(1), site.constant(2) if len(site.kinds) == 3 else 1
     if not isinstance(pattern, str) or not isinstance(group, int):
         return duckdb_kernel(of_any_group("regexp_extract({{0}}, {{1}}, {})", site), pa.string())

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of_any
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
@@ -51,7 +51,7 @@ def _characters(texts: pa.Array, limit: int) -> pa.Array:
     ).column()
 
 
-def _split(site: Site) -> Kernel:
+def _split(site: CallSite) -> Kernel:
     pattern, limit = site.constant(1), site.constant(2) if len(site.kinds) == 3 else -1
     if not isinstance(pattern, str) and len(site.kinds) == 2:
         return duckdb_kernel(
@@ -74,7 +74,7 @@ def _split(site: Site) -> Kernel:
     return kernel
 
 
-def _array_join(site: Site) -> Kernel:
+def _array_join(site: CallSite) -> Kernel:
     shows_null = len(site.kinds) == 3
 
     def kernel(*data: Datum) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import INT, SMALLINT, TINYINT, DataType
-from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise
 from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
@@ -112,7 +112,7 @@ _WIDTHS: dict[DataType, int] = {TINYINT: 8, SMALLINT: 16, INT: 32}
 _SLOT = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
 
-def _format_string(site: Site) -> Kernel:
+def _format_string(site: CallSite) -> Kernel:
     """Java's format: %s %d %f %e %x %o %c %b with width, precision and flags; NULL prints as null."""
     template = site.constant(0)
     if not isinstance(template, str):
@@ -224,24 +224,24 @@ def _real(value: float | Decimal, flags: str, precision: str | None, width: str 
     return f"{exact:{_sign(flags)}{_zeros(flags, width)}{',' if ',' in flags else ''}.{digits}f}"
 
 
-def _pattern(site: Site) -> str:
+def _pattern(site: CallSite) -> str:
     pattern = site.constant(1)
     if not isinstance(pattern, str):
         raise bad_argument("the regular expression must be a constant text")
     return usable_pattern(pattern)
 
 
-def _regexp_count(site: Site) -> Kernel:
+def _regexp_count(site: CallSite) -> Kernel:
     pattern = _pattern(site)
     return lambda s, *_: pc.count_substring_regex(s, pattern)
 
 
-def _regexp_substr(site: Site) -> Kernel:
+def _regexp_substr(site: CallSite) -> Kernel:
     found = f"(?P<whole>{_pattern(site)})"
     return columnwise(lambda s, *_: pc.struct_field(pc.extract_regex(s, found), "whole"))
 
 
-def _regexp_instr(site: Site) -> Kernel:
+def _regexp_instr(site: CallSite) -> Kernel:
     pattern = _pattern(site)
     found = f"(?s)^(?P<before>.*?)(?P<whole>{pattern})"
 
@@ -253,7 +253,7 @@ def _regexp_instr(site: Site) -> Kernel:
     return columnwise(kernel)
 
 
-def _regexp_extract_all(site: Site) -> Kernel:
+def _regexp_extract_all(site: CallSite) -> Kernel:
     """A group that has no part in a match is an empty text, as in ``regexp_extract``."""
     if isinstance(pattern := site.constant(1), str):
         usable_pattern(pattern)

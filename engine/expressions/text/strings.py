@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -34,7 +34,7 @@ def _trimmed(side: str) -> Factory:
     """Blanks only, or the given characters; arguments that vary go to DuckDB."""
     kernel = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         characters = " " if len(site.kinds) == 1 else site.constant(1)
         if isinstance(characters, str) and characters:
             return lambda s, *_: kernel(s, characters=characters)
@@ -43,7 +43,7 @@ def _trimmed(side: str) -> Factory:
     return factory
 
 
-def _substr(site: Site) -> Kernel:
+def _substr(site: CallSite) -> Kernel:
     if not site.is_constant(1, 2):
         begin = "CASE WHEN {1} > 0 THEN {1} WHEN {1} = 0 THEN 1 ELSE length({0}) + {1} + 1 END"
         if len(site.kinds) == 2:
@@ -72,14 +72,14 @@ def _emptied(s: Datum, *_: Datum) -> Datum:
     return pc.utf8_slice_codeunits(s, 0, 0)
 
 
-def _left(site: Site) -> Kernel:
+def _left(site: CallSite) -> Kernel:
     n = site.constant(1)
     if not isinstance(n, int):
         return duckdb_kernel("left({0}, greatest({1}, 0))", _TEXT)
     return lambda s, *_: pc.utf8_slice_codeunits(s, 0, max(n, 0))
 
 
-def _right(site: Site) -> Kernel:
+def _right(site: CallSite) -> Kernel:
     n = site.constant(1)
     if not isinstance(n, int):
         return duckdb_kernel("right({0}, greatest({1}, 0))", _TEXT)
@@ -103,7 +103,7 @@ def _space(n: pa.Array) -> pa.Array:
 def _padded(side: str) -> Factory:
     pad_arrow = pc.utf8_lpad if side == "lpad" else pc.utf8_rpad
 
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         pad = padder(site)
 
         def kernel(s: Datum, width: Datum, *fill: Datum) -> Datum:
@@ -114,7 +114,7 @@ def _padded(side: str) -> Factory:
 
         return kernel
 
-    def padder(site: Site) -> Kernel:
+    def padder(site: CallSite) -> Kernel:
         width, fill = site.constant(1), " " if len(site.kinds) == 2 else site.constant(2)
         if not isinstance(width, int) or not isinstance(fill, str) or len(fill) > 1:
             last = "' '" if len(site.kinds) == 2 else "{2}"
@@ -153,7 +153,7 @@ def _concat_ws(*data: pa.Array) -> pa.Array:
     )
 
 
-def _replace(site: Site) -> Kernel:
+def _replace(site: CallSite) -> Kernel:
     find, by = site.constant(1), site.constant(2) if len(site.kinds) == 3 else ""
     if find == "":
         return lambda s, *_: s
@@ -186,7 +186,7 @@ def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array]
         check_sizes(function, own + words(pc.fill_null(count(), 0).cast(pa.int64())) * added, "bytes")
 
 
-def _instr(site: Site) -> Kernel:
+def _instr(site: CallSite) -> Kernel:
     """Positions count characters; Arrow counts bytes, which is the same for ASCII."""
     general = duckdb_kernel("instr({0}, {1})", _INT)
     part = site.constant(1)
@@ -204,9 +204,9 @@ def _instr(site: Site) -> Kernel:
     return kernel
 
 
-def _position(site: Site) -> Kernel:
+def _position(site: CallSite) -> Kernel:
     if len(site.kinds) == 2:
-        swapped = Site(site.call, site.constants[::-1], site.context)
+        swapped = CallSite(site.call, site.constants[::-1], site.context)
         kernel = _instr(swapped)
         return lambda part, s: kernel(s, part)
     found = "coalesce(nullif(instr(substring({1}, {2}), {0}), 0) + {2} - 1, 0)"
@@ -221,7 +221,7 @@ def _position(site: Site) -> Kernel:
     )
 
 
-def _split_part(site: Site) -> Kernel:
+def _split_part(site: CallSite) -> Kernel:
     delimiter = site.constant(1)
     if delimiter == "":
         return columnwise(
@@ -270,7 +270,7 @@ def _piece(lists: pa.Array, n: pa.Array) -> pa.Array:
 
 
 def _test(arrow: Kernel, duckdb_name: str) -> Factory:
-    def factory(site: Site) -> Kernel:
+    def factory(site: CallSite) -> Kernel:
         part = site.constant(1)
         if isinstance(part, str):
             return lambda s, _: arrow(s, part)
@@ -287,7 +287,7 @@ def _initcap(s: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_valid(s), joined, pa.scalar(None, _TEXT)) if s.null_count else joined
 
 
-def _chr(site: Site) -> Kernel:
+def _chr(site: CallSite) -> Kernel:
     latin = pa.array([*(chr(code) for code in range(256)), ""])
 
     def kernel(n: pa.Array) -> pa.Array:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, ListState, Output, SourceOperator, SourceStatus
+from penstock.engine.api.operator import Context, HeadOperator, ListState, Output, SourceStatus
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
 from penstock.engine.bounded.exact_types import ExactBatches
@@ -19,7 +19,7 @@ from penstock.planner.physical.operator_specs import BoundedSourceSpec
 _ASK_AGAIN_MS = 20
 
 
-class BoundedSourceOperator(SourceOperator, ListState):
+class BoundedSourceOperator(HeadOperator, ListState):
     """Gives the rows of a bounded query without blocking.
 
     A query run again may give its rows in another order, so a position means nothing by itself. Where a job

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, ListState, Output, SourceOperator, SourceStatus
+from penstock.engine.api.operator import Context, HeadOperator, ListState, Output, SourceStatus
 from penstock.planner.physical.operator_specs import ReadSplitsSpec
 
 _REST_MS = 1_000
 
 
-class ReadSplitsOperator(SourceOperator, ListState):
+class ReadSplitsOperator(HeadOperator, ListState):
     """Its state is that of the source with the same id, which goes on from it."""
 
     def __init__(self, spec: ReadSplitsSpec, options: JobOptions) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, Output, SourceOperator, SourceStatus
+from penstock.engine.api.operator import Context, HeadOperator, Output, SourceStatus
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
@@ -25,7 +25,7 @@ come again.
 """
 
 
-class HistoryOperator(SourceOperator):
+class HistoryOperator(HeadOperator):
     """Gives the history of the files dealt to this subtask, then the time it has come to, then rests; it
     keeps no state.
 

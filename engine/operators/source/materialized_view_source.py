@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Output, SourceStatus
-from penstock.engine.api.operator import SourceOperator as PolledOperator
+from penstock.engine.api.operator import Context, HeadOperator, KeyedState, Output, SourceStatus
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.fold import Fold, negated
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
@@ -20,7 +19,7 @@ from penstock.planner.physical.operator_specs import SourceSpec
 PAUSE_MS = 10
 
 
-class FollowOperator(PolledOperator):
+class FollowOperator(HeadOperator):
     """One subtask follows, so that no barrier falls between two parts of one state.
 
     What was given is kept as state: after a restart, whatever has become of the view meanwhile, the

@@ -14,13 +14,13 @@ from penstock.catalog.types import is_timestamp
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import (
     Context,
+    HeadOperator,
     ListState,
     Output,
     SourceStatus,
     SplitEvent,
     SplitNews,
 )
-from penstock.engine.api.operator import SourceOperator as PolledOperator
 from penstock.engine.api.operator_events import KeysKnown
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.source import Position, ScanRequest, SplitReader
@@ -64,7 +64,7 @@ class _Split:
         return {"split": self.split_id, "position": position, "finished": self.finished}
 
 
-class SourceOperator(PolledOperator, ListState):
+class SourceOperator(HeadOperator, ListState):
     """Reads splits, the one that lags behind in event time first, so that splits advance together and windows
     need little state.
 

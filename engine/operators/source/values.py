@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, ListState, Output, SourceOperator, SourceStatus
+from penstock.engine.api.operator import Context, HeadOperator, ListState, Output, SourceStatus
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions.compiler import literal_scalar
 from penstock.planner.physical.operator_specs import ValuesSpec
 
 
-class ValuesOperator(SourceOperator, ListState):
+class ValuesOperator(HeadOperator, ListState):
     """The position is the number of rows given."""
 
     def __init__(self, spec: ValuesSpec, options: JobOptions) -> None:

@@ -1,4 +1,4 @@
-"""Feed: which rows of a batch a part of accumulators is given, and as what."""
+"""Aggregate inputs: the rows of a batch that a part of accumulators takes, and their values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = tuple[np.ndarray, pa.Array | None, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Filter:
+class AggregateFilter:
     """The rows an aggregate takes: those for which an expression is TRUE."""
 
     expression: Expression
@@ -35,7 +35,7 @@ class Filter:
 
 
 @dataclass(frozen=True, eq=False)
-class Feed:
+class AggregateInput:
     """What one part is fed with: its arguments (none: whole rows; several, or one nested one: structs) of the
     rows a filter keeps.
 
@@ -46,7 +46,7 @@ class Feed:
     arguments: tuple[Reader, ...]
     needed: tuple[int, ...]
     kind: pa.DataType | None
-    filters: tuple[Filter | None, ...]
+    filters: tuple[AggregateFilter | None, ...]
     apart: bool
 
     def rows(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, kept: Kept) -> Rows:
@@ -74,10 +74,10 @@ class Feed:
         return slots[mask], values, np.ascontiguousarray(weights[..., mask]) if weights.size else weights
 
 
-def feed_of(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> Feed:
+def feed_of(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> AggregateInput:
     """Return what the part of an aggregate is fed with, kept by each of some filters (None: all rows)."""
-    kept = tuple(None if one is None else Filter(one, reader(one, zone)) for one in filters)
-    return Feed(
+    kept = tuple(None if one is None else AggregateFilter(one, reader(one, zone)) for one in filters)
+    return AggregateInput(
         tuple(reader(arg, zone) for arg in fed(call)),
         needs_value(call),
         fed_type(call),

@@ -17,7 +17,7 @@ from penstock.planner.parser.syntax_nodes import consume, span_of
 CONDITIONALS = frozenset(("coalesce", "nullif", "if", "nvl2", "zeroifnull", "nullifzero"))
 
 
-class Binder(Protocol):
+class PartBinder(Protocol):
     """What CASE needs of the expression binder."""
 
     def bind(self, tree: exp.Expr) -> Expression:
@@ -30,7 +30,7 @@ class Binder(Protocol):
         """Call a function on bound parts."""
 
 
-def bind_case(binder: Binder, tree: exp.Expr) -> Expression:
+def bind_case(binder: PartBinder, tree: exp.Expr) -> Expression:
     """Return a searched CASE; ``CASE x WHEN v`` compares x with each v."""
     consume(tree, "this", "ifs", "default")
     operand = tree.args.get("this")

@@ -35,7 +35,7 @@ from penstock.planner.parser.syntax_nodes import (
     AsOf,
     RowMatches,
     SnapshotTable,
-    WindowFunction,
+    WindowTableFunction,
     consume,
     moved,
     span_of,
@@ -105,7 +105,7 @@ def renamed(relation: Relation, columns: Sequence[exp.Identifier], span: Span | 
 
 def _relation(tree: exp.Expr, context: BindContext) -> Relation:
     match tree:
-        case WindowFunction():
+        case WindowTableFunction():
             consume(tree, "this", "expressions", "alias")
             return bind_window(tree, context, bind_source)
         case AsOf():

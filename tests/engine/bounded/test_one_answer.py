@@ -38,7 +38,7 @@ from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.formats import missing_columns
 from penstock.engine.formats.file_types import Fit, fit, matching, read_as
 from penstock.planner.logical.plan import Scan
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 from tests.engine.bounded.file_cases import CASES, Outcome, outcome, typed_columns
 from tests.engine.connectors.reading import read, table_of
 
@@ -101,7 +101,7 @@ def test_who_reads_files_for_backends(tmp_path: Path) -> None:
     found = {}
     for number, (name, case) in enumerate((name, case) for name, case in CASES.items() if case.by):
         (tmp_path / str(number)).mkdir()
-        relation = Relation(case.table(tmp_path / str(number)), case.places())
+        relation = ScannedTable(case.table(tmp_path / str(number)), case.places())
         readers = {"DuckDB": file_relation(relation), "Spark": file_relation(relation, hadoop=True)}
         found[name] = (
             " ".join(reader for reader, files in readers.items() if isinstance(files, FileRelation))
@@ -163,7 +163,7 @@ def check_types(backend: BoundedBackend, directory: Path) -> None:
     pairs = native_pairs()
     table = declared(pairs, directory)
     places = tuple(range(len(pairs)))
-    assert isinstance(file_relation(Relation(table, places)), FileRelation)
+    assert isinstance(file_relation(ScannedTable(table, places)), FileRelation)
     ours, theirs = (
         list(zip(*rows, strict=True))
         for rows in (streamed(table, places), bounded(backend, table, places, "Asia/Kolkata"))
@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_refused_whatever_is_in_the_file(tmp_path: Path) ->
         table = declared([pair], directory)
         for reading in (
             lambda table=table: read(table),
-            lambda table=table: file_relation(Relation(table, (0,))),
+            lambda table=table: file_relation(ScannedTable(table, (0,))),
         ):
             with pytest.raises(PenstockError, match="DAT-4205") as caught:
                 reading()

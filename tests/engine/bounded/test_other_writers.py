@@ -42,7 +42,7 @@ from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.connectors.filesystem.partition_paths import NULL_PARTITION
 from penstock.engine.connectors.in_process.registered import RegisteredTables
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 from tests.engine.bounded.test_one_answer import bounded, streamed
 from tests.engine.connectors.reading import read, table_of
 from tests.engine.connectors.test_partition_paths import VALUES, partitioned, write
@@ -166,7 +166,7 @@ def check_readers(backend: BoundedBackend, directory: Path, native: tuple[str, .
         assert sorted(streamed(table, places), key=repr) == expected
         assert sorted(bounded(backend, table, places, "Asia/Kolkata"), key=repr) == expected
     assert isinstance(
-        file_relation(Relation(table, tuple(names.index(name) for name in native))), FileRelation
+        file_relation(ScannedTable(table, tuple(names.index(name) for name in native))), FileRelation
     )
 
 

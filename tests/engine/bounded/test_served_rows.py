@@ -46,7 +46,7 @@ from penstock.engine.bounded.spark_results.served_rows import ServedRows
 from penstock.engine.connectors.filesystem import listing
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.planner.logical.plan import Scan
-from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.query import ScannedTable
 from tests.engine.bounded.plans import answer, files
 from tests.engine.bounded.test_pushed_rows import FakeContext
 from tests.patience import PATIENCE_S
@@ -163,7 +163,7 @@ def test_rows_that_are_read_here_are_no_idle_spark(
     monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", 1000)
     came: list[int] = []
 
-    def read(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
+    def read(relation: ScannedTable, services: Services) -> Iterator[pa.RecordBatch]:
         for number in range(8):
             yield pa.record_batch({"n": pa.array(range(50), pa.int64())})
             assert len(came) == number + 1
@@ -172,7 +172,7 @@ def test_rows_that_are_read_here_are_no_idle_spark(
     schema = Schema((Field("n", BIGINT),))
     session = FakeSession()
     relations = SparkRelations(session, Services(), served, lambda: came.append(1))
-    relations.register("t", Relation(CatalogTable("t", schema, schema, {"connector": "datagen"}), (0,)))
+    relations.register("t", ScannedTable(CatalogTable("t", schema, schema, {"connector": "datagen"}), (0,)))
     assert len(came) == 8 and len(session.ids) > 1
 
 
@@ -206,7 +206,7 @@ def test_what_spark_does_not_read_travels_as_arrow(
     plans: list[str] = []
     register = SparkRelations.register
 
-    def seen(self: SparkRelations, name: str, relation: Relation) -> None:
+    def seen(self: SparkRelations, name: str, relation: ScannedTable) -> None:
         register(self, name, relation)
         frame = self._session.table(name)
         plans.append(frame._jdf.queryExecution().toString())
@@ -321,7 +321,7 @@ def test_spark_reads_a_store_it_can_open(
     plans: list[str] = []
     register = SparkRelations.register
 
-    def seen(self: SparkRelations, name: str, relation: Relation) -> None:
+    def seen(self: SparkRelations, name: str, relation: ScannedTable) -> None:
         for key, value in settings.items():
             self._session.conf.set(key, value)
         register(self, name, relation)
