@@ -92,9 +92,9 @@ def __getattr__(name: str) -> Any:
 
         return getattr(dbapi_errors, name)
     if name in _DECORATORS:
-        from penstock.planner.expressions import python_calls
+        from penstock.planner.table_api import udf
 
-        return getattr(python_calls, name)
+        return getattr(udf, name)
     if name in _TABLE_API:
         from penstock.planner.table_api import table
 

@@ -13,7 +13,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.planner.parser.scanner import scan
-from penstock.planner.statements.nodes import OptionEntry
+from penstock.planner.parser.syntax_nodes import OptionEntry
 
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")

@@ -5,12 +5,16 @@ The syntax nodes of MATCH_RECOGNIZE.
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import DataType
+
+NOWHERE = Span(0, 0)
 
 
 class FunctionCall(exp.Expression):
@@ -197,6 +201,16 @@ class AsOf(exp.Expression):
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+@dataclass(frozen=True)
+class OptionEntry:
+    """One ``'key' = 'value'``; the key is folded to lower case."""
+
+    key: str
+    value: str
+    key_span: Span = field(default=NOWHERE, compare=False)
+    value_span: Span = field(default=NOWHERE, compare=False)
 
 
 def place(node: exp.Expr, start: int, end: int) -> Any:

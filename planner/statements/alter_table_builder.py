@@ -7,12 +7,12 @@ from typing import Any
 from lark import Transformer
 
 from penstock.catalog.errors import PenstockError, Span
+from penstock.planner.parser.syntax_nodes import OptionEntry
 from penstock.planner.statements import alter_table_nodes as nodes
 from penstock.planner.statements.nodes import (
     ComputedColumnDef,
     MetadataColumnDef,
     Name,
-    OptionEntry,
     PhysicalColumnDef,
     WatermarkDef,
 )

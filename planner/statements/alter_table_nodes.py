@@ -6,11 +6,10 @@ from dataclasses import field
 
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.planner.parser.syntax_nodes import NOWHERE, OptionEntry
 from penstock.planner.statements.nodes import (
-    NOWHERE,
     ColumnDef,
     Name,
-    OptionEntry,
     Statement,
     WatermarkDef,
 )

@@ -12,12 +12,12 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.persistence.show_create import quoted_name
 from penstock.planner.parser.dialect import parse_expression, parse_query
-from penstock.planner.parser.syntax_nodes import moved
+from penstock.planner.parser.syntax_nodes import NOWHERE, OptionEntry, moved
 from penstock.planner.parser.type_parser import type_of
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_builder import AlterationBuilder
 from penstock.planner.statements.catalog_builder import PlaceBuilder
-from penstock.planner.statements.nodes import Name, OptionEntry, SqlExpression
+from penstock.planner.statements.nodes import Name, SqlExpression
 
 
 @dataclass(frozen=True)
@@ -370,8 +370,8 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         return nodes.Set(
             None if key is None else self._setting(key),
             None if value is None else self._setting(value),
-            nodes.NOWHERE if key is None else _span(key),
-            nodes.NOWHERE if value is None else _span(value),
+            NOWHERE if key is None else _span(key),
+            NOWHERE if value is None else _span(value),
             span=self.span,
         )
 

@@ -7,8 +7,9 @@ from typing import Any
 from lark import Transformer
 
 from penstock.catalog.errors import Span
+from penstock.planner.parser.syntax_nodes import OptionEntry
 from penstock.planner.statements import catalog_nodes as nodes
-from penstock.planner.statements.nodes import Name, OptionEntry
+from penstock.planner.statements.nodes import Name
 
 
 class PlaceBuilder(Transformer):

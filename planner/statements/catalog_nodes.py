@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.planner.statements.nodes import Name, OptionEntry, Statement
+from penstock.planner.parser.syntax_nodes import OptionEntry
+from penstock.planner.statements.nodes import Name, Statement
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from sqlglot import exp
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import DataType
-
-NOWHERE = Span(0, 0)
+from penstock.planner.parser.syntax_nodes import NOWHERE, OptionEntry
 
 
 @dataclass(frozen=True)
@@ -37,16 +36,6 @@ class SqlExpression:
     text: str
     tree: exp.Expr = field(compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False)
-
-
-@dataclass(frozen=True)
-class OptionEntry:
-    """One ``'key' = 'value'``; the key is folded to lower case."""
-
-    key: str
-    value: str
-    key_span: Span = field(default=NOWHERE, compare=False)
-    value_span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True)

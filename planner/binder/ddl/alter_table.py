@@ -9,7 +9,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.tables import CatalogTable
-from penstock.planner.parser.syntax_nodes import Reference, moved
+from penstock.planner.parser.syntax_nodes import OptionEntry, Reference, moved
 from penstock.planner.statements.alter_table_nodes import (
     Alteration,
     AlterTable,
@@ -28,7 +28,6 @@ from penstock.planner.statements.nodes import (
     ComputedColumnDef,
     CreateTable,
     Name,
-    OptionEntry,
     SqlExpression,
 )
 from penstock.planner.statements.script import parse_statement

@@ -9,6 +9,7 @@ from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import Null
 from penstock.planner.binder.scope import Relation
+from penstock.planner.parser.syntax_nodes import OptionEntry
 from penstock.planner.statements.nodes import (
     ColumnDef,
     ComputedColumnDef,
@@ -17,7 +18,6 @@ from penstock.planner.statements.nodes import (
     CreateTableLike,
     MetadataColumnDef,
     Name,
-    OptionEntry,
     PhysicalColumnDef,
 )
 from penstock.planner.statements.script import parse_statement

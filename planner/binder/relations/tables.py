@@ -33,6 +33,7 @@ from penstock.planner.expressions.nodes import Column, Expression, Literal
 from penstock.planner.logical.plan import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
+    OptionEntry,
     RowMatches,
     SnapshotTable,
     WindowTableFunction,
@@ -40,7 +41,6 @@ from penstock.planner.parser.syntax_nodes import (
     moved,
     span_of,
 )
-from penstock.planner.statements.nodes import OptionEntry
 from penstock.planner.statements.script import parse_view_query
 
 MAX_VIEW_DEPTH = 50

@@ -18,7 +18,8 @@ from penstock.engine.expressions import compile_expression
 from penstock.engine.expressions.compiler import literal_scalar
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
-from penstock.planner.expressions.python_calls import python_call, udf
+from penstock.planner.expressions.python_calls import python_call
+from penstock.planner.table_api.udf import udf
 from tests.engine.expressions import condition_cases, json_cases, nested_cases, spark_cases, word_cases
 
 COUNT = 3
