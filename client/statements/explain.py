@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from penstock.client.result import Result, verbatim_result
 from penstock.optimizer.properties.explain_annotations import all_notes, changelog_notes, facts_of
 from penstock.planner.explain import explain
-from penstock.planner.logical.node_text import operator_name
 from penstock.planner.logical.plan import BoundedInput, LogicalPlan, Sink
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import ExplainStage
@@ -67,7 +66,7 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
         return explain.mermaid(road.graph)
     parts = {id(node): node for node in road.plan.walk() if isinstance(node, BoundedInput)}
     texts = {
-        _on_backend(session, road, part.plan, f"{operator_name(part)} "): None for part in parts.values()
+        _on_backend(session, road, part.plan, f"{part.operator_name()} "): None for part in parts.values()
     }
     history = [] if road.history is None else [_of_history(session, road.history)]
     return "\n\n".join([physical_text(session, road.graph), *history, *texts])

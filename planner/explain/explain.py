@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock.planner.explain.tree import tree_text
-from penstock.planner.logical.node_text import describe
 from penstock.planner.logical.plan import BoundedInput, LogicalPlan
 from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph
 
@@ -22,7 +21,7 @@ def explain(plan: LogicalPlan, annotate: Annotate | None = None) -> str:
 
     def lines(node: LogicalPlan) -> list[str]:
         said = annotate(node) if annotate is not None else ""
-        return [f"{describe(node)}  {said}" if said else describe(node)]
+        return [f"{node.text()}  {said}" if said else node.text()]
 
     return tree_text(plan, lines, _below)
 
@@ -37,7 +36,7 @@ def explain_json(
     """Return a logical plan as nested JSON-ready objects: node, text, columns, facts, inputs."""
     return {
         "node": type(plan).__name__,
-        "text": describe(plan),
+        "text": plan.text(),
         "columns": [
             {"name": f.name, "type": str(f.type), "nullable": f.nullable, "role": f.role and f.role.value}
             for f in plan.schema

@@ -9,6 +9,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.node_text import calls_text, emission_text, keys_text, window_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import (
     ON_CLOSE,
@@ -58,6 +59,12 @@ class Aggregate(UnaryNode):
             + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True))
         )
 
+    def text(self) -> str:
+        return _text(self, "")
+
+    def operator_name(self) -> str:
+        return _phase_name(self, "aggregate" if self.aggregates else "distinct")
+
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
@@ -93,3 +100,23 @@ class WindowAggregate(UnaryNode):
         if self.phase is Phase.LOCAL:
             return Schema((*fields, Field("slice_end", source[time].type, False, Role.EVENT_TIME)))
         return Schema(fields + tuple(replace(f, type=source[time].type) for f in window_fields()))
+
+    def text(self) -> str:
+        return _text(self, f" {window_text(self.window, self.input.schema)}{emission_text(self.emission)}")
+
+    def operator_name(self) -> str:
+        if isinstance(self.window, AttachedWindow):
+            return _phase_name(self, "window aggregate")
+        return _phase_name(self, f"{self.window.kind.value} aggregate")
+
+
+def _text(node: Aggregate | WindowAggregate, window: str) -> str:
+    phase = "" if node.phase is Phase.SINGLE else f"{node.phase.value.capitalize()} "
+    calls = calls_text(node.aggregates, node.names, node.input.schema)
+    keys = keys_text(" by", node.keys, node.input.schema)
+    return f"{phase}{type(node).__name__}{window}{keys}{f': {calls}' if calls else ''}"
+
+
+def _phase_name(node: Aggregate | WindowAggregate, what: str) -> str:
+    phase = "" if node.phase is Phase.SINGLE else f"{node.phase.value} "
+    return f"{phase}{what}{keys_text(' by', node.keys, node.input.schema)}"

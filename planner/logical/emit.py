@@ -9,6 +9,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.plan import LogicalPlan, UnaryNode
 from penstock.planner.logical.windows import Emission
 
@@ -37,6 +38,13 @@ class Emit(UnaryNode):
     def schema(self) -> Schema:
         fields = self.input.schema.fields
         return Schema(fields if self.kind is EmitKind.CLOSE else without_event_time(fields))
+
+    def text(self) -> str:
+        every_us = self.emission.every_us
+        return f"Emit {self.kind.value}{f' every {duration_text(every_us)}' if every_us else ''}"
+
+    def operator_name(self) -> str:
+        return f"emit {self.kind.value}"
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:

@@ -172,6 +172,10 @@ class TimedJoin(Join):
                     fields[index + port * width] = replace(fields[index + port * width], role=field.role)
         return Schema(tuple(fields))
 
+    @property
+    def timing(self) -> str:
+        return "Window" if self.time.of_windows else "Interval"
+
 
 def timed(join: Join, time: JoinTime) -> TimedJoin:
     """Return a join with what time says of its sides."""

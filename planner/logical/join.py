@@ -9,7 +9,8 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.node_text import join_condition_text
+from penstock.planner.logical.plan import BoundedInput, LogicalPlan, Scan
 from penstock.planner.logical.windows import demand
 
 
@@ -69,3 +70,35 @@ class Join(LogicalPlan):
         if self.kind in (JoinKind.LEFT, JoinKind.FULL):
             right = right.nullable()
         return left.concat(right)
+
+    def text(self) -> str:
+        conditions = join_condition_text(
+            (self.left.schema, self.right.schema), self.left_keys, self.right_keys, self.residual
+        )
+        kind = "cross" if self.kind is JoinKind.INNER and not conditions else self.kind.value
+        pruning = "" if self.pruned is None else f", {self._pruning(self.pruned)}"
+        on = f" on {conditions}" if conditions else ""
+        return f"{self.timing}Join {kind}{on}{self.loading_text()}{pruning}"
+
+    def operator_name(self) -> str:
+        return f"{self.kind.value} {f'{self.timing.lower()} ' if self.timing else ''}join"
+
+    @property
+    def timing(self) -> str:
+        """What settles the join besides its condition, as the word before ``Join``; empty if nothing does."""
+        return ""
+
+    def loading_text(self) -> str:
+        """Return until when a side is loaded first, in words."""
+        return ""
+
+    def _pruning(self, port: int) -> str:
+        """Which rows a runtime filter keeps from the join, by the tables they are read of."""
+        side, keys = (self.left, self.left_keys) if port == 0 else (self.right, self.right_keys)
+        reads = (
+            below
+            for node in side.walk()
+            for below in (node.plan.walk() if isinstance(node, BoundedInput) else (node,))
+        )
+        tables = dict.fromkeys(scan.table.name for scan in reads if isinstance(scan, Scan))
+        return f"runtime filter on {', '.join(side.schema[key].name for key in keys)} of {', '.join(tables)}"

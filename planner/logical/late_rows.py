@@ -10,8 +10,9 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.expressions.nodes import Call, Column
+from penstock.planner.logical.node_text import emission_text, window_text
 from penstock.planner.logical.plan import Filter, LogicalPlan, UnaryNode
-from penstock.planner.logical.windows import Windowing
+from penstock.planner.logical.windows import Emission, Windowing
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class LateMark(UnaryNode):
         return Schema(
             (*fields, Field("late", BOOLEAN, False), Field("window_end", kind), Field("watermark", kind))
         )
+
+    def text(self) -> str:
+        lateness = emission_text(Emission(lateness_us=self.lateness_us))
+        return f"LateMark {window_text(self.window, self.input.schema)}{lateness}"
+
+    def operator_name(self) -> str:
+        return "mark late rows"
 
 
 def late_part(marked: LateMark) -> LogicalPlan:

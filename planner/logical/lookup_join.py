@@ -7,10 +7,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
+from penstock.catalog.connectors.lookup import lookup_option, reload_ms
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.node_text import duration_text, expression_text, join_condition_text
 from penstock.planner.logical.plan import LogicalPlan, Scan
 from penstock.planner.logical.windows import demand
 
@@ -54,3 +56,23 @@ class LookupJoin(LogicalPlan):
     def schema(self) -> Schema:
         found = self.scan.schema.nullable() if self.kind is JoinKind.LEFT else self.scan.schema
         return Schema(tuple(self.left.schema) + without_event_time(found))
+
+    def text(self) -> str:
+        scan, table = self.scan.schema, self.scan.table
+        conditions = join_condition_text(
+            (self.left.schema, scan), self.left_keys, self.right_keys, self.residual
+        )
+        kept = "" if self.scan.predicate is None else f" where {expression_text(self.scan.predicate, scan)}"
+        order = "one at a time"
+        if lookup_option(table, "lookup.async"):
+            order = str(lookup_option(table, "lookup.output-mode"))
+        read = f"{self.scan.columns_text()}{kept}"
+        every_ms = reload_ms(table)
+        if every_ms is not None:
+            how = f"reading {read} again every {duration_text(every_ms * 1000)}, {order}"
+        else:
+            how = f"asking {read}, cache {lookup_option(table, 'lookup.cache')}, {order}"
+        return f"LookupJoin {self.kind.value} on {conditions}, {how}"
+
+    def operator_name(self) -> str:
+        return f"{self.kind.value} lookup join {self.scan.table.name}"

@@ -15,6 +15,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
+from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
 
@@ -223,3 +224,29 @@ class MatchRecognize(UnaryNode):
                 Field(name, measure.type, measure.nullable, source[self.time_column].role if timed else None)
             )
         return Schema(tuple(fields))
+
+    def text(self) -> str:
+        schema = self.input.schema
+        measures = "".join(
+            f", {self._value_text(measure, self.values)} AS {name}"
+            for measure, name in zip(self.measures, self.names, strict=True)
+        )
+        defined = ", ".join(
+            f"{self.variables[d.variable]} AS {self._value_text(d.condition, d.values)}"
+            for d in self.definitions
+        )
+        rows = "|".join(self.variables[number] for number in sorted(self.skip_rows))
+        within = "" if self.within_us is None else f" within {duration_text(self.within_us)}"
+        head = (
+            f"MatchRecognize ({self.pattern}){within}{keys_text(' per', self.partition, schema)} by "
+            f"{order_text(self.order, schema)}"
+        )
+        shown = f"{'all rows' if self.all_rows else 'one row'} per match"
+        return f"{head}, {shown}, skip {self.skip}{f' {rows}' if rows else ''}{measures} where {defined}"
+
+    def operator_name(self) -> str:
+        return f"match{keys_text(' per', self.partition, self.input.schema)}"
+
+    def _value_text(self, expression: Expression, values: Sequence[Value]) -> str:
+        source = self.input.schema.names
+        return renamed_text(expression, lambda index: values[index].words(self.variables, source))

@@ -4,6 +4,7 @@ partition.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -11,8 +12,9 @@ from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.types import INT
+from penstock.catalog.types import INT, Timestamp, TimestampLtz
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
+from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import AttachedWindow, demand
 
@@ -152,6 +154,17 @@ class Over(UnaryNode):
             (*fields, *(Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True)))
         )
 
+    def text(self) -> str:
+        calls = calls_text(self.calls, self.names, self.input.schema)
+        framed = any(call.function not in RANKS | {"lag", "lead"} for call in self.calls)
+        frame = ""
+        if framed and self.frame not in (RUNNING, WHOLE):
+            frame = f" {frame_text(self.frame, self.order)}"
+        return f"Over{' in time' if self.timely else ''}{_specification(self)}{frame}: {calls}"
+
+    def operator_name(self) -> str:
+        return f"over{keys_text('', self.partition, self.input.schema)}"
+
 
 @dataclass(frozen=True)
 class PartitionTop(UnaryNode):
@@ -179,3 +192,22 @@ class PartitionTop(UnaryNode):
     def schema(self) -> Schema:
         fields = settled_roles(self.input.schema.fields, self.window)
         return Schema(fields if self.rank_name is None else (*fields, Field(self.rank_name, INT, False)))
+
+    def text(self) -> str:
+        shown = "" if self.rank_name is None else f" AS {self.rank_name}"
+        return f"PartitionTop {self.rank}{shown} <= {self.limit}{_specification(self)}"
+
+    def operator_name(self) -> str:
+        return f"top {self.limit}{keys_text(' per', self.partition, self.input.schema)}"
+
+
+def _specification(node: Over | PartitionTop) -> str:
+    schema = node.input.schema
+    order = f" by {order_text(node.order, schema)}" if node.order else ""
+    return f"{keys_text(' per', node.partition, schema)}{order}"
+
+
+def frame_text(frame: Frame, order: Sequence[SortKey]) -> str:
+    """Return a frame in words, distances of time in their largest unit."""
+    timed = frame.has_distance and isinstance(order[0].expression.type, Timestamp | TimestampLtz)
+    return re.sub(r"\d+", lambda size: duration_text(int(size[0])), str(frame)) if timed else str(frame)

@@ -12,7 +12,7 @@ from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import BOOLEAN, Boolean, Null
+from penstock.catalog.types import BOOLEAN, Boolean, Null, Row
 from penstock.planner.expressions.nodes import (
     Expression,
     Literal,
@@ -21,6 +21,7 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.distribution import Edge
 from penstock.planner.logical.history_option import HistoryWish
+from penstock.planner.logical.node_text import edge_text, expression_text, labelled, order_text, window_text
 from penstock.planner.logical.windows import (
     Windowing,
     demand,
@@ -76,6 +77,14 @@ class LogicalPlan:
         for node in self.inputs:
             yield from node.walk()
 
+    def text(self) -> str:
+        """Return one line saying what the node does, columns by name: EXPLAIN's line."""
+        raise AssertionError(type(self))
+
+    def operator_name(self) -> str:
+        """Return the short name of the operator that runs the node."""
+        return type(self).__name__.lower()
+
 
 @dataclass(frozen=True)
 class UnaryNode(LogicalPlan):
@@ -112,6 +121,24 @@ class Scan(LogicalPlan):
     def schema(self) -> Schema:
         return self.table.source_schema.select(self.columns)
 
+    def text(self) -> str:
+        kept = "" if self.predicate is None else f" where {expression_text(self.predicate, self.schema)}"
+        return f"Scan {self.columns_text()}{kept}"
+
+    def columns_text(self) -> str:
+        """Return the table and the columns read of it; a row that is not read whole has its fields listed."""
+        declared = {field.name: field.type for field in self.table.schema}
+        texts = []
+        for column in self.schema:
+            if not isinstance(column.type, Row) or declared.get(column.name, column.type) == column.type:
+                texts.append(column.name)
+            else:
+                texts.append(f"{column.name}({', '.join(name for name, _ in column.type.fields)})")
+        return f"{self.table.name} [{', '.join(texts)}]"
+
+    def operator_name(self) -> str:
+        return f"source {self.table.name}"
+
 
 @dataclass(frozen=True)
 class Values(LogicalPlan):
@@ -126,6 +153,10 @@ class Values(LogicalPlan):
     @cached_property
     def schema(self) -> Schema:
         return self.row_schema
+
+    def text(self) -> str:
+        count = len(self.rows)
+        return f"Values {count} row{'' if count == 1 else 's'} [{', '.join(self.schema.names)}]"
 
 
 @dataclass(frozen=True)
@@ -143,6 +174,14 @@ class BoundedInput(LogicalPlan):
     def schema(self) -> Schema:
         return self.plan.schema.without_roles()
 
+    def text(self) -> str:
+        once = f", computed once for {self.readers} readers" if self.readers > 1 else ""
+        return f"BoundedInput [{', '.join(self.schema.names)}]{once}"
+
+    def operator_name(self) -> str:
+        tables = {node.table.name for node in self.plan.walk() if isinstance(node, Scan)}
+        return f"bounded {', '.join(sorted(tables))}"
+
 
 @dataclass(frozen=True)
 class Filter(UnaryNode):
@@ -157,6 +196,9 @@ class Filter(UnaryNode):
     @cached_property
     def schema(self) -> Schema:
         return self.input.schema
+
+    def text(self) -> str:
+        return f"Filter {expression_text(self.predicate, self.input.schema)}"
 
 
 @dataclass(frozen=True)
@@ -189,6 +231,10 @@ class Project(UnaryNode):
             )
         return Schema(tuple(fields))
 
+    def text(self) -> str:
+        items = zip(self.expressions, self.names, strict=True)
+        return f"Project {', '.join(labelled(expression_text(e, self.input.schema), n) for e, n in items)}"
+
 
 @dataclass(frozen=True)
 class WatermarkAssign(UnaryNode):
@@ -204,6 +250,13 @@ class WatermarkAssign(UnaryNode):
         fields = list(self.input.schema.fields)
         fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME)
         return Schema(tuple(fields))
+
+    def text(self) -> str:
+        source = self.input.schema
+        return f"WatermarkAssign {source[self.time_column].name} AS {expression_text(self.watermark, source)}"
+
+    def operator_name(self) -> str:
+        return f"watermark {self.input.schema[self.time_column].name}"
 
 
 @dataclass(frozen=True)
@@ -234,6 +287,12 @@ class WindowTable(UnaryNode):
             + tuple(replace(f, type=kind) for f in window_fields())
         )
 
+    def text(self) -> str:
+        return f"WindowTable {window_text(self.window, self.input.schema)}"
+
+    def operator_name(self) -> str:
+        return f"{self.window.kind.value} windows"
+
 
 @dataclass(frozen=True)
 class Union(LogicalPlan):
@@ -261,6 +320,9 @@ class Union(LogicalPlan):
             fields.append(replace(first, nullable=any(other.nullable for other in others), role=role))
         return Schema(tuple(fields))
 
+    def text(self) -> str:
+        return f"Union {len(self.branches)} inputs"
+
 
 @dataclass(frozen=True)
 class Sort(UnaryNode):
@@ -269,6 +331,9 @@ class Sort(UnaryNode):
     """
 
     keys: tuple[SortKey, ...]
+
+    def text(self) -> str:
+        return f"Sort {order_text(self.keys, self.input.schema)}"
 
 
 @dataclass(frozen=True)
@@ -279,6 +344,10 @@ class Limit(UnaryNode):
 
     limit: int | None
     offset: int = 0
+
+    def text(self) -> str:
+        count = "all" if self.limit is None else self.limit
+        return f"Limit {count}{f' offset {self.offset}' if self.offset else ''}"
 
 
 @dataclass(frozen=True)
@@ -291,6 +360,13 @@ class TopN(UnaryNode):
     limit: int
     offset: int = 0
 
+    def text(self) -> str:
+        offset = f" offset {self.offset}" if self.offset else ""
+        return f"TopN {self.limit}{offset} by {order_text(self.keys, self.input.schema)}"
+
+    def operator_name(self) -> str:
+        return f"top {self.limit}"
+
 
 @dataclass(frozen=True)
 class Sink(UnaryNode):
@@ -301,6 +377,15 @@ class Sink(UnaryNode):
     table: CatalogTable | None
     span: Span | None = field(default=None, compare=False)
     history: HistoryWish | None = field(default=None, compare=False)
+
+    def text(self) -> str:
+        return f"Sink {self._target()} [{', '.join(self.schema.names)}]"
+
+    def operator_name(self) -> str:
+        return f"sink {self._target()}"
+
+    def _target(self) -> str:
+        return "to the client" if self.table is None else self.table.name
 
 
 @dataclass(frozen=True)
@@ -320,6 +405,9 @@ class StatementSet(LogicalPlan):
     def schema(self) -> Schema:
         return Schema((Field("done", BOOLEAN, False),))
 
+    def text(self) -> str:
+        return f"StatementSet {len(self.sinks)} sinks"
+
 
 @dataclass(frozen=True)
 class Exchange(UnaryNode):
@@ -328,3 +416,6 @@ class Exchange(UnaryNode):
     """
 
     edge: Edge
+
+    def text(self) -> str:
+        return f"Exchange {edge_text(self.edge, self.input.schema)}"

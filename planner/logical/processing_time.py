@@ -53,6 +53,12 @@ class ProcessingTime(UnaryNode):
         fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME, nullable=False)
         return Schema(tuple(fields))
 
+    def text(self) -> str:
+        return f"ProcessingTime {self.input.schema[self.time_column].name}"
+
+    def operator_name(self) -> str:
+        return f"processing time {self.input.schema[self.time_column].name}"
+
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)
 

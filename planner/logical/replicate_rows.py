@@ -21,3 +21,6 @@ class Repeat(UnaryNode):
     @cached_property
     def schema(self) -> Schema:
         return Schema(self.input.schema.fields[:-1])
+
+    def text(self) -> str:
+        return f"Repeat by {self.input.schema.names[-1]}"

@@ -5,10 +5,12 @@ table as it is when the row passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.windows import demand
 
 
@@ -39,6 +41,18 @@ class SnapshotJoin(Join):
     def schema(self) -> Schema:
         right = self.right.schema.nullable() if self.kind is JoinKind.LEFT else self.right.schema
         return Schema(tuple(self.left.schema) + without_event_time(right))
+
+    @property
+    def timing(self) -> str:
+        return "Snapshot"
+
+    def loading_text(self) -> str:
+        time = self.right.schema[self.build_time].name
+        until = "the job's start"
+        if self.loaded_us is not None:
+            until = str(datetime(1970, 1, 1) + timedelta(microseconds=self.loaded_us))
+        idle = "" if self.idle_ms is None else f" or has stood still for {duration_text(self.idle_ms * 1000)}"
+        return f", the right side loaded until {time} reaches {until}{idle}"
 
 
 def snapshot_of(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:

@@ -12,6 +12,7 @@ from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.interval_join import WINDOW_ROLES, lateness_us, slack_us
 from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.node_text import join_condition_text
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import demand
 
@@ -79,3 +80,14 @@ class TemporalJoin(LogicalPlan):
             field if keep else without for field, keep, without in zip(left, kept, plain, strict=True)
         )
         return Schema(shown + without_event_time(right.nullable() if self.kind is JoinKind.LEFT else right))
+
+    def text(self) -> str:
+        left, right = self.left.schema, self.right.schema
+        conditions = join_condition_text((left, right), self.left_keys, self.right_keys, self.residual)
+        return (
+            f"TemporalJoin {self.kind.value} on {conditions} as of {left[self.left_time].name}, "
+            f"versions by {right[self.right_time].name}"
+        )
+
+    def operator_name(self) -> str:
+        return f"{self.kind.value} temporal join"

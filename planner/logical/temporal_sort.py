@@ -8,6 +8,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.node_text import order_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
 
@@ -42,6 +43,12 @@ class TemporalSort(UnaryNode):
     @cached_property
     def schema(self) -> Schema:
         return self.input.schema
+
+    def text(self) -> str:
+        return f"TemporalSort {order_text(self.keys, self.input.schema)}"
+
+    def operator_name(self) -> str:
+        return f"sort {self.input.schema[self.time_column].name}"
 
 
 def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:

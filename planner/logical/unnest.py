@@ -11,6 +11,7 @@ from penstock.catalog.python_functions import PythonTable
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
 
@@ -87,3 +88,13 @@ class Unnest(UnaryNode):
         if self.outer:
             given = tuple(replace(field, nullable=True) for field in given)
         return Schema(kept + given + ((Field("ordinality", BIGINT, self.outer),) if self.ordinality else ()))
+
+    def text(self) -> str:
+        schema = self.input.schema
+        names = [self.call.columns[i].name for i in self.gives] + (["ordinality"] if self.ordinality else [])
+        call = f"{self.call.function}({', '.join(expression_text(arg, schema) for arg in self.call.args)})"
+        condition = "" if self.condition is None else f" ON {self.condition}"
+        kept = ", ".join(schema[i].name for i in self.keep) or "nothing"
+        return (
+            f"Unnest {'outer ' if self.outer else ''}{call} AS {', '.join(names)}{condition}, keeping {kept}"
+        )

@@ -14,7 +14,6 @@ from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
-from penstock.planner.logical.node_text import operator_name
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     BoundedInput,
@@ -101,7 +100,7 @@ class SettingReader(Protocol):
 
 def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: SettingReader) -> OperatorSpec:
     """Return the spec of a node that is not a Filter or Project (``calc_of``)."""
-    name, schema = operator_name(node), node.schema
+    name, schema = node.operator_name(), node.schema
     match node:
         case Scan(table=table, columns=columns, predicate=predicate):
             return SourceSpec(operator_id, name, schema, table, columns, predicate)
@@ -163,7 +162,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
 def _group_aggregate_spec(node: Aggregate, operator_id: str, facts: Facts) -> GroupAggregateSpec:
     return GroupAggregateSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         node.input.schema,
         node.keys,
@@ -177,7 +176,7 @@ def _group_aggregate_spec(node: Aggregate, operator_id: str, facts: Facts) -> Gr
 def _window_aggregate_spec(node: WindowAggregate, operator_id: str, facts: Facts) -> WindowAggregateSpec:
     return WindowAggregateSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         node.input.schema,
         node.window,
@@ -192,7 +191,7 @@ def _window_aggregate_spec(node: WindowAggregate, operator_id: str, facts: Facts
 def _lookup_join_spec(node: LookupJoin, operator_id: str) -> LookupJoinSpec:
     return LookupJoinSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         node.left.schema,
         node.scan.table,
@@ -208,7 +207,7 @@ def _lookup_join_spec(node: LookupJoin, operator_id: str) -> LookupJoinSpec:
 def _partition_top_spec(node: PartitionTop, operator_id: str, facts: Facts) -> PartitionTopSpec:
     return PartitionTopSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         node.input.schema,
         node.partition,
@@ -227,7 +226,7 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
     left, right = node.inputs
     joined = JoinSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         left.schema,
         right.schema,
@@ -254,7 +253,7 @@ def _temporal_join_spec(node: TemporalJoin, operator_id: str, facts: Facts) -> T
     left, right = node.inputs
     return TemporalJoinSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         left.schema,
         right.schema,
@@ -273,7 +272,7 @@ def _temporal_join_spec(node: TemporalJoin, operator_id: str, facts: Facts) -> T
 def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
     return OverSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         node.input.schema,
         node.partition,
@@ -292,7 +291,7 @@ def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
 def _match_spec(node: MatchRecognize, operator_id: str, facts: Facts) -> MatchSpec:
     return MatchSpec(
         operator_id,
-        operator_name(node),
+        node.operator_name(),
         node.schema,
         node.input.schema,
         node.partition,
@@ -321,7 +320,7 @@ def _sink_spec(node: Sink, operator_id: str, facts: Facts) -> SinkSpec:
         declared = {name.lower() for name in node.table.primary_key}
         key = tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in declared)
     return SinkSpec(
-        operator_id, operator_name(node), node.schema, node.table, key, facts.insert_only(node.input)
+        operator_id, node.operator_name(), node.schema, node.table, key, facts.insert_only(node.input)
     )
 
 

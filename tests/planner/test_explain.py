@@ -12,7 +12,7 @@ from penstock.planner.explain.tree import tree_text
 from penstock.planner.logical import aggregate, join
 from penstock.planner.logical import plan as logical
 from penstock.planner.logical.distribution import Partition
-from penstock.planner.logical.node_text import describe, duration_text
+from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.plan import BoundedInput, Exchange, Limit, LogicalPlan, StatementSet
 from tests.optimizer.random_plans import RandomPlans
 from tests.optimizer.sql import bind
@@ -28,15 +28,15 @@ def test_every_node_has_a_line() -> None:
     seen: set[type[LogicalPlan]] = {StatementSet, BoundedInput, Exchange, Limit}
     for seed in range(60):
         for node in RandomPlans(seed).plan().walk():
-            assert describe(node)
+            assert node.text()
             seen.add(type(node))
     plan = bind("SELECT k FROM orders LIMIT 3")
-    assert describe(plan.inputs[0]) == "Limit 3"
-    assert describe(BoundedInput(plan.inputs[0])) == "BoundedInput [k]"
-    assert describe(Exchange(plan.inputs[0], Partition((0,)))) == "Exchange ⤨ partition(k)"
-    assert describe(StatementSet((plan, plan))) == "StatementSet 2 sinks"  # type: ignore[arg-type]
+    assert plan.inputs[0].text() == "Limit 3"
+    assert BoundedInput(plan.inputs[0]).text() == "BoundedInput [k]"
+    assert Exchange(plan.inputs[0], Partition((0,))).text() == "Exchange ⤨ partition(k)"
+    assert StatementSet((plan, plan)).text() == "StatementSet 2 sinks"  # type: ignore[arg-type]
     assert (
-        describe(bind("SELECT k FROM arrivals ORDER BY k DESC LIMIT 3 OFFSET 1").inputs[0])
+        bind("SELECT k FROM arrivals ORDER BY k DESC LIMIT 3 OFFSET 1").inputs[0].text()
         == "TopN 3 offset 1 by k DESC"
     )
     nodes = {
