@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.client.result import Result
-from penstock.engine.checkpoint.job_record import (
+from penstock.engine.api.job_record import JobRecord
+from penstock.engine.checkpoint.job_directory import (
     JOB,
-    JobRecord,
     decode_record,
     recorded_name,
     refuse_withheld,

@@ -12,7 +12,7 @@ from penstock.planner.statements.alter_table_nodes import AlterTable
 
 if TYPE_CHECKING:
     from penstock.client.session import Session
-    from penstock.engine.checkpoint.job_record import JobRecord
+    from penstock.engine.api.job_record import JobRecord
 
 MAKES_NAMES = (
     nodes.CreateTable,
@@ -52,7 +52,7 @@ class Spoken:
 
     def record(self, session: Session, name: str) -> JobRecord | None:
         """Return the record of a job that is started now; None for one no statement alone makes."""
-        from penstock.engine.checkpoint.job_record import JobRecord  # the engine: not before a job is started
+        from penstock.engine.api.job_record import JobRecord  # the engine: not before a job is started
 
         if not self.current or self.has_params:
             return None

@@ -8,6 +8,7 @@ from pathlib import Path
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.cluster_options import ClusterOptions, SettingValues
+from penstock.engine.api.job_record import JobRecord
 from penstock.engine.api.restart_strategy import (
     ExponentialDelay,
     FailureRate,
@@ -15,7 +16,6 @@ from penstock.engine.api.restart_strategy import (
     NoRestart,
     RestartStrategy,
 )
-from penstock.engine.checkpoint.job_record import JobRecord
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
 from penstock.engine.api.operator import KeyGroups
 
@@ -18,15 +17,6 @@ def key_group_range(max_parallelism: int, parallelism: int, subtask: int) -> Key
 def subtask_of_groups(groups: np.ndarray, parallelism: int, max_parallelism: int) -> np.ndarray:
     """Return the subtask that owns each key group, int64."""
     return groups.astype(np.int64) * parallelism // max_parallelism
-
-
-def groups_of_keys(keys: pa.Table, max_parallelism: int) -> np.ndarray:
-    """Return the key group of each row of key columns, uint16."""
-    # numba: whoever asks for ranges alone does not pay for it
-    from penstock.engine.kernels.stable_hash import stable_hash
-
-    hashed = [groups_of_hashes(stable_hash(batch.columns), max_parallelism) for batch in keys.to_batches()]
-    return np.concatenate([np.zeros(0, np.uint16), *hashed])
 
 
 def groups_of_hashes(hashes: np.ndarray, max_parallelism: int) -> np.ndarray:

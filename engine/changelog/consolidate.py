@@ -26,6 +26,7 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
 
 
 _ENTRIES_HELD = 1 << 20
+_WITH_LARGE_OFFSETS = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 class IdSums:
@@ -85,12 +86,14 @@ def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def _large_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
-    """Return a small number per value of a column that no array can hold."""
-    from penstock.engine.state.index.key_index import KeyIndex  # numba: only such results pay for it
-
-    index = KeyIndex([column.type])
-    code = np.concatenate([index.lookup_or_insert([chunk]) for chunk in column.chunks])
-    return code, max(1, index.capacity)
+    """Return a small number per value of a column that no array can hold, and the count of numbers."""
+    if pa.types.is_nested(column.type):
+        column = pa.chunked_array([canonical_text(chunk) for chunk in column.chunks])
+    # the dictionary is one for all chunks: its texts need offsets of 64 bits
+    column = column.cast(_WITH_LARGE_OFFSETS.get(column.type, column.type))
+    encoded = column.dictionary_encode(null_encoding="encode")
+    code = np.concatenate([words(chunk.indices) for chunk in encoded.chunks])
+    return code, max(1, len(encoded.chunk(0).dictionary))
 
 
 def _parts(column: pa.Array) -> pa.Table:

@@ -4,8 +4,6 @@ before it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import StrEnum
@@ -21,6 +19,7 @@ from penstock.engine.checkpoint.snapshot_format import (
     WrittenTask,
     damaged,
 )
+from penstock.engine.storage import sealed_json
 from penstock.engine.storage.storage import check_name
 from penstock.engine.task.messages import TaskId
 from penstock.planner.physical.state_compatibility import (
@@ -36,7 +35,6 @@ VERSION = (1, 4)
 FEATURES = ("layers", "passed times")
 """What a reader must know beyond version 1.0 to read what this engine writes."""
 MAX_BYTES = 1 << 28
-_SEAL = "#sha256="
 
 
 class OperatorRole(StrEnum):
@@ -127,33 +125,19 @@ class Manifest:
         return bool(mine) and all(task in self.ended for task in mine)
 
 
-def seal(fields: dict[str, Any]) -> bytes:
-    """Return fields as sorted JSON with a trailing checksum line."""
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-    return text + f"{_SEAL}{hashlib.sha256(text).hexdigest()}\n".encode()
-
-
 def unseal(name: str, data: bytes) -> dict[str, Any]:
-    """Return the fields of sealed bytes; raises STA-3005 naming the file when the checksum is not theirs."""
+    """Return the fields of a sealed file; raises STA-3005 naming it when it is not what was written."""
     if len(data) > MAX_BYTES:
         raise damaged(name, f"{len(data)} bytes are more than {MAX_BYTES}")
-    text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
-    expected = hashlib.sha256(text + b"\n").hexdigest()
-    if tail != (_SEAL + expected).encode() or not data.endswith(b"\n"):
-        raise damaged(
-            name,
-            f"its checksum line is {tail[:80].decode(errors='replace')!r}, the content's is "
-            f"{_SEAL + expected!r}",
-        )
-    fields = json.loads(text)
-    if not isinstance(fields, dict):
-        raise damaged(name, "it holds no fields")
-    return fields
+    try:
+        return sealed_json.unseal(data)
+    except sealed_json.BrokenSealError as cause:
+        raise damaged(name, str(cause)) from cause
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
     """Return the bytes of a manifest."""
-    return seal(
+    return sealed_json.seal(
         {
             "format": FORMAT,
             "version": list(VERSION),

@@ -8,7 +8,6 @@ from dataclasses import field
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.manifest import OperatorEntry, OperatorRole
-from penstock.engine.operators.factory import keeps_state
 from penstock.planner.physical.operator_specs import (
     JobGraph,
     OperatorSpec,
@@ -18,6 +17,7 @@ from penstock.planner.physical.operator_specs import (
 )
 from penstock.planner.physical.plan_digest import table_text
 from penstock.planner.physical.state_compatibility import PlanMeaning
+from penstock.planner.physical.state_kinds import keeps_state
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from dataclasses import replace
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.failpoints import failpoint, is_armed
-from penstock.engine.checkpoint.job_record import (
+from penstock.engine.api.job_record import JobRecord
+from penstock.engine.checkpoint.job_directory import (
     JOB,
     OWNER,
     JobOwner,
-    JobRecord,
     decode_owner,
     encode_owner,
     encode_record,
@@ -37,11 +37,11 @@ from penstock.engine.checkpoint.manifest import (
     check_version,
     decode_manifest,
     encode_manifest,
-    seal,
     unseal,
 )
 from penstock.engine.checkpoint.snapshot_format import WrittenTask, check_file, damaged
 from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
+from penstock.engine.storage.sealed_json import seal
 from penstock.engine.storage.storage import Storage, locked
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot

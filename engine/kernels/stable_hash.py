@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
+from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.kernel import kernel
 from penstock.engine.kernels.nested_text import canonical_text
@@ -104,3 +105,9 @@ def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
         else:
             _hash_words(col.words(column), valid, hashes)
     return hashes
+
+
+def groups_of_keys(keys: pa.Table, max_parallelism: int) -> np.ndarray:
+    """Return the key group of each row of key columns, uint16."""
+    hashed = [groups_of_hashes(stable_hash(batch.columns), max_parallelism) for batch in keys.to_batches()]
+    return np.concatenate([np.zeros(0, np.uint16), *hashed])

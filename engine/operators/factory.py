@@ -45,8 +45,6 @@ from penstock.planner.physical.operator_specs import (
 )
 from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
 
-STATELESS = (CalcSpec, UnionSpec, UnnestSpec, WindowTableSpec, RepeatSpec, RuntimeFilterSpec)
-
 
 def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
     """Return a new operator for one subtask of a spec."""
@@ -56,15 +54,6 @@ def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
             "INT-9017", f"no operator for {type(spec).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
         )
     return maker(spec, options)
-
-
-def keeps_state(spec: OperatorSpec) -> bool:
-    """Whether a checkpoint must know the operator: only passing rows on, or flushing before every barrier,
-    keeps nothing.
-    """
-    if isinstance(spec, WindowAggregateSpec | GroupAggregateSpec) and spec.phase is Phase.LOCAL:
-        return False
-    return not isinstance(spec, STATELESS)
 
 
 def _source(spec: SourceSpec, options: JobOptions) -> Operator:

@@ -17,8 +17,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.checkpoint.manifest import seal, unseal
 from penstock.engine.storage.local import make_private, open_private
+from penstock.engine.storage.sealed_json import BrokenSealError, seal, unseal
 
 MANIFEST = "COMPLETE"
 
@@ -97,8 +97,8 @@ class StagedRows:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         try:
-            manifest = unseal(MANIFEST, (directory / MANIFEST).read_bytes())
-        except (OSError, PenstockError) as error:
+            manifest = unseal((directory / MANIFEST).read_bytes())
+        except (OSError, BrokenSealError) as error:
             message = f"the staged rows in {directory} have no manifest {MANIFEST} that can be read"
             raise PenstockError("BND-5201", message, detail=str(error)[:200], kind=Kind.EXTERNAL) from error
         self._files: list[tuple[str, int, int, int]] = [tuple(entry) for entry in manifest["files"]]

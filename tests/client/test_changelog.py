@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.client.row_changes import new_rows, op_rows
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers, summed
 from penstock.engine.changelog.fold import Fold
@@ -74,6 +75,27 @@ def test_nested_values_are_compared_whole():
     rows, counts = summed(pa.table({"c": values}), np.array([1, 1, 1, 1, -1, 1]))
     assert rows.column("c").to_pylist() == [[1, None], None, [], [1]]
     assert counts.tolist() == [1, 1, 1, 1]
+
+
+def test_columns_that_no_array_holds_are_numbered_alike(monkeypatch):
+    """Texts over 2 GiB, of which an array would need offsets of 64 bits: here a limit of no byte."""
+    texts = pa.chunked_array([["a", None], ["b", "a"], [None, "", "b"]])
+    columns = {
+        "text": texts,
+        "bytes": texts.cast(pa.binary()),
+        "number": pa.chunked_array([[1, None], [2, 1], [None, 3, 2]]),
+        "list": pa.chunked_array([[[1], None], [[2], [1]], [None, [], [2]]]),
+        "map": pa.chunked_array(
+            [[[("k", 1), ("l", 2)], None], [[], [("l", 2), ("k", 1)]], [None, [("k", 1)], []]],
+            pa.map_(pa.string(), pa.int64()),
+        ),
+    }
+    expected, count = group_numbers(pa.table({"text": texts}))
+    monkeypatch.setattr(LIMITS, "array_bytes", 0)
+    for name, column in columns.items():
+        number, found = group_numbers(pa.table({name: column}))
+        pairs = set(zip(number.tolist(), expected.tolist(), strict=True))
+        assert len(pairs) == found == count == 4, name
 
 
 def test_ops_pair_updates_of_one_key():

@@ -13,7 +13,7 @@ import pytest
 
 import penstock
 from penstock.client.connection import Connection
-from penstock.engine.checkpoint.job_record import OWNER, decode_owner
+from penstock.engine.checkpoint.job_directory import OWNER, decode_owner
 from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S, await_that
 from tests.rel.shared_table import misnamed

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.engine.checkpoint.job_record import OWNER
+from penstock.engine.checkpoint.job_directory import OWNER
 from penstock.engine.storage.local import LocalStorage, make_private
 from tests.patience import PATIENCE_S, await_that
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.checkpoint.manifest import VERSION, seal, unseal
+from penstock.engine.checkpoint.manifest import VERSION, unseal
 from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.sealed_json import seal
 from tests.compat.jobs import GOLDEN, JOBS, finish, results
 
 KEPT = sorted(path.relative_to(GOLDEN).as_posix() for path in GOLDEN.glob("*/*"))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.checkpoint.job_record import OWNER
+from penstock.engine.checkpoint.job_directory import OWNER
 from penstock.engine.checkpoint.manifest import Manifest, OperatorEntry, decode_manifest, encode_manifest
 from penstock.engine.checkpoint.snapshot_format import WrittenTask, read_items, read_state
 from penstock.engine.checkpoint.snapshot_writer import PIECE_BYTES, SnapshotWriter
@@ -104,7 +104,8 @@ def test_manifest_survives_its_encoding() -> None:
 
 
 def test_newer_formats_are_refused_naming_both() -> None:
-    from penstock.engine.checkpoint.manifest import seal, unseal
+    from penstock.engine.checkpoint.manifest import unseal
+    from penstock.engine.storage.sealed_json import seal
 
     store = opened(MemoryStorage())
     fields = unseal("m", encode_manifest(manifest(store, 1)))

@@ -8,11 +8,12 @@ from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.checkpoint.plan_identity import plan_identity
-from penstock.engine.operators.factory import build_operator, keeps_state
+from penstock.engine.operators.factory import build_operator
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.planner.logical.distribution import Forward, Partition
 from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec
+from penstock.planner.physical.state_kinds import keeps_state
 from tests.runtime.fakes import SCHEMA, NumbersSpec, PassSpec, build, services, window_job
 
 

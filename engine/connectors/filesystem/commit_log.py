@@ -13,10 +13,8 @@ import contextlib
 import errno
 import fcntl
 import itertools
-import json
 import os
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import Any
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.storage import sealed_json
 
 COMMITS = ".penstock.commits"
 FORMAT, VERSION = "penstock-commits", 1
@@ -219,24 +218,16 @@ def sync_directory(directory: Path) -> None:
 
 
 def seal(fields: dict[str, Any]) -> bytes:
-    """Return fields as a line of JSON and a line with its checksum."""
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-    return text + _checksum(text) + b"\n"
-
-
-def _checksum(text: bytes) -> bytes:
-    return f"#crc32={zlib.crc32(text):08x}".encode()
+    """Return the bytes of an entry's or a part's fields."""
+    return sealed_json.seal(fields, sealed_json.crc32_line)
 
 
 def unseal(path: Path, data: bytes) -> dict[str, Any]:
     """Return sealed fields. DAT-4611 when they are not what was written."""
-    text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
-    if tail != _checksum(text + b"\n"):
-        raise _damaged(path, "its checksum is not that of its content")
-    fields = json.loads(text)
-    if not isinstance(fields, dict):
-        raise _damaged(path, "it holds no fields")
-    return fields
+    try:
+        return sealed_json.unseal(data, sealed_json.crc32_line)
+    except sealed_json.BrokenSealError as cause:
+        raise _damaged(path, str(cause)) from cause
 
 
 def file_fields(file: CommittedFile) -> list[Any]:

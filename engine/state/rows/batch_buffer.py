@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
-from penstock.engine.api.key_groups import groups_of_keys
 from penstock.engine.api.operator import TrackedState
 from penstock.engine.api.row_pieces import LIMITS, taken_in_pieces
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.rows.row_sequence import Arrivals
 from penstock.engine.state.state_snapshot import SLOT, by_group, whole
 from penstock.engine.storage.spill_files import SpilledRows, SpillFiles

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
-from penstock.engine.api.key_groups import groups_of_keys
 from penstock.engine.api.operator import KeyGroups, TrackedState
 from penstock.engine.kernels import arrow_views as col
+from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex

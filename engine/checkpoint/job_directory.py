@@ -6,37 +6,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.checkpoint.manifest import FORMAT, VERSION, check_version, damaged, seal, unseal
+from penstock.engine.api.job_record import JobRecord
+from penstock.engine.checkpoint.manifest import FORMAT, VERSION, check_version, unseal
+from penstock.engine.checkpoint.snapshot_format import damaged
+from penstock.engine.storage.sealed_json import seal
 
 JOB = "JOB"
 OWNER = "OWNER"
-RUNNING = "RUNNING"
-
-
-@dataclass(frozen=True)
-class JobRecord:
-    """A job's name, the statements before its own, its own, and the settings they are read under.
-
-    ``status``: RUNNING until it has ended; a job whose process died stays so. ``withheld``: statements hold
-    secrets, which are not written down.
-    """
-
-    name: str
-    statements: tuple[str, ...]
-    statement: str
-    settings: tuple[tuple[str, str], ...]
-    started_at_ms: int = 0
-    epoch: int = 0
-    status: str = RUNNING
-    withheld: bool = False
-
-    def ended(self, status: str) -> JobRecord:
-        """Return the record of the job with its end."""
-        return replace(self, status=status)
 
 
 def encode_record(job_id: str, record: JobRecord) -> bytes:

@@ -1,0 +1,50 @@
+"""Sealed JSON: one line of fields with sorted keys, and a last line with the checksum of what stands before
+it. Whoever reads it knows that it is whole and what was written.
+
+Nothing here loads more than the standard library: Spark reads commit logs by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+Checksum = Callable[[bytes], str]
+"""The last line for some text. Formats on disk differ in it, and keep theirs for ever."""
+
+
+class BrokenSealError(ValueError):
+    """Bytes are not what was sealed; says why. Callers say which file it is, under a code of theirs."""
+
+
+def sha256_line(text: bytes) -> str:
+    """Return the checksum line of checkpoints and staged rows."""
+    return f"#sha256={hashlib.sha256(text).hexdigest()}"
+
+
+def crc32_line(text: bytes) -> str:
+    """Return the checksum line of commit logs."""
+    return f"#crc32={zlib.crc32(text):08x}"
+
+
+def seal(fields: dict[str, Any], checksum: Checksum = sha256_line) -> bytes:
+    """Return fields as a line of JSON and a line with its checksum."""
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return text + checksum(text).encode() + b"\n"
+
+
+def unseal(data: bytes, checksum: Checksum = sha256_line) -> dict[str, Any]:
+    """Return sealed fields; raises BrokenSealError when the checksum is not theirs."""
+    text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
+    expected = checksum(text + b"\n")
+    # the last line break counts too: a file that lacks it was cut
+    if tail != expected.encode() or not data.endswith(b"\n"):
+        found = tail[:80].decode(errors="replace")
+        raise BrokenSealError(f"its checksum line is {found!r}, the content's is {expected!r}")
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise BrokenSealError("it holds no fields")
+    return fields
