@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.aggregate import Phase
 from penstock.planner.physical.operator_specs import (
     CalcSpec,
     GroupAggregateSpec,
