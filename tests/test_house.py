@@ -95,17 +95,6 @@ THREAD_EXEMPT = {
 }
 # Files that import each other, directly or over others. The list only gets shorter.
 IN_A_CIRCLE = {
-    # types in queries are read by the grammar of statements
-    "penstock.planner.parser.call_parser",
-    "penstock.planner.parser.clause_parser",
-    "penstock.planner.parser.dialect",
-    "penstock.planner.parser.expression_parser",
-    "penstock.planner.parser.from_parser",
-    "penstock.planner.parser.match_recognize_parser",
-    "penstock.planner.parser.query_parser",
-    "penstock.planner.parser.type_parser",
-    "penstock.planner.statements.grammar",
-    "penstock.planner.statements.lexer",
     # a join may hold a query, a query a join
     "penstock.planner.binder.relations.joins",
     "penstock.planner.binder.relations.lateral",

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from penstock.catalog.types import DataType
 from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.literal_parser import INTERVAL_UNITS
 from penstock.planner.parser.over_clause_parser import OverParser
 from penstock.planner.parser.syntax_nodes import AllColumns, CastTo, FunctionCall, LambdaFunction, RoundedTo
-from penstock.planner.parser.type_parser import parse_type
+from penstock.planner.parser.type_parser import type_between
 
 
 class LambdaParser(OverParser):
@@ -77,10 +78,10 @@ class CallParser(LambdaParser):
             self._advance()
         if first == self._index:
             raise self.unexpected("a type")
-        span = self.place_of(first)
+        last = self._index
         self.need(TokenType.R_PAREN, ")")
         node = self.placed(begin, CastTo(this=value, safe=safe))
-        node.meta["sql_type"] = parse_type(self.sql[span.start : span.end], span.start)
+        node.meta["sql_type"] = self._type_between(first, last)
         return node
 
     def cast_behind(self, begin: int, value: exp.Expr) -> exp.Expr:
@@ -96,10 +97,13 @@ class CallParser(LambdaParser):
                 self._pass_nested(left, right)
         for words in (("WITH", "LOCAL", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")):
             self.take_words(*words)
-        span = self.place_of(first)
         node = self.placed(begin, CastTo(this=value, safe=False))
-        node.meta["sql_type"] = parse_type(self.sql[span.start : span.end], span.start)
+        node.meta["sql_type"] = self._type_between(first, self._index)
         return node
+
+    def _type_between(self, first: int, last: int) -> DataType:
+        """Return the type that the tokens from index ``first`` up to ``last`` are."""
+        return type_between(self.sql, self._tokens[first:last], self._tokens[last - 1].end + 1)
 
     def _pass_nested(self, left: TokenType, right: TokenType) -> None:
         depth = 0

@@ -1,12 +1,17 @@
-"""SQL types from text: DDL, CAST and the Table API read types here."""
+"""SQL types from tokens: DDL, CAST and the Table API read types here. Syntax comes first, and what it means
+once the whole statement is read: a statement's first error is one of its syntax.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
-from lark import Tree
+from sqlglot.tokens import Token, TokenType
 
 from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.types import (
     BIGINT,
@@ -30,7 +35,10 @@ from penstock.catalog.types import (
     Timestamp,
     TimestampLtz,
 )
-from penstock.planner.parser.scanner import MAX_DEPTH, too_deep_a_type
+from penstock.planner.parser.keywords import RESERVED
+from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, too_deep_a_type
+from penstock.planner.parser.tokenizer import tokenize
+from penstock.planner.parser.unexpected_token import SYMBOLS, TYPE_BEGINS, AcceptingToken, ended, unexpected
 
 _SIMPLE: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -59,74 +67,231 @@ _SIZED: dict[str, DataType] = {
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
 TYPE_NAMES = (*_SIMPLE, *_SIZED, *_DECIMALS, *_TIMESTAMPS, "INTERVAL", "ARRAY", "MAP", "ROW", "STRUCT")
+_DAY_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
+_YEAR_UNITS = ("YEAR", "MONTH")
+
+
+@dataclass(frozen=True)
+class TypeToken:
+    """A token of a type, the terminals accepted in its place and the token before it."""
+
+    type: str
+    value: str
+    start_pos: int
+    end_pos: int
+    name: str
+    accepted: frozenset[str]
+    previous: AcceptingToken | None = field(repr=False)
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return Span(self.start_pos, self.end_pos)
+
+
+@dataclass(frozen=True)
+class TypeSyntax:
+    """A type as written: its word, the numbers behind it, its zone (WITH, LOCAL or WITHOUT), whether an
+    interval is one of months; of a nested type the inner ones, of a row the names of its fields.
+    """
+
+    word: TypeToken
+    numbers: tuple[str, ...] = ()
+    zone: str | None = None
+    months: bool = False
+    parts: tuple[TypeSyntax, ...] = ()
+    fields: tuple[TypeToken, ...] = ()
 
 
 def parse_type(text: str, offset: int = 0) -> DataType:
-    """Return the type a text names; raise SQL-1204 for an unknown one, with spans moved right by
+    """Return the type a text names; raise SQL-1001, SQL-1204 to SQL-1206 for none, with spans moved right by
     ``offset``.
     """
-    # the statement grammar reads CAST through us: a cycle of rooms, broken here
-    from penstock.planner.statements.grammar import parse_tree
-
     try:
-        return type_of(parse_tree(text, "type"))
+        return type_between(text, tokenize(text), len(text.rstrip()))
     except PenstockError as error:
         if error.span is not None:
             error.span = error.span.shifted(offset)
         raise
 
 
-def type_of(tree: Tree, depth: int = 0) -> DataType:
-    """Return the type of a tree of the ``type`` rule; SQL-1017 for one that nests deeper than a statement
-    may.
+def type_between(text: str, tokens: Sequence[Token], end: int) -> DataType:
+    """Return the type that some tokens of a text are, all of them; ``end`` is where they end."""
+    allow_depth()
+    reader = TypeReader(text, tokens, 0, end)
+    syntax = reader.read()
+    reader.need_end()
+    return type_of(syntax)
+
+
+class TypeReader:
+    """Reads the type that begins at a token, and notes what it looked for there: an error names it.
+
+    Behind a type, ``index`` is where it ended, ``previous`` its last token, and ``looked_for`` what would
+    have gone on with it.
     """
-    if depth > MAX_DEPTH:
-        raise too_deep_a_type(_first_word(tree))
-    match tree.data:
-        case "simple_type":
-            return _simple(tree)
-        case "interval_type":
-            return YEAR_MONTH_INTERVAL if _children(tree)[0].data == "year_month" else DAY_TIME_INTERVAL
-        case "array_type":
-            return Array(type_of(_children(tree)[0], depth + 1))
-        case "map_type":
-            key, value = _children(tree)
-            return Map(type_of(key, depth + 1), type_of(value, depth + 1))
+
+    def __init__(
+        self,
+        text: str,
+        tokens: Sequence[Token],
+        index: int,
+        end: int,
+        previous: AcceptingToken | None = None,
+        instead: frozenset[str] = frozenset(),
+    ) -> None:
+        """``end`` is where the text ends, ``instead`` what is accepted in the place of the type."""
+        self._text, self._tokens, self._end = text, tokens, end
+        self.index, self.previous = index, previous
+        self.looked_for = set(instead)
+        self._optional: frozenset[str] = frozenset()
+
+    def read(self, depth: int = 0) -> TypeSyntax:
+        """Return the type that begins here; SQL-1017 for one that nests deeper than a statement may."""
+        if depth > MAX_DEPTH:
+            raise too_deep_a_type(self._first_name())
+        word = self._need(*TYPE_BEGINS)
+        match word.type:
+            case "NAME":
+                read = self._simple(word)
+            case "INTERVAL":
+                read = self._interval(word)
+            case "ARRAY":
+                self._need("LESSTHAN")
+                read = TypeSyntax(word, parts=(self.read(depth + 1),))
+                self._need("MORETHAN")
+            case "MAP":
+                self._need("LESSTHAN")
+                key = self.read(depth + 1)
+                self._need("COMMA")
+                read = TypeSyntax(word, parts=(key, self.read(depth + 1)))
+                self._need("MORETHAN")
+            case _:
+                read = self._row(word, depth)
+        self._optional = frozenset(self.looked_for)
+        return read
+
+    def need_end(self) -> None:
+        """Refuse what stands behind the type."""
+        self.looked_for.add("$END")
+        if self.index < len(self._tokens):
+            raise self._unexpected()
+
+    def _simple(self, word: TypeToken) -> TypeSyntax:
+        self._take("PRECISION", "VARYING")
+        numbers = self._numbers()
+        zone = self._take("WITH", "WITHOUT")
+        if zone is not None:
+            zone = self._take("LOCAL") or zone if zone.type == "WITH" else zone
+            self._need("TIME")
+            self._need("ZONE")
+        return TypeSyntax(word, numbers, None if zone is None else zone.type)
+
+    def _numbers(self) -> tuple[str, ...]:
+        if self._take("LPAR") is None:
+            return ()
+        numbers = [self._need("NUMBER").value]
+        if self._need("COMMA", "RPAR").type == "COMMA":
+            numbers.append(self._need("NUMBER").value)
+            self._need("RPAR")
+        return tuple(numbers)
+
+    def _interval(self, word: TypeToken) -> TypeSyntax:
+        first = self._need(*_DAY_UNITS, *_YEAR_UNITS)
+        units = _YEAR_UNITS if first.type in _YEAR_UNITS else _DAY_UNITS
+        self._numbers()
+        if self._take("TO") is not None:
+            self._need(*units)
+            self._numbers()
+        return TypeSyntax(word, months=units is _YEAR_UNITS)
+
+    def _row(self, word: TypeToken, depth: int) -> TypeSyntax:
+        close = "MORETHAN" if self._need("LESSTHAN", "LPAR").type == "LESSTHAN" else "RPAR"
+        names: list[TypeToken] = []
+        kinds: list[TypeSyntax] = []
+        while not names or self._need("COMMA", close).type == "COMMA":
+            names.append(self._need("NAME"))
+            self._take("COLON")
+            kinds.append(self.read(depth + 1))
+        return TypeSyntax(word, parts=tuple(kinds), fields=tuple(names))
+
+    def _need(self, *terminals: str) -> TypeToken:
+        """Pass over one of these tokens and return it, or refuse what stands here."""
+        taken = self._take(*terminals)
+        if taken is None:
+            raise self._unexpected()
+        return taken
+
+    def _take(self, *terminals: str) -> TypeToken | None:
+        """Pass over one of these tokens and return it; ``None`` when another stands here."""
+        self.looked_for.update(terminals)
+        if self.index >= len(self._tokens):
+            return None
+        token = self._seen()
+        if token.type not in terminals:
+            return None
+        self.index += 1
+        self.previous = token
+        self.looked_for, self._optional = set(), frozenset()
+        return token
+
+    def _seen(self) -> TypeToken:
+        """Return the current token as the terminal it is among those looked for."""
+        token = self._tokens[self.index]
+        if token.token_type is TokenType.VAR:
+            word = token.text.upper()
+            kind = word if word in self.looked_for else "RESERVED" if word in RESERVED else "NAME"
+        elif token.token_type is TokenType.IDENTIFIER:
+            kind = "NAME"
+        else:
+            kind = SYMBOLS.get(token.token_type, "SYMBOL")
+        begin, end = token.start, token.end + 1
+        accepted = frozenset(self.looked_for)
+        return TypeToken(kind, self._text[begin:end], begin, end, token.text, accepted, self.previous)
+
+    def _unexpected(self) -> PenstockError:
+        if self.index < len(self._tokens):
+            return unexpected(self._seen())
+        # what could go on within a type that is whole is no more than an offer
+        return ended(self._end, self.looked_for - self._optional)
+
+    def _first_name(self) -> Span | None:
+        """Return where the first name within a type stands: of a type that does not nest, or of a field."""
+        opening = ("ARRAY", "MAP", "ROW", "STRUCT", "<", "(")
+        for token in self._tokens[self.index :]:
+            if token.text.upper() not in opening:
+                return Span(token.start, token.end + 1)
+        return None
+
+
+def type_of(syntax: TypeSyntax) -> DataType:
+    """Return what a type as written means; raise SQL-1204 for an unknown one, SQL-1205 for a field declared
+    twice and SQL-1206 for numbers or a zone that it does not take.
+    """
+    match syntax.word.type:
+        case "NAME":
+            return _simple(syntax)
+        case "INTERVAL":
+            return YEAR_MONTH_INTERVAL if syntax.months else DAY_TIME_INTERVAL
+        case "ARRAY":
+            return Array(type_of(syntax.parts[0]))
+        case "MAP":
+            return Map(type_of(syntax.parts[0]), type_of(syntax.parts[1]))
     fields: dict[str, DataType] = {}
-    for field in _children(tree):
-        token, kind = field.children
-        if token.source.text.lower() in {known.lower() for known in fields}:
-            raise PenstockError(
-                "SQL-1205",
-                f'field "{token.source.text}" is declared twice',
-                span=Span(token.start_pos, token.end_pos),
-            )
-        fields[token.source.text] = type_of(kind, depth + 1)
+    for token, kind in zip(syntax.fields, syntax.parts, strict=True):
+        if token.name.lower() in {known.lower() for known in fields}:
+            raise PenstockError("SQL-1205", f'field "{token.name}" is declared twice', span=token.span)
+        fields[token.name] = type_of(kind)
     return Row(tuple(fields.items()))
 
 
-def _first_word(tree: Tree) -> Span | None:
-    node: Any = tree
-    while isinstance(node, Tree) and node.children:
-        node = node.children[0]
-    return None if isinstance(node, Tree) else Span(node.start_pos, node.end_pos)
-
-
-def _children(tree: Tree) -> list[Any]:
-    return [child for child in tree.children if isinstance(child, Tree)]
-
-
-def _simple(tree: Tree) -> DataType:
-    token: Any = tree.children[0]
-    word = token.value.upper()
-    span = Span(token.start_pos, token.end_pos)
-    parts = {child.data: child for child in _children(tree)}
-    numbers = (
-        [int(n) if n.isdigit() else -1 for n in parts["parameters"].children] if "parameters" in parts else []
-    )
+def _simple(syntax: TypeSyntax) -> DataType:
+    written, span = syntax.word.value, syntax.word.span
+    word = written.upper()
+    numbers = [int(number) if number.isdigit() else -1 for number in syntax.numbers]
     if word in _TIMESTAMPS:
-        return _timestamp(word, numbers, parts, span)
-    if set(parts) - {"parameters"}:
+        return _timestamp(word, numbers, syntax.zone, span)
+    if syntax.zone is not None:
         raise PenstockError("SQL-1206", f"{word} takes no time zone", span=span)
     if word in _DECIMALS:
         return _placed(lambda: Decimal(*numbers) if numbers else Decimal(10, 0), span)
@@ -146,15 +311,15 @@ def _simple(tree: Tree) -> DataType:
         "ARRAY<..> and others"
     )
     raise PenstockError(
-        "SQL-1204", f'type "{token.value}" does not exist', span=span, hint=hint, sqlstate="42704"
+        "SQL-1204", f'type "{written}" does not exist', span=span, hint=hint, sqlstate="42704"
     )
 
 
-def _timestamp(word: str, numbers: list[int], parts: dict[str, Tree], span: Span) -> DataType:
+def _timestamp(word: str, numbers: list[int], zone: str | None, span: Span) -> DataType:
     precision = numbers[0] if numbers else 6
     if len(numbers) > 1 or not 0 <= precision <= 9:
         raise PenstockError("SQL-1206", f"the precision of {word} is one number from 0 to 9", span=span)
-    if "with_zone" in parts:
+    if zone == "WITH":
         hint = "write TIMESTAMP_LTZ(3): an instant, shown in the session's zone"
         raise PenstockError("SQL-1206", "TIMESTAMP WITH TIME ZONE is not a type here", span=span, hint=hint)
     if precision > 6:
@@ -162,7 +327,7 @@ def _timestamp(word: str, numbers: list[int], parts: dict[str, Tree], span: Span
         raise PenstockError(
             "SQL-1206", f"{word}({precision}) is finer than microseconds", span=span, hint=hint
         )
-    local = word == "TIMESTAMP_LTZ" or "with_local_zone" in parts
+    local = word == "TIMESTAMP_LTZ" or zone == "LOCAL"
     return TimestampLtz(precision) if local else Timestamp(precision)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lark import Token, Tree
+from lark import Token
 
 from penstock.catalog.connectors.spark import SETTING_PREFIX
 from penstock.catalog.errors import PenstockError, Span
@@ -113,11 +113,7 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         self.span = Span(0, len(text.rstrip()))
 
     def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
-        return (
-            Tree(data, children)
-            if str(data).endswith(("_type", "parameters", "field", "zone", "day_time", "year_month"))
-            else _Flag(str(data))
-        )
+        return _Flag(str(data))
 
     def statement(self, children: list[Any]) -> Any:
         return children[0]
@@ -142,9 +138,6 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
                 )
         span = Span(tokens[0].start_pos, tokens[-1].end_pos)
         return Name(".".join(map(_text, tokens)), span, self.sql[tokens[0].start_pos] in '`"')
-
-    def field(self, children: list[Any]) -> Any:
-        return Tree("field", children)
 
     def name_list(self, children: list[Any]) -> _Names:
         return _Names(children)
@@ -173,7 +166,9 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
     # columns
 
     def physical(self, children: list[Any]) -> nodes.PhysicalColumnDef:
-        return nodes.PhysicalColumnDef(children[0], type_of(children[1]), not _has(children, "not_null"))
+        return nodes.PhysicalColumnDef(
+            children[0], type_of(children[1].syntax), not _has(children, "not_null")
+        )
 
     def computed(self, children: list[Any]) -> nodes.ComputedColumnDef:
         return nodes.ComputedColumnDef(children[0], self._expression(children[1]))
@@ -185,7 +180,7 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         name = children[0]
         token = next((child for child in children[2:] if isinstance(child, Token)), None)
         key, span = (name.text, name.span) if token is None else (_text(token), _span(token))
-        kind = type_of(children[1])
+        kind = type_of(children[1].syntax)
         return nodes.MetadataColumnDef(
             name, kind, key, _has(children, "virtual"), not _has(children, "not_null"), span
         )

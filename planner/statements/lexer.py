@@ -12,32 +12,14 @@ from lark.lexer import Token as LarkToken
 from lark.parsers.lalr_analysis import Shift
 from sqlglot.tokens import Token, TokenType
 
-from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.keywords import RESERVED
+from penstock.planner.parser.tokenizer import tokenize
+from penstock.planner.parser.type_parser import TypeReader, TypeSyntax
+from penstock.planner.parser.unexpected_token import SYMBOLS, TYPE_BEGINS, AcceptingToken
 
-_SYMBOLS = {
-    TokenType.L_PAREN: "LPAR",
-    TokenType.R_PAREN: "RPAR",
-    TokenType.COMMA: "COMMA",
-    TokenType.EQ: "EQUAL",
-    TokenType.LT: "LESSTHAN",
-    TokenType.GT: "MORETHAN",
-    TokenType.COLON: "COLON",
-    TokenType.SEMICOLON: "SEMICOLON",
-    TokenType.STRING: "STRING",
-    TokenType.NUMBER: "NUMBER",
-    TokenType.DOT: "DOT",
-}
 _DEPTH = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES")
-REGIONS = {
-    "EXPRESSION": "an expression",
-    "QUERY": "a query",
-    "SETTING": "a setting",
-    "VALUE": "a value",
-    "REST": "the rest of the statement",
-}
 
 
 class StatementLexer(Lexer):
@@ -52,18 +34,29 @@ class StatementLexer(Lexer):
         """Yield lark tokens; ``accepted`` on each says which terminals the grammar took at its place."""
         text = str(getattr(lexer_state.text, "text", lexer_state.text))
         tokens = tokenize(text)
-        index, previous = 0, None
+        index, offered = 0, frozenset[str]()
+        previous: AcceptingToken | None = None
         while index < len(tokens):
             accepted = accepted_terminals(parser_state)
-            kind, end = _classify(tokens, index, accepted)
-            first, last = tokens[index], tokens[end - 1]
+            first, syntax = tokens[index], None
+            if "TYPE" in accepted and not _is_word(first, accepted):
+                reader = TypeReader(text, tokens, index, len(text.rstrip()), previous, accepted - {"TYPE"})
+                syntax = reader.read()
+                kind, end = "TYPE", reader.index
+            else:
+                kind, end = _classify(tokens, index, accepted)
+            last = tokens[end - 1]
             token = StatementToken(
                 kind, text[first.start : last.end + 1], start_pos=first.start, end_pos=last.end + 1
             )
-            token.accepted = accepted
+            # behind a type, what would have gone on with it was accepted too
+            token.accepted = with_types_begun(accepted | offered)
             token.source = first
+            token.syntax = syntax
             token.previous = previous
-            previous = token
+            previous, offered = token, frozenset()
+            if syntax is not None:
+                previous, offered = reader.previous, frozenset(reader.looked_for)
             lexer_state.last_token = token
             yield token
             index = end
@@ -96,13 +89,23 @@ def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
 
 
 class StatementToken(LarkToken):
-    """A lark token that knows the sqlglot token it begins with, what was accepted in its place and the
-    token before it.
+    """A lark token that knows the sqlglot token it begins with, the syntax of a type, what was accepted in
+    its place and the token before it.
     """
 
     accepted: frozenset[str]
     source: Token
-    previous: StatementToken | None
+    syntax: TypeSyntax | None
+    previous: AcceptingToken | None
+
+
+def with_types_begun(accepted: Collection[str]) -> frozenset[str]:
+    """Return terminals with those a type begins with in the place of a type."""
+    return frozenset(accepted) - {"TYPE"} | TYPE_BEGINS if "TYPE" in accepted else frozenset(accepted)
+
+
+def _is_word(token: Token, accepted: Collection[str]) -> bool:
+    return token.token_type is TokenType.VAR and token.text.upper() in accepted
 
 
 def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tuple[str, int]:
@@ -117,9 +120,9 @@ def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tup
     if token.token_type is not TokenType.VAR:
         if token.token_type is TokenType.IDENTIFIER:
             return "NAME", index + 1
-        if "REST" in accepted and _SYMBOLS.get(token.token_type) not in accepted:
+        if "REST" in accepted and SYMBOLS.get(token.token_type) not in accepted:
             return "REST", len(tokens)
-        return _SYMBOLS.get(token.token_type, "SYMBOL"), index + 1
+        return SYMBOLS.get(token.token_type, "SYMBOL"), index + 1
     return _classify_word(tokens, index, accepted)
 
 

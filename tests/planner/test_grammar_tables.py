@@ -26,7 +26,7 @@ def grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def parse(grammar: Path) -> object:
-    return tables_of(grammar, StatementLexer, ["statement", "type"]).parse(STATEMENT, start="statement")
+    return tables_of(grammar, StatementLexer, ["statement"]).parse(STATEMENT, start="statement")
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
