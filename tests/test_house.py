@@ -95,16 +95,6 @@ THREAD_EXEMPT = {
 }
 # Files that import each other, directly or over others. The list only gets shorter.
 IN_A_CIRCLE = {
-    # a join may hold a query, a query a join
-    "penstock.planner.binder.relations.joins",
-    "penstock.planner.binder.relations.lateral",
-    "penstock.planner.binder.subqueries.correlation",
-    "penstock.planner.binder.subqueries.dependent_join",
-    "penstock.planner.binder.subqueries.lateral_top_n",
-    "penstock.planner.binder.subqueries.on_clause",
-    "penstock.planner.binder.subqueries.scalar_placeholder",
-    "penstock.planner.binder.subqueries.scalar_subqueries",
-    "penstock.planner.binder.subqueries.semi_joins",
     # the backends implement what their factory's file declares
     "penstock.engine.bounded.backend",
     "penstock.engine.bounded.duckdb",

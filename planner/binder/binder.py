@@ -21,12 +21,17 @@ from penstock.planner.binder.ddl.insert import sink_for
 from penstock.planner.binder.history_clause import history_wish, in_one_voice, refuse_history
 from penstock.planner.binder.late_rows_clause import refuse_late_rows, with_late_rows
 from penstock.planner.binder.query import bind_query
+from penstock.planner.binder.relations.from_clause import FromClause, JoinSides
+from penstock.planner.binder.relations.lateral import bind_lateral
 from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import Relation
+from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan, Sink, Sort, StatementSet
 from penstock.planner.logical.temporal_sort import TemporalSort, is_kept_by_time
 from penstock.planner.parser.scanner import allow_depth
-from penstock.planner.parser.syntax_nodes import span_of
+from penstock.planner.parser.syntax_nodes import LateralQuery, span_of
 from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
 from penstock.planner.statements.nodes import (
     CreateMaterializedView,
@@ -38,6 +43,37 @@ from penstock.planner.statements.nodes import (
     Insert,
     Query,
 )
+
+
+class _NestedQueries:
+    """Queries within queries: whoever binds a part of a query finds these in its context."""
+
+    def query(self, tree: exp.Expr, context: BindContext) -> Relation:
+        return bind_query(tree, context)
+
+    def lateral(
+        self,
+        left: FromClause,
+        tree: LateralQuery,
+        kind: JoinKind,
+        context: BindContext,
+        condition: Expression | None = None,
+    ) -> FromClause:
+        return bind_lateral(left, tree, kind, context, condition)
+
+    def join_with_subqueries(
+        self,
+        left: FromClause,
+        right: FromClause,
+        kind: JoinKind,
+        tree: exp.Expr,
+        join: JoinSides,
+        context: BindContext,
+    ) -> FromClause:
+        return join_with_subqueries(left, right, kind, tree, join, context)
+
+
+_NESTED = _NestedQueries()
 
 
 class Binder:
@@ -52,7 +88,7 @@ class Binder:
     def context(self, parameters: Sequence[object] = (), query: Query | None = None) -> BindContext:
         """Return the context a statement is bound in."""
         allow_depth()
-        context = BindContext(self.catalog, self.settings, bind_query, tuple(parameters))
+        context = BindContext(self.catalog, self.settings, _NESTED, tuple(parameters))
         return context if query is None else replace(context, text=query.text, text_start=query.span.start)
 
     def bind_query(

@@ -4,8 +4,9 @@ being opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
@@ -17,14 +18,46 @@ from penstock.catalog.functions.registry import is_aggregate
 from penstock.catalog.python_functions import PythonAggregate
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import View
+from penstock.planner.binder.relations.from_clause import FromClause, JoinSides
 from penstock.planner.binder.scope import Relation
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.join import JoinKind
+from penstock.planner.parser.syntax_nodes import LateralQuery
 
-QueryBinder = Callable[[exp.Expr, "BindContext"], Relation]
+
+class NestedBinder(Protocol):
+    """The parts of the binder that bind a query within another: what FROM and expressions need of what lies
+    above them.
+    """
+
+    def query(self, tree: exp.Expr, context: BindContext) -> Relation:
+        """Return a nested query as a relation."""
+
+    def lateral(
+        self,
+        left: FromClause,
+        tree: LateralQuery,
+        kind: JoinKind,
+        context: BindContext,
+        condition: Expression | None = None,
+    ) -> FromClause:
+        """Return rows joined with a query that may read them, on a ``condition`` over both."""
+
+    def join_with_subqueries(
+        self,
+        left: FromClause,
+        right: FromClause,
+        kind: JoinKind,
+        tree: exp.Expr,
+        join: JoinSides,
+        context: BindContext,
+    ) -> FromClause:
+        """Return the join on a condition that holds subqueries."""
 
 
 @dataclass(frozen=True)
 class BindContext:
-    """Handed down through one statement. ``bind`` binds a nested query, so that no part of the binder needs
+    """Handed down through one statement. ``binder`` binds nested queries, so that no part of the binder needs
     to import the whole.
 
     ``follows``: materialized views are read with their changes, not as they are now.
@@ -33,7 +66,7 @@ class BindContext:
 
     catalog: Catalog
     settings: Settings
-    bind: QueryBinder
+    binder: NestedBinder
     parameters: Sequence[object] = ()
     common_tables: Mapping[str, Relation] = field(default_factory=dict)
     views: tuple[str, ...] = ()
@@ -53,7 +86,7 @@ class BindContext:
 
     def query(self, tree: exp.Expr) -> Relation:
         """Bind a nested query."""
-        return self.bind(tree, self)
+        return self.binder.query(tree, self)
 
     def with_table(self, name: str, relation: Relation) -> BindContext:
         """Return the context in which a name of WITH is known."""

@@ -32,6 +32,10 @@ class Halves:
 
 
 Combine = Callable[[tuple[Expression, ...]], FromClause]
+"""Joins the sides it knows on conditions over left ++ right."""
+
+
+JoinSides = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClause]
 """Joins two sides on conditions over left ++ right."""
 
 

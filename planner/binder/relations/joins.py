@@ -93,33 +93,20 @@ def _first(tree: exp.Expr, context: BindContext) -> FromClause:
         plan, scope = bind_table_function(one_row(), Scope(), tree, context, False)
         return FromClause(plan, scope)
     if isinstance(tree, LateralQuery):
-        return _beside(FromClause(one_row(), Scope()), tree, JoinKind.INNER, context)
+        return context.binder.lateral(FromClause(one_row(), Scope()), tree, JoinKind.INNER, context)
     source = bind_source(tree, context)
     return FromClause(source.relation.plan, source.scope)
-
-
-def _beside(
-    left: FromClause,
-    tree: LateralQuery,
-    kind: JoinKind,
-    context: BindContext,
-    condition: Expression | None = None,
-) -> FromClause:
-    # it binds a query, which has a FROM: a cycle of rooms, broken here
-    from penstock.planner.binder.relations.lateral import bind_lateral
-
-    return bind_lateral(left, tree, kind, context, condition)
 
 
 def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
     """The rows so far, each with those a query gives for it."""
     kind = _lateral_kind(left, join, "LATERAL")
-    source = _beside(left, join.this, kind, context)
+    source = context.binder.lateral(left, join.this, kind, context)
     condition = _on_of(source, join, context)
     if condition is None:
         return source
     if kind is JoinKind.LEFT:
-        return _beside(left, join.this, kind, context, condition)
+        return context.binder.lateral(left, join.this, kind, context, condition)
     return FromClause(Filter(source.plan, condition), source.scope)
 
 
@@ -225,10 +212,6 @@ def _joined(
 def _on_subqueries(
     left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext, hinted: Hinted
 ) -> FromClause:
-    from penstock.planner.binder.subqueries.on_clause import (
-        join_with_subqueries,  # it binds queries, which have a FROM: a cycle of rooms, broken here
-    )
-
     if isinstance(join.this, AsOf | SnapshotTable):
         hint = "put it among the conditions of WHERE"
         raise PenstockError(
@@ -238,7 +221,7 @@ def _on_subqueries(
             hint=hint,
             sqlstate="0A000",
         )
-    return join_with_subqueries(
+    return context.binder.join_with_subqueries(
         left, right, kind, join.args["on"], lambda a, b, parts: _on(a, b, kind, hinted, parts), context
     )
 

@@ -4,14 +4,12 @@ side they read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.relations.from_clause import FromClause, JoinSides
 from penstock.planner.binder.subqueries.correlation import conjunct_trees, has_subquery
 from penstock.planner.binder.subqueries.scalar_placeholder import Attached, ScalarSubquery
 from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
@@ -19,12 +17,9 @@ from penstock.planner.binder.subqueries.semi_joins import filtered, roles_above
 from penstock.planner.expressions.nodes import Column, Expression, conjuncts
 from penstock.planner.logical.join import JoinKind
 
-Join = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClause]
-"""Joins two sides on conditions over left ++ right."""
-
 
 def join_with_subqueries(
-    left: FromClause, right: FromClause, kind: JoinKind, tree: exp.Expr, join: Join, context: BindContext
+    left: FromClause, right: FromClause, kind: JoinKind, tree: exp.Expr, join: JoinSides, context: BindContext
 ) -> FromClause:
     """Return the join on a condition with subqueries in it; raise SQL-1601 for one of an outer join whose
     subquery reads both sides.

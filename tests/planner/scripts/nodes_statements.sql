@@ -20,7 +20,7 @@ Insert(span=Span(start=18, end=30), target=Name(text='t', span=Span(start=18, en
 ====
 BEGIN STATEMENT SET; INSERT INTO a SELECT CASE WHEN TRUE THEN 1 END; INSERT INTO b SELECT 2; END;
 ---
-StatementSet(span=Span(start=0, end=96), inserts=(Insert(span=Span(start=33, end=67), target=Name(text='a', span=Span(start=33, end=34), quoted=False), query=Query(span=Span(start=35, end=67), text='SELECT CASE WHEN TRUE THEN 1 END'), columns=()), Insert(span=Span(start=81, end=91), target=Name(text='b', span=Span(start=81, end=82), quoted=False), query=Query(span=Span(start=83, end=91), text='SELECT 2'), columns=())))
+ExecuteStatementSet(span=Span(start=0, end=96), inserts=(Insert(span=Span(start=33, end=67), target=Name(text='a', span=Span(start=33, end=34), quoted=False), query=Query(span=Span(start=35, end=67), text='SELECT CASE WHEN TRUE THEN 1 END'), columns=()), Insert(span=Span(start=81, end=91), target=Name(text='b', span=Span(start=81, end=82), quoted=False), query=Query(span=Span(start=83, end=91), text='SELECT 2'), columns=())))
 ====
 EXPLAIN SELECT 1; EXPLAIN PLAN FOR SELECT 1; EXPLAIN OPTIMIZED, CHANGELOG_MODE, JSON INSERT INTO t SELECT 1
 ---
