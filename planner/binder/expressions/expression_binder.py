@@ -162,6 +162,19 @@ class ExpressionBinder:
             bound = field_of(bound, part, span_of(tree))
         return bound
 
+    def inside_lambda(self, parameters: Sequence[LambdaVariable], clause: str) -> ExpressionBinder:
+        """Return the binder of a function's body: it reads parameters too, and takes no aggregate, no OVER
+        and no subquery.
+        """
+        return replace(
+            self,
+            lambda_parameters=(*self.lambda_parameters, *parameters),
+            aggregates=None,
+            windows=None,
+            subqueries=None,
+            clause=clause,
+        )
+
     def parameter(self, tree: exp.Expr) -> LambdaVariable | None:
         """Return the parameter of a function around it that a name begins with, the innermost one."""
         first = tree.expressions[0].name.lower()

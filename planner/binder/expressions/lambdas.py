@@ -5,8 +5,7 @@ those of maps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -19,12 +18,22 @@ from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
 from penstock.planner.expressions.nodes import Call, Expression
 from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, span_of
 
-if TYPE_CHECKING:
-    from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-
 _OF_MAPS = ("map_filter", "transform_keys", "transform_values")
 _CONDITIONS = ("filter", "exists", "forall", "map_filter")
 _WITH_PLACE = ("transform", "filter")
+
+
+class BodyBinder(Protocol):
+    """What binds the arguments of a call and the bodies of its functions."""
+
+    clause: str
+    lambda_parameters: tuple[LambdaVariable, ...]
+
+    def bind(self, tree: exp.Expr) -> Expression:
+        """Return the typed expression of a tree."""
+
+    def inside_lambda(self, parameters: Sequence[LambdaVariable], clause: str) -> BodyBinder:
+        """Return what binds the body of a function with these parameters, more than those around it."""
 
 
 def takes_lambda(tree: FunctionCall) -> bool:
@@ -32,7 +41,7 @@ def takes_lambda(tree: FunctionCall) -> bool:
     return any(isinstance(arg, LambdaFunction) for arg in tree.expressions)
 
 
-def bind_lambda_call(tree: FunctionCall, binder: ExpressionBinder) -> Expression:
+def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
     """Return a call with functions among its arguments; raise SQL-1113 for a function that does not fit
     there, else as for other calls.
     """
@@ -88,7 +97,7 @@ def _elements(name: str, values: Sequence[Expression]) -> list[tuple[DataType, b
 
 
 def _function(
-    name: str, tree: LambdaFunction, kinds: Sequence[tuple[DataType, bool]], binder: ExpressionBinder
+    name: str, tree: LambdaFunction, kinds: Sequence[tuple[DataType, bool]], binder: BodyBinder
 ) -> Lambda:
     names, span = tree.expressions, span_of(tree)
     least = 1 if name in _WITH_PLACE else len(kinds)
@@ -112,15 +121,7 @@ def _function(
         LambdaVariable(kind, nullable, span=span_of(one), number=outside + i, name=one.name)
         for i, (one, (kind, nullable)) in enumerate(zip(names, kinds, strict=False))
     )
-    inner = replace(
-        binder,
-        lambda_parameters=(*binder.lambda_parameters, *parameters),
-        aggregates=None,
-        windows=None,
-        subqueries=None,
-        clause=f"the function of {name}",
-    )
-    body = inner.bind(tree.this)
+    body = binder.inside_lambda(parameters, f"the function of {name}").bind(tree.this)
     if name in _CONDITIONS:
         if not isinstance(body.type, Boolean | Null):
             message, hint = (
@@ -154,7 +155,7 @@ def _result(name: str, values: Sequence[Expression], function: Lambda) -> DataTy
 
 
 def _aggregate(
-    bound: Sequence[Expression], bodies: Sequence[LambdaFunction], binder: ExpressionBinder, span: Span | None
+    bound: Sequence[Expression], bodies: Sequence[LambdaFunction], binder: BodyBinder, span: Span | None
 ) -> Expression:
     """The value takes the common type of the start and of what the function makes of it."""
     array, start = bound
@@ -182,6 +183,6 @@ def _misplaced(message: str, span: Span | None, hint: str | None = None) -> Pens
     return PenstockError("SQL-1113", message, span=span, hint=hint, sqlstate="42601")
 
 
-def refuse_lambda(binder: ExpressionBinder, tree: exp.Expr) -> Expression:
+def refuse_lambda(binder: BodyBinder, tree: exp.Expr) -> Expression:
     """Raise SQL-1113 for a function where a value is wanted."""
     raise _misplaced(f"a function cannot stand in {binder.clause} by itself", span_of(tree))
