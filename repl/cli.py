@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from penstock.engine.kernels.compile_notice import tell_of_compiling
+from penstock.engine.kernels.compile_notice import notify_on_compile
 from penstock.repl.launch.arguments import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -126,7 +126,7 @@ def _prepare(own_process: bool) -> None:
         gc.set_threshold(50_000, 20, 20)
         settle()
         if sys.stderr.isatty():
-            tell_of_compiling(lambda: print(_COMPILING, file=sys.stderr))
+            notify_on_compile(lambda: print(_COMPILING, file=sys.stderr))
 
 
 if __name__ == "__main__":

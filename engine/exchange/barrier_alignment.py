@@ -36,7 +36,7 @@ class Alignment:
         ):
             return None
         if current is not None and barrier.checkpoint_id != current.checkpoint_id:
-            self._give_up(current, barrier)
+            self._abandon(current, barrier)
         self.barrier = barrier
         self._came[channel] = True
         self.blocked[channel] = self._blocking
@@ -60,11 +60,11 @@ class Alignment:
             if not ended and not (mine and came)
         ]
 
-    def go_ahead(self, barrier: Barrier) -> None:
+    def release(self, barrier: Barrier) -> None:
         """Let a barrier go on without those that are missing; no channel waits any more."""
         self._settle(barrier)
 
-    def _give_up(self, current: Barrier, newer: Barrier) -> None:
+    def _abandon(self, current: Barrier, newer: Barrier) -> None:
         if self._blocking and current.overtakes_at_ms == newer.overtakes_at_ms == float("inf"):
             message = (
                 f"barrier {newer.checkpoint_id} came on a channel while barrier {current.checkpoint_id} "

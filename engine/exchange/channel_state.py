@@ -22,7 +22,7 @@ _OWN_COLUMNS = 4
 
 
 @dataclass(frozen=True)
-class Way:
+class EdgeTarget:
     """Where the rows of an edge go: the ``port`` of an operator, and by which edge, which says whose they are
     at any parallelism.
 
@@ -113,7 +113,7 @@ class ChannelRows:
         self.batches.extend(element for element in elements if isinstance(element, Batch))
 
 
-def kept(way: Way, channels: Sequence[ChannelRows]) -> pa.Table | None:
+def kept(way: EdgeTarget, channels: Sequence[ChannelRows]) -> pa.Table | None:
     """Return rows in flight as keyed state: ``key_group``, ``source`` (subtask), ``weight``, ``behind``, then
     their columns; ``None`` without rows.
 

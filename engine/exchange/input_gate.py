@@ -89,7 +89,7 @@ class Collection:
         if index in self.missing:
             self._channels[index].add([batch])
 
-    def found(self, index: int, queued: Sequence[Element]) -> None:
+    def add_before_barrier(self, index: int, queued: Sequence[Element]) -> None:
         """A channel's barrier, or its end, has been found behind what is ``queued``."""
         if index in self.missing:
             self.missing.remove(index)
@@ -215,7 +215,7 @@ class InputGate:
             channels = [
                 ChannelRows(port, source) for port, source in zip(self._ports, self._sources, strict=True)
             ]
-            self._alignment.go_ahead(barrier)
+            self._alignment.release(barrier)
             self._collection = Collection(barrier.checkpoint_id, channels, missing)
             self._pending.append(BarrierAhead(barrier))
         if self._collection is not None:
@@ -239,10 +239,10 @@ class InputGate:
         for index in tuple(collection.missing):
             queued = self._channels[index].queued_before(collection.checkpoint_id)
             if queued is not None:
-                collection.found(index, queued)
-        self._told_when_complete(collection)
+                collection.add_before_barrier(index, queued)
+        self._report_when_complete(collection)
 
-    def _told_when_complete(self, collection: Collection) -> None:
+    def _report_when_complete(self, collection: Collection) -> None:
         if not collection.missing:
             self._collection = None
             self._pending.append(collection.rows())
@@ -267,9 +267,9 @@ class InputGate:
     def _on_control(self, index: int, element: object) -> None:
         match element:
             case Watermark(time_us) if time_us < MAX_WATERMARK_US:
-                self._tell_time(index, lambda merge, channel: merge.on_watermark(channel, time_us))
+                self._merge_time(index, lambda merge, channel: merge.on_watermark(channel, time_us))
             case Idle():
-                self._tell_time(index, WatermarkMerge.on_idle)
+                self._merge_time(index, WatermarkMerge.on_idle)
             case LatencyMarker():
                 self._pending.append(element)
             case Barrier():
@@ -277,7 +277,7 @@ class InputGate:
             case EndOfInput():
                 self._on_end(index)
 
-    def _tell_time(self, index: int, news: Callable[[WatermarkMerge, int], list[Watermark | Idle]]) -> None:
+    def _merge_time(self, index: int, news: Callable[[WatermarkMerge, int], list[Watermark | Idle]]) -> None:
         """Merge news of a channel's time with that of all others, or with those of its port."""
         if not self._port_watermarks:
             self._pending.extend(news(self._watermarks, index))
@@ -291,8 +291,8 @@ class InputGate:
     def _on_barrier(self, index: int, barrier: Barrier) -> None:
         collection = self._collection
         if collection is not None and collection.checkpoint_id == barrier.checkpoint_id:
-            collection.found(index, ())
-            self._told_when_complete(collection)
+            collection.add_before_barrier(index, ())
+            self._report_when_complete(collection)
         aligned = self._alignment.on_barrier(index, barrier)
         if aligned is None:
             failpoint("W4")
@@ -305,15 +305,15 @@ class InputGate:
 
     def _on_end(self, index: int) -> None:
         if self._collection is not None:
-            self._collection.found(index, ())
-            self._told_when_complete(self._collection)
+            self._collection.add_before_barrier(index, ())
+            self._report_when_complete(self._collection)
         port = self._ports[index]
         self._open_by_port[port] -= 1
         if self._open_by_port[port] == 0:
             # before time moves on: rows held for this port are on time now
             self._pending.append(PortEnd(port))
             self._held = self._holding()
-        self._tell_time(index, WatermarkMerge.on_end)
+        self._merge_time(index, WatermarkMerge.on_end)
         self._release(self._alignment.on_end(index))
         if not any(self._open_by_port.values()):
             self._pending.append(EndOfInput())

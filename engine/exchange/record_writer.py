@@ -22,7 +22,7 @@ from penstock.engine.api.stream_elements import (
 )
 from penstock.engine.exchange.batch_concat import gathered
 from penstock.engine.exchange.channel import ProducerChannel
-from penstock.engine.exchange.channel_state import Way
+from penstock.engine.exchange.channel_state import EdgeTarget
 from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Partition, Shuffle
 
 
@@ -34,7 +34,7 @@ class RecordWriter:
     waits its turn.
     """
 
-    way: Way | None = None
+    way: EdgeTarget | None = None
 
     def __init__(self, targets: Sequence[ProducerChannel]) -> None:
         self._targets = tuple(targets)
@@ -95,7 +95,7 @@ class RecordWriter:
         """Whether a barrier that may some time overtake still waits here on some channel."""
         return self.way is not None and any(target.holds(barrier) for target in self._targets)
 
-    def hurry(self, barrier: Barrier) -> list[Element]:
+    def overtake_with(self, barrier: Barrier) -> list[Element]:
         """Move a barrier that still waits here ahead of all else; return what it has overtaken."""
         return [
             element
@@ -270,7 +270,7 @@ class TaskOutput:
         """Forward that time stands still here."""
         self._control(Idle())
 
-    def barrier(self, barrier: Barrier, now_ms: float) -> list[tuple[Way, list[Element]]]:
+    def barrier(self, barrier: Barrier, now_ms: float) -> list[tuple[EdgeTarget, list[Element]]]:
         """Forward a barrier; return what it has overtaken that had not left here, by where it was going."""
         return [
             (writer.way, overtaken)
@@ -284,11 +284,13 @@ class TaskOutput:
             writer.holds(barrier) for writer in self._writers
         )
 
-    def hurry(self, barrier: Barrier) -> list[tuple[Way, list[Element]]]:
+    def overtake_with(self, barrier: Barrier) -> list[tuple[EdgeTarget, list[Element]]]:
         """Move a barrier that has not left ahead of all else; return what it has overtaken, by where it
         was going.
         """
-        return [(writer.way, writer.hurry(barrier)) for writer in self._writers if writer.way is not None]
+        return [
+            (writer.way, writer.overtake_with(barrier)) for writer in self._writers if writer.way is not None
+        ]
 
     def end(self) -> None:
         """Say that nothing follows."""
@@ -308,7 +310,7 @@ def record_writer(
     clock: Clock,
     max_rows: int,
     timeout_ms: float,
-    way: Way | None = None,
+    way: EdgeTarget | None = None,
 ) -> RecordWriter:
     """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the
     order of target subtasks.

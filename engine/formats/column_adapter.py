@@ -13,7 +13,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.types import DataType, Row, to_arrow
 from penstock.engine.formats.decoded_batch import batch_of
-from penstock.engine.formats.file_types import Fit, fit, matching, read_as, row_places, type_name
+from penstock.engine.formats.file_types import Fit, fit, matching, read_as, row_positions, type_name
 from penstock.engine.formats.json_nested import holds_map
 
 
@@ -114,7 +114,7 @@ def the_one(path: str, names: Sequence[str], field: Field) -> int:
 def _paths(name: str, have: pa.DataType, declared: DataType) -> list[str]:
     if not isinstance(declared, Row) or not pa.types.is_struct(have):
         return [name]
-    places = [place for place in row_places(have, declared) if place is not None]
+    places = [place for place in row_positions(have, declared) if place is not None]
     inside = [(have.field(place), kind) for place, (_, kind) in zip(places, declared.fields, strict=True)]
     if len(inside) == have.num_fields or any("." in field.name for field, _ in inside):
         return [name]

@@ -210,7 +210,7 @@ def _nested_fit(have: pa.DataType, declared: DataType) -> Fit | None:
         case Map(key, value) if pa.types.is_map(have):
             parts = [fit(have.key_type, key), fit(have.item_type, value)]
         case Row(fields) if pa.types.is_struct(have):
-            places = row_places(have, declared)
+            places = row_positions(have, declared)
             parts = [
                 None if place is None else fit(have.field(place).type, kind)
                 for place, (_, kind) in zip(places, fields, strict=True)
@@ -235,7 +235,7 @@ def _is_rebuilt(have: pa.DataType, declared: DataType) -> bool:
     )
 
 
-def row_places(have: pa.StructType, declared: Row) -> list[int | None]:
+def row_positions(have: pa.StructType, declared: Row) -> list[int | None]:
     """Return where the fields declared stand in a file's rows; ``None`` for one that is not there, or
     there twice.
     """
@@ -264,7 +264,7 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
         case Map(key, value):
             return _maps(lists_of(column), key, value)
         case Row(fields):
-            places = row_places(have, declared)
+            places = row_positions(have, declared)
             parts = [
                 read_as(pc.struct_field(column, place), kind)
                 for place, (_, kind) in zip(places, fields, strict=True)

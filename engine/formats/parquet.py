@@ -53,7 +53,7 @@ class ParquetReader:
                 self._batches = self._open_group()
             batch = self._read(self._batches)
             if batch is not None:
-                return self._give(batch)
+                return self._decode(batch)
             self._batches = None
             self._ordinal = self._group_start
             self._skip_group()
@@ -88,7 +88,7 @@ class ParquetReader:
             raise self._adapter.fault(batch) or unreadable(self._task.path, error) from error
         return batch
 
-    def _give(self, batch: pa.RecordBatch) -> Decoded:
+    def _decode(self, batch: pa.RecordBatch) -> Decoded:
         decoded = Decoded(self._adapter.adapt(batch), self._ordinal, batch.num_rows)
         decoded.anchor.update(group=self._group, row=self._group_start)
         self._ordinal += batch.num_rows

@@ -62,7 +62,7 @@ class RecordBlocks:
             cut = self._cut(data) if len(data) >= self._block_bytes else 0
             self._check_length(data.find(b"\n") if cut else len(data))
             if cut:
-                return self._give(data[:cut], data[cut:])
+                return self._make_block(data[:cut], data[cut:])
             more = self._read()
             self._ended = not more
             cut = (
@@ -72,9 +72,9 @@ class RecordBlocks:
             )
             if cut:  # a block is put together once, not joined and then cut
                 self._check_length(len(data) + more.find(b"\n") if len(data) >= self._block_bytes else 0)
-                return self._give(b"".join((data, memoryview(more)[:cut])), more[cut:])
+                return self._make_block(b"".join((data, memoryview(more)[:cut])), more[cut:])
             data += more
-        return self._give(data, b"") if data else None
+        return self._make_block(data, b"") if data else None
 
     def close(self) -> None:
         """Release the file."""
@@ -88,7 +88,7 @@ class RecordBlocks:
                 "DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL
             )
 
-    def _give(self, data: bytes, rest: bytes) -> Block | None:
+    def _make_block(self, data: bytes, rest: bytes) -> Block | None:
         """Return a block, cut at the end of the range; what follows it stays for the next."""
         block = Block(data, self._offset)
         end = self._task.end

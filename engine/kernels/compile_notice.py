@@ -9,7 +9,7 @@ from collections.abc import Callable
 _told: list[Callable[[], None]] = []
 
 
-def tell_of_compiling(tell: Callable[[], None]) -> None:
+def notify_on_compile(tell: Callable[[], None]) -> None:
     """Have ``tell`` called when the first kernel is compiled in this process; it may be called from any
     thread.
     """

@@ -181,7 +181,7 @@ class LookupClient:
     ) -> pa.RecordBatch:
         for attempt in range(1, self._attempts + 1):
             try:
-                rows = connection.found(keys)
+                rows = connection.look_up(keys)
                 return rows if self._keep is None else rows.filter(self._keep(rows))
             except PenstockError as error:
                 connection.close()
@@ -198,7 +198,7 @@ class _Reading:
     def __init__(self, what: LookupTable, services: Services) -> None:
         self._what, self._services = what, services
 
-    def found(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
+    def look_up(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
         """Return all rows under the names they are declared by."""
         assert keys is None, "a table that is read whole is asked for no key"
         what, schema = self._what, self._what.schema
@@ -232,7 +232,7 @@ class _Connection:
         self._what = what
         self._made: tuple[Database, Select] | None = None
 
-    def found(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
+    def look_up(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
         """Return the rows of keys, or all, under the names they are declared by."""
         if self._made is None:
             made = opened(self._what.table)
@@ -247,7 +247,7 @@ class _Connection:
         named = pa.RecordBatch.from_arrays(
             keys, names=[select.fields[place].name for place in self._what.keys]
         )
-        return pa.RecordBatch.from_arrays(database.found(select, named).columns, schema=schema)
+        return pa.RecordBatch.from_arrays(database.look_up(select, named).columns, schema=schema)
 
     def close(self) -> None:
         """Let go of it."""

@@ -204,7 +204,7 @@ class Admission(Generic[C]):
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._take_from_selector()
+                self._stop_accepting()
                 self._listener.close()
 
     def _failed(self, fault: OSError) -> None:
@@ -215,10 +215,10 @@ class Admission(Generic[C]):
             if fault.errno in _GONE:  # the one that connected: the next may be all right
                 return
             self._drop_oldest(1)  # which gives a descriptor back
-            self._take_from_selector()
+            self._stop_accepting()
             self._rests_until_ms = self._clock.monotonic_ms() + self._limits.rest_ms
 
-    def _take_from_selector(self) -> None:
+    def _stop_accepting(self) -> None:
         if self._selector is not None and self._rests_until_ms is None:
             self._selector.unregister(self._listener)
 

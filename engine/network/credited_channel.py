@@ -31,7 +31,7 @@ class CreditedChannel(Channel):
         "_portion",
         "_taken",
         "_taken_told",
-        "give_credit",
+        "grant_credit",
         "source",
         "taken_bytes",
     )
@@ -40,11 +40,11 @@ class CreditedChannel(Channel):
         self,
         capacity: int,
         wake_consumer: Wakeup,
-        give_credit: Callable[[CreditedChannel], None],
+        grant_credit: Callable[[CreditedChannel], None],
         most_bytes: int = END_BYTES,
     ) -> None:
         super().__init__(capacity, wake_consumer, most_bytes=most_bytes)
-        self.give_credit = give_credit
+        self.grant_credit = grant_credit
         self.source: Any = None  # the connection and the number it has there; set when the producer is known
         self._portion = max(1, capacity // 2)
         self._not_received = 0
@@ -65,7 +65,7 @@ class CreditedChannel(Channel):
         self.put(element)
 
     @property
-    def taken(self) -> int:
+    def consumed_count(self) -> int:
         """How many elements the consumer has taken since the job was deployed."""
         return self._taken
 
@@ -81,7 +81,7 @@ class CreditedChannel(Channel):
             or self.taken_bytes - self._bytes_told >= self._most_bytes // 2
         ):
             self._taken_told, self._bytes_told = self._taken, self.taken_bytes
-            self.give_credit(self)
+            self.grant_credit(self)
         return element
 
     def put_back(self, elements: Sequence[Element]) -> None:

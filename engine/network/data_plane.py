@@ -110,7 +110,7 @@ class DataPlane:
 
     def receiver(self, key: str, capacity: int, wake_consumer: Wakeup) -> CreditedChannel:
         """Return the consumer's end of a channel; ``key`` is unique in the deployment."""
-        channel = CreditedChannel(capacity, wake_consumer, self._give_credit)
+        channel = CreditedChannel(capacity, wake_consumer, self._grant_credit)
         self._call(lambda: self._links.add_receiver(key, channel))
         return channel
 
@@ -140,7 +140,7 @@ class DataPlane:
         if not channel.scheduled:
             self._call(lambda: self._links.schedule(channel))
 
-    def _give_credit(self, channel: CreditedChannel) -> None:
+    def _grant_credit(self, channel: CreditedChannel) -> None:
         self._call(lambda: self._links.send_credit(channel))
 
     def _wake(self) -> None:

@@ -95,7 +95,7 @@ class Link:
         self._said_goodbye = False
         self._left = False
         if expected is not None:
-            self._say(kinds.HELLO, parts=[mine.to_bytes()])
+            self._append(kinds.HELLO, parts=[mine.to_bytes()])
 
     def room(self) -> memoryview:
         """Return where the next bytes belong."""
@@ -136,7 +136,7 @@ class Link:
         elif now_ms - self._spoke_ms >= self._limits.ping_ms and not self._leaving:
             self._spoke_ms = now_ms
             if not self._out:
-                self._say(kinds.PING)
+                self._append(kinds.PING)
 
     def pull(self, now_ms: float) -> deque[memoryview]:
         """Return the buffers to send, which the caller takes off the front as they go out; filled up from
@@ -153,7 +153,7 @@ class Link:
             self.schedule(channel)
         if self._leaving and not self._ready and not self._said_goodbye:
             self._said_goodbye = True
-            self._say(kinds.GOODBYE)
+            self._append(kinds.GOODBYE)
         if self._out:
             self._spoke_ms = now_ms
         return self._out
@@ -179,10 +179,10 @@ class Link:
         self._begin(incoming, channel)
         return True
 
-    def give_credit(self, incoming: Incoming) -> None:
+    def grant_credit(self, incoming: Incoming) -> None:
         """Tell the producer how much its consumer has taken since it was last told."""
         assert incoming.channel is not None
-        credit = max(0, incoming.channel.taken + incoming.channel.capacity - incoming.granted)
+        credit = max(0, incoming.channel.consumed_count + incoming.channel.capacity - incoming.granted)
         credit_bytes = max(
             0, incoming.channel.taken_bytes + incoming.channel.most_bytes - incoming.granted_bytes
         )
@@ -190,7 +190,7 @@ class Link:
             incoming.granted += credit
             incoming.granted_bytes += credit_bytes
             self.counters.credits_out += credit
-            self._say(kinds.CREDIT, incoming.number, [_CREDIT.pack(credit, credit_bytes)])
+            self._append(kinds.CREDIT, incoming.number, [_CREDIT.pack(credit, credit_bytes)])
 
     def leave(self) -> None:
         """Say goodbye after what may be sent now: nothing follows it."""
@@ -199,11 +199,11 @@ class Link:
     def refuse(self, error: PenstockError) -> None:
         """Tell a peer whose hello was not accepted why."""
         self._out.clear()
-        self._say(
+        self._append(
             kinds.REFUSED, parts=[json.dumps({"code": error.code, "message": error.message}).encode("ascii")]
         )
 
-    def _say(
+    def _append(
         self, kind: int, channel: int = 0, parts: list[bytes | memoryview] | None = None, flags: int = 0
     ) -> int:
         buffers = self._writer.encode(kind, channel, parts or [], flags)
@@ -213,7 +213,7 @@ class Link:
         return size
 
     def _announce(self, channel: RemoteChannel) -> None:
-        self._say(kinds.OPEN, channel.number, [channel.key.encode("utf-8")])
+        self._append(kinds.OPEN, channel.number, [channel.key.encode("utf-8")])
         self.schedule(channel)
 
     def _send(self, channel: RemoteChannel, element: Element | Overtaking, now_ms: float) -> int:
@@ -227,7 +227,7 @@ class Link:
             sum(memoryview(part).nbytes for kind, parts in frames if kind == kinds.BATCH for part in parts)
         )
         return sum(
-            self._say(kind, channel.number, parts, kinds.OVERTAKES if overtakes else 0)
+            self._append(kind, channel.number, parts, kinds.OVERTAKES if overtakes else 0)
             for kind, parts in frames
         )
 
@@ -261,7 +261,7 @@ class Link:
                 raise network_error(
                     UNEXPECTED, f"a connection was refused: there is one with {peer.name} already"
                 )
-            self._say(kinds.WELCOME, parts=[self._mine.to_bytes()])
+            self._append(kinds.WELCOME, parts=[self._mine.to_bytes()])
         elif peer.name != self._expected:
             raise network_error(UNEXPECTED, f"{peer.name} answered where {self._expected} was expected")
         self.peer = peer.name
@@ -295,7 +295,7 @@ class Link:
     def _begin(self, incoming: Incoming, channel: CreditedChannel) -> None:
         incoming.channel = channel
         channel.source = (self, incoming)
-        self.give_credit(incoming)
+        self.grant_credit(incoming)
 
     def _on_credit(self, frame: NetworkFrame) -> None:
         if frame.channel >= len(self._outgoing) or len(frame.payload) != _CREDIT.size:

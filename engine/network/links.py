@@ -80,7 +80,7 @@ class Links(Generic[C]):
         self.dirty.add(one)
         if peer is not None:
             self._peers[peer] = one
-            self._add_waiting(one, peer)
+            self._add_unauthenticated(one, peer)
 
     def received(self, one: C, count: int, now_ms: float) -> None:
         """Give a link the bytes written to its room; a peer that has just said who it is gets its
@@ -92,7 +92,7 @@ class Links(Generic[C]):
             assert one.link.peer is not None
             self._peers[one.link.peer] = one
             self._awaited.pop(one.link.peer, None)
-            self._add_waiting(one, one.link.peer)
+            self._add_unauthenticated(one, one.link.peer)
 
     def add_sender(self, channel: RemoteChannel) -> None:
         """Send what the channel holds when its peer is connected."""
@@ -123,7 +123,7 @@ class Links(Generic[C]):
         link, incoming = channel.source
         one = self._peers.get(link.peer)
         if one is not None and one.link is link:
-            link.give_credit(incoming)
+            link.grant_credit(incoming)
             self.dirty.add(one)
 
     def check_awaited(self, now_ms: float) -> None:
@@ -187,7 +187,7 @@ class Links(Generic[C]):
         """Return what all connections together have counted."""
         return _sum([self._gone, *(one.link.counters for one in list(self.connections))])
 
-    def _add_waiting(self, one: C, peer: str) -> None:
+    def _add_unauthenticated(self, one: C, peer: str) -> None:
         for channel in self._senders.pop(peer, []):
             one.link.add(channel)
 

@@ -18,9 +18,9 @@ from penstock.engine.api.operator import (
 )
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
-from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.total_order import RowOrder
-from penstock.engine.state.watermark_state import ReachedTime
+from penstock.engine.state.watermark_state import OperatorWatermarkState
 from penstock.engine.windowing.late_row_filter import in_time
 from penstock.planner.physical.operator_specs import TemporalSortSpec
 
@@ -35,11 +35,11 @@ class TemporalSortOperator(Operator):
         self._time_column = spec.time_column
         self._slack_us = WINDOW_TIME_US - 1 if spec.of_windows else 0
         self._order = RowOrder(spec.keys, self._schema, options.time_zone)
-        self._passed = ReachedTime()
+        self._passed = OperatorWatermarkState()
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._rows = WaitingRows(self._schema, (), self._time_column, context.key_groups.max_parallelism)
+        self._rows = EventTimeBuffer(self._schema, (), self._time_column, context.key_groups.max_parallelism)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}

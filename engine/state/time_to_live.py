@@ -50,7 +50,7 @@ class LastWrites(Mapped):
     def touch(self, ids: np.ndarray, capacity: int) -> None:
         """Note that entries are written now; ids are below ``capacity``."""
         if ids.size:
-            self._go_on(self._clock.wall_ms())
+            self._advance(self._clock.wall_ms())
             self._note(ids, np.int64(-(-self._now_ms // self._grain) * self._grain), capacity)
 
     def restore(self, ids: np.ndarray, written_ms: np.ndarray, capacity: int) -> None:
@@ -77,7 +77,7 @@ class LastWrites(Mapped):
 
     def due(self, now_ms: int, live: Callable[[], np.ndarray]) -> np.ndarray:
         """Return the ids among the live ones that have lived long enough; the caller forgets them."""
-        self._go_on(now_ms)
+        self._advance(now_ms)
         if self._oldest == _NEVER or self._now_ms < self._oldest + self.ttl_ms:
             return np.zeros(0, np.int64)
         ids = live()
@@ -87,7 +87,7 @@ class LastWrites(Mapped):
         self._oldest = int(left.min()) if left.size else _NEVER
         return ids[over]
 
-    def _go_on(self, now_ms: int) -> None:
+    def _advance(self, now_ms: int) -> None:
         self._now_ms = max(self._now_ms, now_ms)
 
 

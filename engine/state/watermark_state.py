@@ -1,6 +1,4 @@
-"""PassedTime: how far time has come in an operator, as state of the key groups it has come for.
-
-How far time has come in an operator: state of one value, the same in all subtasks when they meet at a
+"""Watermark states: how far event time has come in an operator, one value that all subtasks agree on at a
 barrier.
 """
 
@@ -14,7 +12,7 @@ from penstock.engine.api.operator import KeyGroups, ListState
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US
 
 
-class PassedTime(ListState):
+class KeyGroupWatermarkState(ListState):
     """Microseconds, beginning at the start of all time. A list state, so that no keyed entry need be written
     anew when time goes on.
 
@@ -54,7 +52,7 @@ class PassedTime(ListState):
         )
 
 
-class ReachedTime:
+class OperatorWatermarkState:
     """Microseconds, beginning at the start of all time; restored it is the latest that any subtask had
     reached.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from penstock.engine.api.stream_elements import Barrier, Element
-from penstock.engine.exchange.channel_state import ChannelRows, Way, kept
+from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, kept
 from penstock.engine.task.operator_chain import OperatorSnapshot
 
 
@@ -23,9 +23,9 @@ class BarrierPassage:
     barrier: Barrier
     operators: tuple[OperatorSnapshot, ...]
     received: Sequence[ChannelRows] | None
-    unsent: list[tuple[Way, list[Element]]]
+    unsent: list[tuple[EdgeTarget, list[Element]]]
 
-    def snapshot(self, ways: Mapping[int, Way], subtask: int) -> tuple[OperatorSnapshot, ...]:
+    def snapshot(self, ways: Mapping[int, EdgeTarget], subtask: int) -> tuple[OperatorSnapshot, ...]:
         """Return the operators' state with the rows in flight: into the first, by port, and out of the
         last, as rows from this subtask.
         """

@@ -23,7 +23,7 @@ from penstock.engine.api.stream_elements import (
     Watermark,
 )
 from penstock.engine.exchange.channel import Wakeup, no_wakeup
-from penstock.engine.exchange.channel_state import Way
+from penstock.engine.exchange.channel_state import EdgeTarget
 from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, PortEnd, PortTime, RowsInFlight
 from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.metrics.busy_time import Spending, TimeSpent
@@ -108,7 +108,7 @@ class Task:
         wake: Wakeup = no_wakeup,
         marker_interval_ms: int = 0,
         budget: StateBudget | None = None,
-        ways: Mapping[int, Way] | None = None,
+        ways: Mapping[int, EdgeTarget] | None = None,
     ) -> None:
         self.task_id = task_id
         self.chain = chain
@@ -288,7 +288,7 @@ class Task:
         if self._output.holds(passage.barrier):
             if now_ms < passage.barrier.overtakes_at_ms:
                 return passage.barrier.overtakes_at_ms
-            passage.unsent += self._output.hurry(passage.barrier)
+            passage.unsent += self._output.overtake_with(passage.barrier)
         self._report_passage(passage)
         return float("inf")
 
@@ -425,7 +425,7 @@ class Task:
 
     def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
         if self._passage is not None and self._passage.received is not None:
-            self._passage.unsent += self._output.hurry(self._passage.barrier)
+            self._passage.unsent += self._output.overtake_with(self._passage.barrier)
             self._report_passage(self._passage)
         if self._finished:
             self._output.watermark(MAX_WATERMARK_US)

@@ -15,7 +15,7 @@ from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.restore import Restorer
 from penstock.engine.connectors.in_process.late_row_store import late_log
 from penstock.engine.exchange.channel import Channel, Wakeup
-from penstock.engine.exchange.channel_state import Way
+from penstock.engine.exchange.channel_state import EdgeTarget
 from penstock.engine.exchange.input_gate import InputGate
 from penstock.engine.exchange.record_writer import RecordWriter, TaskOutput, record_writer
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
@@ -168,9 +168,9 @@ class Deployer:
             way=self._way(edge) if self.graph.overtakable(edge) else None,
         )
 
-    def _way(self, edge: ChainEdge) -> Way:
+    def _way(self, edge: ChainEdge) -> EdgeTarget:
         head = next(chain for chain in self.graph.chains if chain.chain_id == edge.target).operators[0]
-        return Way(head.operator_id, edge.port, edge.edge, self.graph.max_parallelism)
+        return EdgeTarget(head.operator_id, edge.port, edge.edge, self.graph.max_parallelism)
 
     def _gate(self, chain: Chain, channels: dict[ChainEdge, Channels], subtask: int) -> InputGate | None:
         inputs = self.graph.inputs_of(chain.chain_id)

@@ -203,7 +203,7 @@ def test_a_lookup_is_sent_again(server: Place, monkeypatch: pytest.MonkeyPatch) 
         "CREATE TABLE dim (k INTEGER, name VARCHAR(20))",
         "INSERT INTO dim SELECT k, 'n' || k FROM generate_series(0, 9) AS k",
     )
-    whole, act = PostgresConnection.found, once(lambda: cut(server))
+    whole, act = PostgresConnection.look_up, once(lambda: cut(server))
     cuts = []
 
     def found(self: PostgresConnection, select: Any, keys: pa.RecordBatch) -> pa.RecordBatch:
@@ -211,7 +211,7 @@ def test_a_lookup_is_sent_again(server: Place, monkeypatch: pytest.MonkeyPatch) 
             cuts.append(1)
         return whole(self, select, keys)
 
-    monkeypatch.setattr(PostgresConnection, "found", found)
+    monkeypatch.setattr(PostgresConnection, "look_up", found)
     with opened(**{"execution.runtime-mode": "streaming"}, **NONE) as made:
         made.execute(
             "CREATE TABLE l (k INT, p AS PROCTIME()) WITH ('connector' = 'datagen', 'fields.k.kind' = 'sequence', 'number-of-rows' = '10')"

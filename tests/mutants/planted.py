@@ -25,7 +25,7 @@ from penstock.engine.operators.sink import SinkOperator
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.engine.operators.source.watermark_generator import WatermarkOperator
 from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
-from penstock.engine.state.watermark_state import PassedTime
+from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 from penstock.engine.storage.local import LocalStorage
 from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.task.messages import CheckpointComplete
@@ -233,7 +233,7 @@ def _windows_kept_after_their_end() -> None:
 
 def _windows_given_forgotten() -> None:
     """How far time had come above layers that were not written again."""
-    _set(PassedTime, "restore_items", lambda self, items: None)
+    _set(KeyGroupWatermarkState, "restore_items", lambda self, items: None)
 
 
 def _epochs_not_looked_at() -> None:

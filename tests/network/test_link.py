@@ -78,14 +78,14 @@ class Pair:
             count -= size
             link.received(size, self.now_ms)
 
-    def give_credit(self) -> None:
+    def grant_credit(self) -> None:
         while self.credits:
             link, incoming = self.credits.popleft().source
-            link.give_credit(incoming)
+            link.grant_credit(incoming)
 
     def settle(self) -> None:
         for _ in range(200):
-            self.give_credit()
+            self.grant_credit()
             for side in (0, 1):
                 self.send(side)
                 self.deliver(side, 2**30)
@@ -130,7 +130,7 @@ def test_every_channel_gives_every_element_in_order(seed: int) -> None:
                 elif len(receivers[key]):
                     found[key].append(plain(receivers[key].take()))
             case 2:
-                pair.give_credit()
+                pair.grant_credit()
             case 3:
                 pair.send(chance.randint(0, 1))
             case _:

@@ -24,8 +24,8 @@ from penstock.engine.operators.window.window_aggregate import WindowAggregateOpe
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.partition_accumulators import PartitionTotals
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.rows.batch_buffer import HeldRows
-from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.batch_buffer import BatchBuffer
+from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.match_buffer import MatchRows
 from penstock.engine.storage.memory import MemoryStorage
@@ -239,7 +239,7 @@ def matching() -> tuple[KeyedState, Callable[[Random], None]]:
 
 
 def waiting() -> tuple[KeyedState, Callable[[Random], None]]:
-    state = WaitingRows(TIMED, [0], 1, 128)
+    state = EventTimeBuffer(TIMED, [0], 1, 128)
     clock = [0]
 
     def change(random: Random) -> None:
@@ -256,7 +256,7 @@ def waiting() -> tuple[KeyedState, Callable[[Random], None]]:
 
 
 def held() -> tuple[KeyedState, Callable[[Random], None]]:
-    state = HeldRows(TIMED, [0], 128)
+    state = BatchBuffer(TIMED, [0], 128)
 
     def change(random: Random) -> None:
         count = random.randrange(1, 9) if len(state) else 150
@@ -414,7 +414,7 @@ class TracksNothing(KeyedState):
     """Held rows that do not say what has changed."""
 
     def __init__(self) -> None:
-        self._rows = HeldRows(ROWS, [0], 128)
+        self._rows = BatchBuffer(ROWS, [0], 128)
         self.add, self.snapshot = self._rows.add, self._rows.snapshot  # type: ignore[method-assign]
 
 

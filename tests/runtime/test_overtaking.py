@@ -18,7 +18,7 @@ from penstock.engine.api.stream_elements import (
     Watermark,
 )
 from penstock.engine.exchange.channel import Channel
-from penstock.engine.exchange.channel_state import ChannelRows, Way, batches_of, kept
+from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, batches_of, kept
 from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, RowsInFlight
 from penstock.engine.task.operator_chain import OperatorSnapshot
 from penstock.engine.task.pending_barrier import BarrierPassage
@@ -139,7 +139,7 @@ def test_latency_markers_that_are_overtaken_go_on_and_are_not_kept() -> None:
         "NoneType",
     ]
 
-    way = Way("agg", 0, Partition((0,)), 16)
+    way = EdgeTarget("agg", 0, Partition((0,)), 16)
     for elements, rows in (([marker, one(3), marker], 1), ([marker], 0)):
         passage = BarrierPassage(
             barrier, (OperatorSnapshot("op", {}, {}),), told.channels, [(way, list(elements))]
@@ -198,7 +198,7 @@ def test_taken_before_and_in_flight_are_what_was_sent_before_the_barrier(seed: i
 def test_rows_in_flight_come_back_with_weights_and_lateness_in_the_order_of_their_keys(
     edge: Partition | Shuffle,
 ) -> None:
-    way = Way("agg", 1, edge, 16)
+    way = EdgeTarget("agg", 1, edge, 16)
     plain = batch([(key, number, 0) for number, key in enumerate([3, 1, 3, 2])])
     weighted = Batch(batch([(3, 9, 5), (1, 10, 6)]).rows, np.array([1, -1]), np.array([7, -(2**63)]))
     table = kept(way, [ChannelRows(1, 0, [plain, weighted]), ChannelRows(1, 2, [plain])])

@@ -178,12 +178,12 @@ def fastest_watermark(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of_a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:
-    found = Collection.found
+    found = Collection.add_before_barrier
 
     def forgetful(self: Collection, index: int, queued: Sequence[Element]) -> None:
         found(self, index, () if index == 0 else queued)
 
-    patch.setattr(Collection, "found", forgetful)
+    patch.setattr(Collection, "add_before_barrier", forgetful)
 
 
 def rows_before_a_late_barrier_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ class Database(Protocol):
     def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one state of the table."""
 
-    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+    def look_up(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows whose columns of the keys' names equal some row of ``keys``, none of which is
         NULL; distinct keys.
         """

@@ -91,7 +91,7 @@ class DuckDbFile:
         except self._errors as error:
             raise self.failure(f"the rows of {select.table} cannot be read", error) from error
 
-    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+    def look_up(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
         text, values = select_text(select, "?", _item)
         names = ", ".join(map(quoted, keys.schema.names))
         self.connection.register(_KEYS, keys)

@@ -110,7 +110,7 @@ class PostgresConnection:
         except self._driver.Error as error:
             raise self.failure(f"the rows of {select.table} cannot be read", error) from error
 
-    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+    def look_up(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
         text, values = select_text(select, "%s", _item)
         names = ", ".join(map(quoted, keys.schema.names))
         arrays = ", ".join(f"%s::{_ARRAYS[kind]}[]" for kind in keys.schema.types)
@@ -196,10 +196,16 @@ class PostgresConnection:
         state = getattr(error, "sqlstate", None) or (_LOST if lost else "58000")
         transient = state.startswith(_TRANSIENT) and not state.startswith(_FOR_GOOD)
         return failed(
-            what, error, self._told, state=f"SQLSTATE {state}", sqlstate=state, code=code, transient=transient
+            what,
+            error,
+            self._redact,
+            state=f"SQLSTATE {state}",
+            sqlstate=state,
+            code=code,
+            transient=transient,
         )
 
-    def _told(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         return redact_url(text.replace(self._secret, "******") if self._secret else text)
 
 

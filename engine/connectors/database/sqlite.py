@@ -77,14 +77,14 @@ class SqliteFile:
         except sqlite3.Error as error:
             raise self.failure(f"the rows of {select.table} cannot be read", error) from error
 
-    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+    def look_up(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
         step = max(1, _MAX_VALUES // keys.num_columns)
         rows: list[tuple[Any, ...]] = []
         for start in range(0, keys.num_rows, step):
-            rows += self._found(select, keys.slice(start, step))
+            rows += self._select_matching(select, keys.slice(start, step))
         return rows_of(rows, select.fields, select.table)
 
-    def _found(self, select: Select, keys: pa.RecordBatch) -> list[tuple[Any, ...]]:
+    def _select_matching(self, select: Select, keys: pa.RecordBatch) -> list[tuple[Any, ...]]:
         text, values = select_text(select, "?", _item)
         names = ", ".join(map(quoted, keys.schema.names))
         row = f"({', '.join('?' * keys.num_columns)})"

@@ -79,7 +79,7 @@ class StagedTransactions:
                 ):
                     if (*sink, subtask, number) not in kept:
                         self._forget(sink, subtask, number)
-            self._epoch = self._told("epoch")
+            self._epoch = self._read_epoch_column("epoch")
 
     def _sink_of(self, item: Committable) -> tuple[str, str]:
         """Return owner and operator of who staged a transaction; before format 1.4 it did not say."""
@@ -104,7 +104,7 @@ class StagedTransactions:
             writer.write_batch(rows)
         with self._database.transaction():
             self._check_epoch()
-            number = self._told("staged") + 1
+            number = self._read_epoch_column("staged") + 1
             self._database.run(
                 f"UPDATE penstock_epochs SET staged = ? WHERE {_OWN} AND subtask = ?",
                 (number, *self._sink, self._subtask),
@@ -186,7 +186,7 @@ class StagedTransactions:
             (*sink, subtask, number),
         )
 
-    def _told(self, column: str) -> int:
+    def _read_epoch_column(self, column: str) -> int:
         found = self._database.run(
             f"SELECT {column} FROM penstock_epochs WHERE {_OWN} AND subtask = ?", (*self._sink, self._subtask)
         )

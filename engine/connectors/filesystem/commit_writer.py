@@ -130,7 +130,7 @@ class SinkCommits:
         target = self._parts / f"{checkpoint_id:012d}-{name}.part"
         data = seal({"known": held.known, "files": [file_fields(file) for file in held.files]})
         with contextlib.suppress(FileExistsError):  # a commit that is done again
-            self._in_parts(lambda: make_new(self._own("being-written"), target, data))
+            self._in_parts(lambda: make_new(self._subtask_file("being-written"), target, data))
 
     def _in_parts(self, write: Callable[[], None]) -> None:
         """Write a file into the directory of parts, which another subtask that ends may take away while it
@@ -147,8 +147,8 @@ class SinkCommits:
         """
         reached = checkpoint_id
         if self._parallelism > 1:
-            self._say_reached(checkpoint_id)
-            reached = self._reached_by_all()
+            self._record_checkpoint(checkpoint_id)
+            reached = self._completed_checkpoint()
         found = {number: held for number, held in self._published.items() if number <= reached}
         parts = self._read_parts(found, reached, self._parts)
         for number in sorted(found):
@@ -166,30 +166,30 @@ class SinkCommits:
     def close(self) -> None:
         """Leave nothing that the next deployment does not need."""
         if self._parts.is_dir():
-            self._own("reached").unlink(missing_ok=True)
+            self._subtask_file("reached").unlink(missing_ok=True)
         for directory in (self._parts, self._parts.parent):
             with contextlib.suppress(OSError):  # not empty, or gone
                 directory.rmdir()
 
-    def _own(self, what: str, subtask: int | None = None) -> Path:
+    def _subtask_file(self, what: str, subtask: int | None = None) -> Path:
         """Return a file that a subtask of this deployment alone writes."""
         return self._parts / f"{what}-{self._subtask if subtask is None else subtask}-{self._parallelism}"
 
-    def _say_reached(self, checkpoint_id: int) -> None:
-        staged = self._own("being-written")
+    def _record_checkpoint(self, checkpoint_id: int) -> None:
+        staged = self._subtask_file("being-written")
 
         def write() -> None:
             staged.write_text(str(checkpoint_id), encoding="ascii")
-            staged.replace(self._own("reached"))
+            staged.replace(self._subtask_file("reached"))
 
         self._in_parts(write)
 
-    def _reached_by_all(self) -> int:
+    def _completed_checkpoint(self) -> int:
         """Return the checkpoint that all subtasks of this deployment have reached, -1 while one has none."""
         reached = []
         for subtask in range(self._parallelism):
             try:
-                reached.append(int(self._own("reached", subtask).read_text(encoding="ascii")))
+                reached.append(int(self._subtask_file("reached", subtask).read_text(encoding="ascii")))
             except FileNotFoundError:
                 return -1
         return min(reached)

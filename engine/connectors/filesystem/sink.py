@@ -121,7 +121,7 @@ class FilesystemSink:
         given = self._changes(batch) if self._with_ops else batch.rows
         if not given.num_rows:  # changes that cancel out are no reason for a file
             return
-        with self._files.told():
+        with self._files.report_unwritable():
             self._write(given)
 
     def _write(self, given: pa.RecordBatch) -> None:
@@ -142,7 +142,7 @@ class FilesystemSink:
         return with_op_column(rows, ops)
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
-        with self._files.told():
+        with self._files.report_unwritable():
             return self._prepare(checkpoint_id)
 
     def _prepare(self, checkpoint_id: int) -> list[Committable]:
@@ -170,7 +170,7 @@ class FilesystemSink:
     def commit(self, items: list[Committable]) -> None:
         if not items:
             return
-        with self._files.told():
+        with self._files.report_unwritable():
             self._commit(items)
 
     def _commit(self, items: list[Committable]) -> None:

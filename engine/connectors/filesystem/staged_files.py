@@ -58,7 +58,7 @@ class StagedFiles:
             number += 1
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
+    def report_unwritable(self) -> Iterator[None]:
         """Let an error of the system say which directory cannot be written: DAT-4606."""
         try:
             yield

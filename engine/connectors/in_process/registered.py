@@ -101,7 +101,7 @@ class RegisteredSource:
                 "DAT-4503", "this iterator has been read already and cannot be read again", hint=hint
             )
         self._taken = True
-        return _told(self._open_items)
+        return _attribute_errors(self._open_items)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Begin a reading as batches of exactly the types of ``arrow``, waiting for rows as long as it
@@ -115,7 +115,7 @@ class RegisteredSource:
         return (conform(make(rows), self.arrow) for rows in chunks)
 
 
-def _told(open_items: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+def _attribute_errors(open_items: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     """Yield the program's items; what its code raises is its error, not ours, and no restart mends it."""
     try:
         yield from open_items()

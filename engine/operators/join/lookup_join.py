@@ -30,7 +30,7 @@ from penstock.engine.lookup.client import LookupClient, LookupTable
 from penstock.engine.lookup.requests import lookup_asking
 from penstock.engine.lookup.results import Asked, Met
 from penstock.engine.lookup.table_versions import TableVersions
-from penstock.engine.state.rows.pending_lookups import RowsUnderWay
+from penstock.engine.state.rows.pending_lookups import PendingLookups
 from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import LookupJoinSpec
 
@@ -63,7 +63,7 @@ class LookupJoinOperator(Operator):
     def open(self, context: Context) -> None:
         self._context, self._clock, self._metrics = context, context.clock, context.metrics
         spec = self._spec
-        self._restored = RowsUnderWay(spec.left_schema.to_arrow(), context.key_groups.start)
+        self._restored = PendingLookups(spec.left_schema.to_arrow(), context.key_groups.start)
         arrow = spec.left_schema.to_arrow()
         what = LookupTable(
             spec.table,

@@ -27,7 +27,7 @@ from penstock.engine.changelog.consolidate import IdSums
 from penstock.engine.operators.join.residual_condition import PairCondition
 from penstock.engine.operators.join.runtime_filter_keys import keys_told
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.rows.batch_buffer import HeldRows
+from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
 from penstock.planner.logical.join import JoinKind
@@ -94,7 +94,7 @@ class JoinOperator(Operator, ListState):
         self._held = None
         if self._load_first is not None:
             port = 1 - self._load_first
-            self._held = HeldRows(self._schemas[port], self._keys[port], groups)
+            self._held = BatchBuffer(self._schemas[port], self._keys[port], groups)
 
     def _side(self, port: int, max_parallelism: int) -> JoinSide:
         ttl_ms = self._spec.ttl_ms[port]

@@ -18,8 +18,8 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.join.regular_join import JoinOperator
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.rows.batch_buffer import HeldRows
-from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.batch_buffer import BatchBuffer
+from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.planner.physical.operator_specs import SnapshotJoinSpec
 
 
@@ -46,9 +46,9 @@ class SnapshotJoinOperator(JoinOperator):
     def open(self, context: Context) -> None:
         super().open(context)
         groups = context.key_groups.max_parallelism
-        self._rows_waiting = HeldRows(self._schemas[0], self._keys[0], groups)
+        self._rows_waiting = BatchBuffer(self._schemas[0], self._keys[0], groups)
         self._pending_schema = self._schemas[1].append(pa.field("counts from", pa.int64(), False))
-        self._pending = WaitingRows(self._pending_schema, self._keys[1], len(self._schemas[1]), groups)
+        self._pending = EventTimeBuffer(self._pending_schema, self._keys[1], len(self._schemas[1]), groups)
         self._until_us = (
             self._now_us(context.clock.wall_ms()) if self._told.loaded_us is None else self._told.loaded_us
         )

@@ -17,7 +17,7 @@ from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.rows.versioned_side import VersionSide
 from penstock.engine.state.time_to_live import EXPIRED, LastWrites
@@ -68,7 +68,7 @@ class TemporalJoinOperator(Operator):
         self._versions = VersionSide(
             self._right, spec.right_keys, spec.times[1], order, self._index, groups, writes=writes, **kept
         )
-        self._waiting = WaitingRows(self._left, spec.left_keys, spec.times[0], groups)
+        self._waiting = EventTimeBuffer(self._left, spec.left_keys, spec.times[0], groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"waiting": self._waiting, "versions": self._versions}

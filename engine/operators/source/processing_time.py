@@ -7,7 +7,7 @@ import pyarrow as pa
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, ListState, Operator, Output
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from penstock.engine.state.watermark_state import ReachedTime
+from penstock.engine.state.watermark_state import OperatorWatermarkState
 from penstock.planner.physical.operator_specs import ProcessingTimeSpec
 
 
@@ -21,7 +21,7 @@ class ProcessingTimeOperator(Operator):
     def __init__(self, spec: ProcessingTimeSpec, options: JobOptions) -> None:
         self._column = spec.time_column
         self._schema = spec.schema.to_arrow()
-        self._last = ReachedTime()
+        self._last = OperatorWatermarkState()
         self._sent_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:

@@ -13,7 +13,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.aggregates.accumulator import Part, TablePart
-from penstock.engine.state.aggregates.aggregate_inputs import feed_of
+from penstock.engine.state.aggregates.aggregate_inputs import aggregate_input
 from penstock.engine.state.aggregates.distinct import Distinct
 from penstock.engine.state.aggregates.min_max import BestString
 from penstock.engine.state.aggregates.registry import family, new_part, result
@@ -60,7 +60,8 @@ class Accumulators:
         ]
         self._first_alike = [alike.index(key) for key in alike]
         self._feeds = [
-            feed_of(call, filters, zone) for call, filters in zip(self._makers, self._filters, strict=True)
+            aggregate_input(call, filters, zone)
+            for call, filters in zip(self._makers, self._filters, strict=True)
         ]
         self._begin()
 

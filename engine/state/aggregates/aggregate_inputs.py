@@ -74,7 +74,7 @@ class AggregateInput:
         return slots[mask], values, np.ascontiguousarray(weights[..., mask]) if weights.size else weights
 
 
-def feed_of(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> AggregateInput:
+def aggregate_input(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> AggregateInput:
     """Return what the part of an aggregate is fed with, kept by each of some filters (None: all rows)."""
     kept = tuple(None if one is None else AggregateFilter(one, reader(one, zone)) for one in filters)
     return AggregateInput(

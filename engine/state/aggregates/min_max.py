@@ -81,9 +81,9 @@ class BestString(TablePart):
             )
             if done == slots.size:
                 return
-            self._make_room(int(offsets[done + 1] - offsets[done]))
+            self._reserve(int(offsets[done + 1] - offsets[done]))
 
-    def _make_room(self, length: int) -> None:
+    def _reserve(self, length: int) -> None:
         """Compact the arena, and double it unless that freed half of it."""
         live = np.flatnonzero(self.table[:, 1])
         offsets, data = self._gather(self.state(live))

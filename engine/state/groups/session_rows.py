@@ -93,11 +93,11 @@ class SessionRows(JoinSide):
 
     def ended(self, time_us: int) -> Sessions:
         """Return the sessions with end < ``time_us``."""
-        ids = self._reached(time_us)
+        ids = self._ended_alone(time_us)
         sessions = self.of_slots(self._distinct.of(self._slots[ids], self._keys.capacity))
         return sessions.kept(sessions.ends < time_us)
 
-    def _reached(self, time_us: int) -> np.ndarray:
+    def _ended_alone(self, time_us: int) -> np.ndarray:
         """Return the rows whose sessions would have ended if no other rows were near."""
         ids = self.store.live_ids()
         return ids[self._times[ids] + self._gap_us < time_us]
@@ -106,6 +106,6 @@ class SessionRows(JoinSide):
         """Forget the rows of sessions that have ended before ``time_us``, rows taken back that never came,
         and keys that have no rows left.
         """
-        reached = self._reached(time_us)
+        reached = self._ended_alone(time_us)
         lacking = reached[self.store.weights(reached) < 0]
         self._keys.remove(self.remove(np.concatenate([sessions.ids, lacking])))

@@ -19,7 +19,7 @@ from penstock.engine.state.index.row_index import RowIndex
 from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.word_index import WordIndex
 from penstock.engine.state.state_snapshot import whole
-from penstock.engine.state.watermark_state import PassedTime
+from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 from penstock.engine.windowing import window_arithmetic
 from penstock.engine.windowing.window_assigner import PlacedRows
 from penstock.planner.logical.windows import AttachedWindow, Windowing
@@ -57,7 +57,7 @@ class WindowState(TrackedState):
         self._slices = RowIndex(2)
         self._entries = WordIndex()
         self._of_slice = MultiIndex()
-        self.closed = PassedTime(groups)
+        self.closed = KeyGroupWatermarkState(groups)
         self.changes = SlotChanges()
         self.some_missed = False
 

@@ -69,9 +69,9 @@ class StringIndex(Mapped):
             )
             if done == out.size:
                 return out
-            self._make_room(int(offsets[done + 1] - offsets[done]))
+            self._reserve(int(offsets[done + 1] - offsets[done]))
 
-    def _make_room(self, length: int) -> None:
+    def _reserve(self, length: int) -> None:
         s = self._slots
         if s.full:
             s.grow()

@@ -1,4 +1,4 @@
-"""HeldRows: whole batches kept in the order they came, with weights and lateness, until their time comes."""
+"""BatchBuffer: whole batches in the order they came, with weights and lateness, until their time comes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.engine.state.state_snapshot import SLOT, by_group, whole
 from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 
 
-class HeldRows(TrackedState):
+class BatchBuffer(TrackedState):
     """Batches of one schema. Snapshots hold key_group (of the key columns; none: group 0), weight, behind
     (NULL: on time) and the columns.
     """

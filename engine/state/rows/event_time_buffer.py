@@ -1,4 +1,4 @@
-"""WaitingRows: weighted rows that wait until time has passed them."""
+"""EventTimeBuffer: weighted rows that wait until time has passed them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.batch_concat import gathered
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.rows.batch_buffer import HeldRows
+from penstock.engine.state.rows.batch_buffer import BatchBuffer
 
 _PIECES_MAX = 32
 
 
-class WaitingRows(HeldRows):
+class EventTimeBuffer(BatchBuffer):
     """Held rows with a time; none of the times is NULL. A row keeps the number it came with as long as it
     waits.
     """
@@ -94,7 +94,7 @@ class WaitingRows(HeldRows):
                 due.append(batch.take(np.flatnonzero(ready)))
                 gone.append(numbers[ready])
                 self._keep(batch.take(np.flatnonzero(~ready)), numbers[~ready])
-        self.changes.let_go(np.concatenate(gone), len(self))
+        self.changes.release(np.concatenate(gone), len(self))
         return _cancelled(_together(due))
 
 

@@ -21,7 +21,7 @@ from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.state.state_snapshot import ARRIVED, SLOT, WRITTEN, by_group, whole
 from penstock.engine.state.time_to_live import LastWrites, restore_lives
-from penstock.engine.state.watermark_state import PassedTime
+from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 
 
 class TimedRows(TrackedState, Mapped):
@@ -58,7 +58,7 @@ class TimedRows(TrackedState, Mapped):
         self.store = RowStore(schema, self.changes, numbered=numbered)
         self.passed = MultiIndex()
         self.waiting = np.zeros(0, np.int64)
-        self.passed_time = PassedTime(groups)
+        self.passed_time = KeyGroupWatermarkState(groups)
         self._fresh = True
         self._slots, self._times = np.zeros(0, np.int64), np.zeros(0, np.int64)
 

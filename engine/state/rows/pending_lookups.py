@@ -16,7 +16,7 @@ from penstock.engine.state.state_snapshot import COPIES
 _ON_TIME = -(2**63)
 
 
-class RowsUnderWay:
+class PendingLookups:
     """What ``hold`` was last given is what a snapshot holds; what was restored waits to be taken."""
 
     def __init__(self, schema: pa.Schema, key_group: int) -> None:

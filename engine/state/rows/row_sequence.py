@@ -35,7 +35,7 @@ class Arrivals:
         """Whether so many more rows need the rows that are there to be numbered anew, after ``reset``."""
         return self._next + count > _MOST_NUMBERS
 
-    def let_go(self, numbers: np.ndarray, left: int) -> None:
+    def release(self, numbers: np.ndarray, left: int) -> None:
         """Say that rows have gone, and how many are ``left``."""
         if not left:
             self.reset()

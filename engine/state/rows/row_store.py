@@ -200,7 +200,7 @@ class RowStore(Mapped):
             and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes
         ):
             raise TooLarge(size)
-        return _taken(self._all_chunks(), self._positions[ids], columns)
+        return _gather(self._all_chunks(), self._positions[ids], columns)
 
     def _all_chunks(self) -> list[pa.RecordBatch]:
         return [*self._spilled.batches, *self._chunks]
@@ -272,10 +272,10 @@ class FrozenRows:
         for first, last in (
             [(0, wanted.size)] if small else cut(_sizes(chunks, wanted), wanted.size, LIMITS.batch_bytes)
         ):
-            yield first, places[first:last], _taken(chunks, wanted[first:last], None)
+            yield first, places[first:last], _gather(chunks, wanted[first:last], None)
 
 
-def _taken(
+def _gather(
     whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list[int] | None
 ) -> pa.RecordBatch:
     """Return the rows at positions in the concatenation of chunks."""

@@ -14,7 +14,7 @@ from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
-from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Turns:
         return Turns(self.batch.take(chosen), self.reached[chosen])
 
 
-class RowsBehind(WaitingRows):
+class RowsBehind(EventTimeBuffer):
     """Whether such a row is late may depend on rows of other splits, which came earlier as time goes but are
     still on their way.
 

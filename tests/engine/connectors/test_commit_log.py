@@ -260,7 +260,7 @@ def test_a_log_that_trusts_what_it_is_told_names_files_twice(
 
 def test_a_subtask_that_does_not_wait_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: entries written before all have published hold parts of a checkpoint."""
-    monkeypatch.setattr(commit_writer.SinkCommits, "_reached_by_all", lambda self: 1 << 40)
+    monkeypatch.setattr(commit_writer.SinkCommits, "_completed_checkpoint", lambda self: 1 << 40)
     assert tried(tmp_path, 3, 2, monkeypatch, 1)[0] > 0
 
 

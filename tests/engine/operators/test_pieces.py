@@ -22,7 +22,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.join.lookup_join import LookupJoinOperator
 from penstock.engine.operators.limit import LimitOperator
-from penstock.engine.state.rows.pending_lookups import RowsUnderWay
+from penstock.engine.state.rows.pending_lookups import PendingLookups
 from penstock.planner.expressions.nodes import AggregateCall, SortKey
 from penstock.planner.logical.over import RUNNING
 from penstock.planner.physical.operator_specs import LimitSpec, OverSpec, PartitionTopSpec
@@ -240,11 +240,11 @@ def test_copies_of_rows_under_way_survive_a_restore() -> None:
         ([plain], ["key_group", "behind", "c0"]),
         ([plain, copied], ["key_group", "behind", "c0", "copies"]),
     ):
-        before, after = RowsUnderWay(schema, 3), RowsUnderWay(schema, 3)
+        before, after = PendingLookups(schema, 3), PendingLookups(schema, 3)
         before.hold(held)
         assert before.snapshot().column_names == names, "one without copies is written as ever"
         after.restore(before.snapshot())
-        again = RowsUnderWay(schema, 3)
+        again = PendingLookups(schema, 3)
         again.restore(after.snapshot())
         (batch,) = again.take()
         expected = [change for one in held for change in listed(one)]

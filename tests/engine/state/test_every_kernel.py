@@ -13,8 +13,8 @@ from tests.patience import PATIENCE_S
 
 ROOT = Path(penstock.engine.kernels.__file__).parents[2]
 FIRST_CALL = """
-from penstock.engine.kernels.compile_notice import tell_of_compiling
-tell_of_compiling(lambda: print("compiling"))
+from penstock.engine.kernels.compile_notice import notify_on_compile
+notify_on_compile(lambda: print("compiling"))
 from penstock.engine.kernels.precompile import ROOMS
 from penstock.engine.kernels.kernel import Kernel
 kernels = [kernel for kernel in Kernel.every if kernel.__module__ == "penstock.engine.kernels.index.slots"][:2]

@@ -26,7 +26,7 @@ from penstock.engine.connectors.in_process.materialized_views import Materialize
 from penstock.engine.exchange.batch_concat import gathered
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.string_index import StringIndex
-from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.state.rows.table_contents import Contents
@@ -266,7 +266,7 @@ def test_too_large_is_a_fault_that_says_what_to_do() -> None:
 
 
 def test_waiting_rows_are_merged_to_what_fits_and_too_many_due_at_once_are_refused() -> None:
-    waiting = WaitingRows(TEXT, [0], 0, 8)
+    waiting = EventTimeBuffer(TEXT, [0], 0, 8)
     for n in range(10, 90):
         waiting.add(Batch(rows(n, 1)))
     assert len(waiting) == 80

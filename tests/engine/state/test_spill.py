@@ -18,7 +18,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state import mapped_arrays
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.word_index import WordIndex
-from penstock.engine.state.rows.batch_buffer import HeldRows
+from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.storage import spill_files
 from penstock.engine.storage.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
@@ -79,7 +79,7 @@ def test_memory_counts_no_row_that_is_on_disk() -> None:
 
 
 def test_held_rows_come_back_in_order() -> None:
-    held, memory = HeldRows(SCHEMA, [0], 128), HeldRows(SCHEMA, [0], 128)
+    held, memory = BatchBuffer(SCHEMA, [0], 128), BatchBuffer(SCHEMA, [0], 128)
     batches = [
         Batch(_rows(0, 50)),
         Batch(_rows(50, 20), np.arange(1, 21)),
