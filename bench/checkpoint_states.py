@@ -26,7 +26,7 @@ from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.expressions.nodes import AggregateCall, Column, Literal, SortKey
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.over import Frame, FrameUnit
-from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import HopWindow, SessionWindow, TumbleWindow, Windowing, window_fields
 from penstock.planner.physical.operator_specs import GroupAggregateSpec, OverSpec, WindowAggregateSpec
 
 STATE_BYTES = 10_000_000
@@ -101,22 +101,22 @@ def join_side() -> Measured:
     return Measured({"rows": side}, touch, STATE_BYTES // 60)
 
 
-def windows(kind: WindowKind) -> Measured:
+def windows(kind: type[Windowing]) -> Measured:
     """Return the windows of an aggregate, an hour long, or its sessions."""
-    step_us = _HOUR_US // 4 if kind is WindowKind.HOP else 0
+    step_us = _HOUR_US // 4 if kind is HopWindow else 0
     schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT), *window_fields()))
     spec = WindowAggregateSpec(
         "op",
         "window",
         schema,
         _TIMED,
-        Windowing(kind, 2, _HOUR_US, step_us),
+        kind(2, _HOUR_US, step_us),
         (0,),
         _CALLS,
         Phase.SINGLE,
         True,
     )
-    operator = (SessionAggregateOperator if kind is WindowKind.SESSION else WindowAggregateOperator)(
+    operator = (SessionAggregateOperator if kind is SessionWindow else WindowAggregateOperator)(
         spec, JobOptions()
     )
     operator.open(_context())
@@ -153,8 +153,8 @@ def over() -> Measured:
 STATES: dict[str, Callable[[], Measured]] = {
     "group aggregate": aggregate,
     "join side": join_side,
-    "window aggregate": lambda: windows(WindowKind.TUMBLE),
-    "sliding windows": lambda: windows(WindowKind.HOP),
-    "sessions": lambda: windows(WindowKind.SESSION),
+    "window aggregate": lambda: windows(TumbleWindow),
+    "sliding windows": lambda: windows(HopWindow),
+    "sessions": lambda: windows(SessionWindow),
     "OVER in time": over,
 }

@@ -130,7 +130,7 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     from penstock.engine.operators.factory import build_operator
     from penstock.planner.expressions.nodes import AggregateCall, Column
     from penstock.planner.logical.aggregate import Phase
-    from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+    from penstock.planner.logical.windows import HopWindow, TumbleWindow, window_fields
     from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 
     source = Schema(
@@ -172,9 +172,9 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
 
     schema = Schema((*results, *window_fields()))
     windows = {
-        "TUMBLE 60 s": Windowing(WindowKind.TUMBLE, 0, 60_000_000),
-        "TUMBLE 1 s": Windowing(WindowKind.TUMBLE, 0, 1_000_000),
-        "HOP 60 s by 10 s": Windowing(WindowKind.HOP, 0, 60_000_000, 10_000_000),
+        "TUMBLE 60 s": TumbleWindow(0, 60_000_000),
+        "TUMBLE 1 s": TumbleWindow(0, 1_000_000),
+        "HOP 60 s by 10 s": HopWindow(0, 60_000_000, 10_000_000),
     }
     for name, window in windows.items():
         spec = WindowAggregateSpec("id", "window", schema, source, window, (1,), calls, Phase.SINGLE, True)

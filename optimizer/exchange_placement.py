@@ -24,7 +24,6 @@ from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import Exchange, Limit, LogicalPlan, Sink, TopN, Union, WindowTable
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
-from penstock.planner.logical.windows import WindowKind
 from penstock.planner.physical.parallelism import subtasks
 
 
@@ -56,7 +55,7 @@ def requirements(node: LogicalPlan, facts: PlanFacts) -> tuple[Requirement, ...]
             return _of_join(node, facts)
         case TemporalJoin(left_keys=left, right_keys=right):
             return by_keys(left), by_keys(right)
-        case WindowTable(window=window) | LateMark(window=window) if window.kind is WindowKind.SESSION:
+        case WindowTable(window=window) | LateMark(window=window) if window.merging:
             return (by_keys(window.partition_keys),)
         case Limit() | TopN() | TemporalSort():
             return (SINGLE,)

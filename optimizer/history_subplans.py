@@ -45,7 +45,6 @@ from penstock.planner.logical.replicate_rows import Repeat
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.logical.unnest import Unnest
-from penstock.planner.logical.windows import WindowKind
 
 _TIMELESS = (
     Sink,
@@ -155,7 +154,7 @@ def _is_linear(node: LogicalPlan) -> bool:
     """Whether a node's rows come from one table, each or the partial aggregates of some, by themselves."""
     if isinstance(node, Aggregate | WindowAggregate) and node.phase is Phase.LOCAL:
         return _is_linear(node.input)
-    if isinstance(node, WindowTable) and node.window.kind is WindowKind.SESSION:
+    if isinstance(node, WindowTable) and node.window.merging:
         return False
     return isinstance(node, Scan) or (isinstance(node, _LINEAR) and _is_linear(node.inputs[0]))
 

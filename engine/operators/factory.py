@@ -11,7 +11,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Operator
 from penstock.planner.logical.aggregate import Phase
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import Windowing
 from penstock.planner.physical.operator_specs import (
     BoundedSourceSpec,
     CalcSpec,
@@ -117,12 +117,12 @@ def _processing_time(spec: ProcessingTimeSpec, options: JobOptions) -> Operator:
 def _late_mark(spec: LateMarkSpec, options: JobOptions) -> Operator:
     from penstock.engine.operators.window.late_row_marker import LateMarkOperator, SessionLateMarkOperator
 
-    by_session = spec.window.kind is WindowKind.SESSION and spec.insert_only
+    by_session = spec.window.merging and spec.insert_only
     return SessionLateMarkOperator(spec, options) if by_session else LateMarkOperator(spec, options)
 
 
 def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
-    if spec.window.kind is WindowKind.SESSION:
+    if spec.window.merging:
         if not spec.insert_only:
             from penstock.engine.operators.window.session_function_retract import SessionTableUpdatesOperator
 
@@ -140,7 +140,7 @@ def _window_aggregate(spec: WindowAggregateSpec, options: JobOptions) -> Operato
         from penstock.engine.operators.window.local_window_aggregate import LocalWindowAggregateOperator
 
         return LocalWindowAggregateOperator(spec, options)
-    if isinstance(spec.window, Windowing) and spec.window.kind is WindowKind.SESSION:
+    if isinstance(spec.window, Windowing) and spec.window.merging:
         if not spec.insert_only:
             from penstock.engine.operators.window.session_aggregate_retract import SessionUpdatesOperator
 

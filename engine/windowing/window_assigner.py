@@ -77,7 +77,7 @@ class WindowRows:
             first = window_arithmetic.first_window_end_after(ends, bounds, window)
             last = window_arithmetic.last_window_end(ends, window)
             keep = first <= last
-            missed = (first - ends) // window_arithmetic.slice_size(window)
+            missed = (first - ends) // window.slice_us
         else:
             last, keep = ends, ends > bounds
             missed = np.zeros(ends.size, np.int64)

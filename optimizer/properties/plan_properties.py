@@ -29,7 +29,6 @@ from penstock.planner.logical.plan import (
 from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
-from penstock.planner.logical.windows import WindowKind
 
 T = TypeVar("T")
 
@@ -167,7 +166,7 @@ class PlanFacts:
                 return True
             case Aggregate(phase=Phase.SINGLE | Phase.GLOBAL, aggregates=aggregates, keys=keys):
                 return not aggregates and bool(keys) and self.insert_only(node.inputs[0])
-            case WindowTable(window=window) if window.kind is WindowKind.SESSION:
+            case WindowTable(window=window) if window.merging:
                 return True
             case TopN():
                 return False
@@ -217,9 +216,7 @@ class PlanFacts:
         """Where late rows are dropped, a row that is taken back too late stays beside the one that
         replaced it.
         """
-        drops_late = isinstance(node, TemporalSort) or (
-            isinstance(node, WindowTable) and node.window.kind is WindowKind.SESSION
-        )
+        drops_late = isinstance(node, TemporalSort) or (isinstance(node, WindowTable) and node.window.merging)
         if drops_late and not all(map(self.insert_only, node.inputs)):
             return frozenset()
         return unique_keys(node, self.unique_keys)

@@ -18,7 +18,7 @@ from penstock.planner.logical.processing_time import ProcessingTime
 from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import Windowing
 
 
 class _Facts(Protocol):
@@ -84,9 +84,7 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
     match node:
         case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
             return StateBound("partial results until the next watermark or batch")
-        case WindowAggregate(input=inner, window=Windowing(kind=WindowKind.SESSION)) if not facts.insert_only(
-            inner
-        ):
+        case WindowAggregate(input=inner, window=Windowing(merging=True)) if not facts.insert_only(inner):
             late = f" by {duration_text(node.emission.lateness_us)}" if node.emission.lateness_us else ""
             return StateBound(
                 f"rows of open sessions, freed when the watermark passes the session's end{late}"
@@ -98,7 +96,7 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
             )
         case TemporalSort():
             return StateBound("rows until the watermark passes them")
-        case WindowTable(window=window) if window.kind is WindowKind.SESSION:
+        case WindowTable(window=window) if window.merging:
             return StateBound("rows of open sessions, freed when the watermark passes the session's end")
         case Emit(kind=EmitKind.FINAL):
             return StateBound("every row until all have come")

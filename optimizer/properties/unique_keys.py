@@ -31,7 +31,7 @@ from penstock.planner.logical.processing_time import ProcessingTime
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.logical.unnest import Unnest
-from penstock.planner.logical.windows import AttachedWindow, WindowKind
+from penstock.planner.logical.windows import AttachedWindow
 
 Key = frozenset[int]
 Keys = frozenset[Key]
@@ -88,7 +88,7 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
         case Project():
             return _of_project(node, below(node.input))
         case WindowTable(input=inner, window=window):
-            if window.kind is WindowKind.TUMBLE:
+            if not (window.overlapping or window.merging):
                 return below(inner)
             return frozenset(key | {len(inner.schema) + 1} for key in below(inner))
         case Aggregate(keys=keys, phase=Phase.SINGLE | Phase.GLOBAL):
@@ -152,7 +152,7 @@ def _of_windows(node: WindowAggregate) -> Keys:
     if isinstance(node.window, AttachedWindow):
         return frozenset({keys | {start, start + 1}})
     found = {keys | {start + 1}}
-    if node.window.kind is not WindowKind.CUMULATE:  # cumulating windows share their start
+    if not node.window.ends_share_start:
         found.add(keys | {start})
     return frozenset(found)
 

@@ -11,7 +11,7 @@ from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.aggregate import Phase, WindowAggregate
 from penstock.planner.logical.plan import Filter, LogicalPlan, Project, WindowTable
-from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
+from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 
 def fuse_windows(plan: LogicalPlan) -> LogicalPlan:
@@ -75,22 +75,20 @@ def _lower(steps: list[Project | Filter], bottom: WindowTable) -> _Lowered | Non
     )
     for step in steps:
         moved = (
-            _lower_filter(state, step, window.kind)
-            if isinstance(step, Filter)
-            else _lower_project(state, step)
+            _lower_filter(state, step, window) if isinstance(step, Filter) else _lower_project(state, step)
         )
         if not moved:
             return None
     return state
 
 
-def _lower_filter(state: _Lowered, step: Filter, kind: WindowKind) -> bool:
+def _lower_filter(state: _Lowered, step: Filter, window: Windowing) -> bool:
     below: list[Expression] = []
     for part in conjuncts(step.predicate):
         if part.columns() <= state.window_parts.keys() and part.columns() and is_deterministic(part):
             state.waiting.append(part.remap(state.window_parts))
         elif part.columns() <= state.positions.keys() and (
-            kind is not WindowKind.SESSION or _reads_partition(state, part)
+            not window.merging or _reads_partition(state, part)
         ):
             below.append(part.remap(state.positions))
         else:
@@ -150,7 +148,7 @@ def _fused(
     if not reads | set(plain) <= positions.keys():
         return node
     keys = tuple(positions[key] for key in plain)
-    if window.kind is WindowKind.SESSION and set(keys) != set(lowered.partition_keys):
+    if window.merging and set(keys) != set(lowered.partition_keys):
         return node
     own = replace(window, time_column=lowered.time_column, partition_keys=lowered.partition_keys)
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in node.aggregates)

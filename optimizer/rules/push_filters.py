@@ -30,7 +30,7 @@ from penstock.planner.logical.plan import (
 from penstock.planner.logical.processing_time import ProcessingTime
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.unnest import Unnest
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import Windowing
 
 Parts = tuple[Expression, ...]
 
@@ -172,7 +172,7 @@ def _window_free(node: WindowTable) -> set[int]:
     """The columns a filter may read to go below a window function: not the window's; where rows make the
     windows (SESSION) only its keys.
     """
-    if node.window.kind is WindowKind.SESSION:
+    if node.window.merging:
         return set(node.window.partition_keys)
     return set(range(len(node.input.schema)))
 
@@ -182,11 +182,7 @@ def _whole_groups(node: Aggregate | WindowAggregate) -> set[int]:
     the keys (SESSION: only sessions' own).
     """
     keys = set(range(len(node.keys)))
-    if (
-        isinstance(node, WindowAggregate)
-        and isinstance(node.window, Windowing)
-        and node.window.kind is WindowKind.SESSION
-    ):
+    if isinstance(node, WindowAggregate) and isinstance(node.window, Windowing) and node.window.merging:
         return {i for i in keys if node.keys[i] in node.window.partition_keys}
     return keys
 

@@ -33,7 +33,7 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.plan import Filter, LogicalPlan, Project
-from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
+from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 
 def split_aggregates(plan: LogicalPlan) -> LogicalPlan:
@@ -50,9 +50,7 @@ def split_aggregates(plan: LogicalPlan) -> LogicalPlan:
 def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
     if not isinstance(node, Aggregate | WindowAggregate) or node.phase is not Phase.SINGLE:
         return node
-    if isinstance(node, WindowAggregate) and (
-        isinstance(node.window, AttachedWindow) or node.window.kind is WindowKind.SESSION
-    ):
+    if isinstance(node, WindowAggregate) and (isinstance(node.window, AttachedWindow) or node.window.merging):
         return node
     if not facts.insert_only(node.input) or _already_small(node.input):
         return node

@@ -22,6 +22,7 @@ from penstock.planner.binder.scope import Relation, Scope, ScopeColumn
 from penstock.planner.binder.window_functions import WindowArguments, in_its_time, no_time, windowing
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.plan import WindowTable
+from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.syntax_nodes import (
     FunctionCall,
     GroupingSets,
@@ -240,11 +241,12 @@ def windowed(
     rows = Relation(source.plan, tuple(fields))
     if not fields[time.index].is_time:
         raise no_time(fields[time.index], rows, time.span)
-    keys = _partition(tree, binder) if kind == "SESSION" else ()
+    merging = WINDOW_FUNCTIONS[kind].merging
+    keys = _partition(tree, binder) if merging else ()
     window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
     timed = in_its_time(rows, time.index)
     plan = WindowTable(timed.plan, window)
-    shown = source.scope if timed is rows and kind != "SESSION" else source.scope.without_roles()
+    shown = source.scope if timed is rows and not merging else source.scope.without_roles()
     return FromClause(plan, Scope(shown.columns + _columns(plan)))
 
 

@@ -16,6 +16,7 @@ from penstock.planner.expressions.nodes import Column, Expression, Literal
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.late_rows import LateMark, late_part, timely_part
 from penstock.planner.logical.plan import LogicalPlan, Project, Sink, StatementSet, WindowTable
+from penstock.planner.logical.windows import window_functions_text
 from penstock.planner.parser.syntax_nodes import span_of
 
 
@@ -40,7 +41,7 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
     windows = {id(node): node for node in sink.walk() if isinstance(node, WindowTable)}
     if len(windows) != 1:
         found = "none" if not windows else str(len(windows))
-        hint = "the query reads rows through one window function, TUMBLE, HOP, CUMULATE or SESSION"
+        hint = f"the query reads rows through one window function, {window_functions_text('or')}"
         raise PenstockError(
             "SQL-1712",
             f"LATE ROWS INTO goes with one window, here are {found}",

@@ -21,7 +21,7 @@ from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.plan import LogicalPlan, Scan, WindowTable
 from penstock.planner.logical.processing_time import ProcessingTime
-from penstock.planner.logical.windows import Windowing, WindowKind, without_bound
+from penstock.planner.logical.windows import WINDOW_FUNCTIONS, Windowing, without_bound
 from penstock.planner.parser.syntax_nodes import (
     Descriptor,
     NamedArgument,
@@ -33,18 +33,6 @@ from penstock.planner.parser.syntax_nodes import (
 
 _WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 WINDOWS_PER_ROW = "table.exec.window.max-per-row"
-_USAGE = {
-    "TUMBLE": "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)",
-    "HOP": "HOP(TABLE t, DESCRIPTOR(ts), slide, size)",
-    "CUMULATE": "CUMULATE(TABLE t, DESCRIPTOR(ts), step, size)",
-    "SESSION": "SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), gap)",
-}
-_ORDER = {
-    "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
-    "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
-    "CUMULATE": ("DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"),
-    "SESSION": ("DATA", "TIMECOL", "GAP"),
-}
 
 
 @dataclass(frozen=True)
@@ -55,10 +43,15 @@ class WindowArguments:
     values: dict[str, exp.Expr]
     span: Span | None
 
+    @property
+    def kind(self) -> type[Windowing]:
+        """The kind of windows the function makes."""
+        return WINDOW_FUNCTIONS[self.function]
+
     def need(self, name: str) -> exp.Expr:
         """Return an argument or complain that it is missing."""
         if name not in self.values:
-            hint = f"write {_USAGE[self.function]}"
+            hint = f"write {self.kind.usage}"
             raise PenstockError(
                 "SQL-1102",
                 f"{self.function} needs the argument {name}",
@@ -78,7 +71,7 @@ def bind_window(
     arguments = _arguments(tree)
     data = arguments.need("DATA")
     if not isinstance(data, TableArgument):
-        hint = f"write {_USAGE[arguments.function]}"
+        hint = f"write {arguments.kind.usage}"
         raise PenstockError(
             "SQL-1102",
             f"the first argument of {arguments.function} is TABLE name",
@@ -93,7 +86,7 @@ def bind_window(
     relation = in_its_time(relation, time)
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
     older = tuple(_hidden(field) for field in relation.fields)
-    older = without_event_time(older) if plan.window.kind is WindowKind.SESSION else older
+    older = without_event_time(older) if plan.window.merging else older
     return Relation(plan, older + plan.schema.fields[-3:])
 
 
@@ -107,7 +100,8 @@ def _hidden(field: Field) -> Field:
 
 
 def _arguments(tree: WindowTableFunction) -> WindowArguments:
-    function, order = str(tree.this), _ORDER[str(tree.this)]
+    function, kind = str(tree.this), WINDOW_FUNCTIONS[str(tree.this)]
+    order = ("DATA", "TIMECOL", *kind.parameters)
     values: dict[str, exp.Expr] = {}
     for position, argument in enumerate(tree.expressions):
         if isinstance(argument, NamedArgument):
@@ -122,7 +116,7 @@ def _arguments(tree: WindowTableFunction) -> WindowArguments:
                     sqlstate="42883",
                 )
         elif position >= len(order):
-            hint = f"write {_USAGE[function]}"
+            hint = f"write {kind.usage}"
             raise PenstockError(
                 "SQL-1102",
                 f"{function} takes at most {len(order)} arguments",
@@ -143,7 +137,7 @@ def _arguments(tree: WindowTableFunction) -> WindowArguments:
 def _time_column(arguments: WindowArguments, relation: Relation) -> int:
     descriptor = arguments.need("TIMECOL")
     if not isinstance(descriptor, Descriptor) or len(descriptor.expressions) != 1:
-        hint = f"write {_USAGE[arguments.function]}"
+        hint = f"write {arguments.kind.usage}"
         raise PenstockError(
             "SQL-1102",
             "the time column is written DESCRIPTOR(column)",
@@ -198,7 +192,7 @@ def _only_table(plan: LogicalPlan) -> CatalogTable | None:
 
 def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, ...]:
     columns = data.args.get("partition") or []
-    if columns and function != "SESSION":
+    if columns and not WINDOW_FUNCTIONS[function].merging:
         hint = "name the columns in GROUP BY"
         raise PenstockError(
             "SQL-1601",
@@ -214,15 +208,21 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
     """Return the windows that arguments cut on a time column; raise SQL-1704 and SQL-1705 for lengths that
     are none.
     """
-    kind = WindowKind(arguments.function.lower())
-    if kind is WindowKind.SESSION:
-        return Windowing(kind, time, _length(arguments, "GAP", context), partition_keys=tuple(keys))
-    size = _length(arguments, "SIZE", context)
-    offset = _length(arguments, "OFFSET", context, signed=True) if "OFFSET" in arguments.values else 0
-    if kind is WindowKind.TUMBLE:
-        return Windowing(kind, time, size, offset_us=offset)
-    name = "SLIDE" if kind is WindowKind.HOP else "STEP"
-    step = _length(arguments, name, context)
+    kind = arguments.kind
+    fields = {field: name for name, field in kind.parameters.items()}
+    # the step last: what is wrong with the size is said first
+    names = sorted(fields.values(), key=lambda name: name == fields.get("step_us"))
+    lengths: dict[str, Any] = {
+        kind.parameters[name]: _length(arguments, name, context, signed=name == "OFFSET")
+        for name in names
+        if name != "OFFSET" or name in arguments.values
+    }
+    if "step_us" in lengths:
+        _check_step(arguments, fields["step_us"], lengths["size_us"], lengths["step_us"], context)
+    return kind(time, **lengths, partition_keys=tuple(keys))
+
+
+def _check_step(arguments: WindowArguments, name: str, size: int, step: int, context: BindContext) -> None:
     if size % step:
         span = span_of(arguments.need(name))
         message = (
@@ -242,7 +242,6 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
             f"take a longer {name.lower()} or a shorter size, or SET '{WINDOWS_PER_ROW}' = '{size // step}'"
         )
         raise PenstockError("SQL-1715", message, span=span, hint=hint, sqlstate="54000")
-    return Windowing(kind, time, size, step, offset)
 
 
 def _length(arguments: WindowArguments, name: str, context: BindContext, *, signed: bool = False) -> int:

@@ -107,7 +107,7 @@ class WindowAggregate(UnaryNode):
     def operator_name(self) -> str:
         if isinstance(self.window, AttachedWindow):
             return _phase_name(self, "window aggregate")
-        return _phase_name(self, f"{self.window.kind.value} aggregate")
+        return _phase_name(self, f"{self.window.name} aggregate")
 
 
 def _text(node: Aggregate | WindowAggregate, window: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from penstock.catalog.schema import Schema
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
 from penstock.planner.logical.distribution import Edge, Partition
-from penstock.planner.logical.windows import AttachedWindow, Emission, Windowing, WindowKind
+from penstock.planner.logical.windows import AttachedWindow, Emission, Windowing
 
 _UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000))
 
@@ -97,14 +97,12 @@ def window_text(window: Windowing | AttachedWindow, schema: Schema) -> str:
     """Return a window in words: its kind, time column and sizes."""
     if isinstance(window, AttachedWindow):
         return f"attached({schema[window.start_column].name}, {schema[window.end_column].name})"
-    sizes = [duration_text(window.size_us)]
-    if window.kind in (WindowKind.HOP, WindowKind.CUMULATE):
-        sizes.insert(0, duration_text(window.step_us))
+    sizes = [*map(duration_text, window.lengths_us())]
     if window.offset_us:
         sizes.append(f"offset {duration_text(window.offset_us)}")
     if window.partition_keys:
         sizes.append(f"per {', '.join(schema[key].name for key in window.partition_keys)}")
-    return f"{window.kind.value}({schema[window.time_column].name}, {', '.join(sizes)})"
+    return f"{window.name}({schema[window.time_column].name}, {', '.join(sizes)})"
 
 
 def emission_text(emission: Emission) -> str:

@@ -291,7 +291,7 @@ class WindowTable(UnaryNode):
         return f"WindowTable {window_text(self.window, self.input.schema)}"
 
     def operator_name(self) -> str:
-        return f"{self.window.kind.value} windows"
+        return f"{self.window.name} windows"
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
-"""Windows as data: which kind, how long, over which time column; the columns they add, and when they emit."""
+"""Kinds of windows: how each is written, its lengths, what holds of it; the columns windows add, and when
+they emit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
+from typing import ClassVar
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
@@ -18,25 +20,30 @@ def demand(condition: bool, message: str) -> None:
         raise PenstockError("INT-9001", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
 
 
-class WindowKind(StrEnum):
-    """The four window functions."""
-
-    TUMBLE = "tumble"
-    HOP = "hop"
-    CUMULATE = "cumulate"
-    SESSION = "session"
-
-
 @dataclass(frozen=True)
 class Windowing:
-    """How event times fall into windows; microseconds. TUMBLE: size. HOP: size, step = slide. CUMULATE: size
-    = max size, step. SESSION: size = gap.
+    """How event times fall into windows, in microseconds; each kind of window is a class derived from it.
 
-    ``partition_keys`` (SESSION) are positions of the columns that have sessions of their own. ``sliced``: the
-    time column holds the ends of slices aggregated below, so a row of slice end e counts as time e - 1 us.
+    A kind states what the planner, the optimizer and the engine ask of it. Its arithmetic over columns is in
+    ``engine/windowing/window_arithmetic``, its SQL for backends in ``planner/sql_generator/windows``.
+    ``partition_keys`` (merging windows) are positions of the columns that have windows of their own.
+    ``sliced``: the time column holds the ends of slices aggregated below, so a row of slice end e counts as
+    time e - 1 us.
     """
 
-    kind: WindowKind
+    name: ClassVar[str]
+    """What EXPLAIN, digests and, in capitals, statements call the kind."""
+    usage: ClassVar[str]
+    """A call of the window function, as hints show it."""
+    parameters: ClassVar[dict[str, str]]
+    """The lengths a call takes, in their order, and the fields they become."""
+    merging: ClassVar[bool] = False
+    """Whether rows make the windows: a row opens one, and windows that touch are one."""
+    overlapping: ClassVar[bool] = False
+    """Whether a row may fall into several windows."""
+    ends_share_start: ClassVar[bool] = False
+    """Whether windows of unlike ends may have one start."""
+
     time_column: int
     size_us: int
     step_us: int = 0
@@ -46,11 +53,90 @@ class Windowing:
 
     def __post_init__(self) -> None:
         demand(self.size_us > 0, "a window of no size")
-        if self.kind in (WindowKind.HOP, WindowKind.CUMULATE):
-            demand(
-                self.step_us > 0 and self.size_us % self.step_us == 0,
-                "a window whose size is no multiple of its step",
-            )
+        demand(
+            not self.overlapping or (self.step_us > 0 and self.size_us % self.step_us == 0),
+            "a window whose size is no multiple of its step",
+        )
+
+    @property
+    def slice_us(self) -> int:
+        """The longest stretch of time that no window cuts; what is aggregated in it is shared by all windows
+        that hold it. Merging windows have none.
+        """
+        return self.step_us if self.overlapping else self.size_us
+
+    @property
+    def windows_per_slice(self) -> int:
+        """How many windows hold a slice at most."""
+        return self.size_us // self.slice_us
+
+    def slices(self) -> TumbleWindow:
+        """Return the slices as windows of their own."""
+        return TumbleWindow(
+            self.time_column,
+            self.slice_us,
+            offset_us=self.offset_us,
+            partition_keys=self.partition_keys,
+            sliced=self.sliced,
+        )
+
+    def lengths_us(self) -> tuple[int, ...]:
+        """Return the lengths in the order a call has them, without the offset."""
+        return tuple(getattr(self, field) for field in self.parameters.values() if field != "offset_us")
+
+
+@dataclass(frozen=True)
+class TumbleWindow(Windowing):
+    """Windows of one size that follow each other."""
+
+    name = "tumble"
+    usage = "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)"
+    parameters: ClassVar = {"SIZE": "size_us", "OFFSET": "offset_us"}
+
+
+@dataclass(frozen=True)
+class HopWindow(Windowing):
+    """Windows of one size; one begins every ``step_us``, the slide."""
+
+    name = "hop"
+    usage = "HOP(TABLE t, DESCRIPTOR(ts), slide, size)"
+    parameters: ClassVar = {"SLIDE": "step_us", "SIZE": "size_us", "OFFSET": "offset_us"}
+    overlapping = True
+
+
+@dataclass(frozen=True)
+class CumulateWindow(Windowing):
+    """Windows that begin together and end one ``step_us`` after another, until ``size_us``; then anew."""
+
+    name = "cumulate"
+    usage = "CUMULATE(TABLE t, DESCRIPTOR(ts), step, size)"
+    parameters: ClassVar = {"STEP": "step_us", "SIZE": "size_us", "OFFSET": "offset_us"}
+    overlapping = True
+    ends_share_start = True
+
+
+@dataclass(frozen=True)
+class SessionWindow(Windowing):
+    """Rows of a key that are no further apart than ``size_us``, the gap; the window ends a gap after the
+    last of them.
+    """
+
+    name = "session"
+    usage = "SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), gap)"
+    parameters: ClassVar = {"GAP": "size_us"}
+    merging = True
+
+
+WINDOW_FUNCTIONS: dict[str, type[Windowing]] = {
+    kind.name.upper(): kind for kind in (TumbleWindow, HopWindow, CumulateWindow, SessionWindow)
+}
+"""The kinds of windows by the function of FROM that makes them."""
+
+
+def window_functions_text(last: str) -> str:
+    """Return the names of the window functions, the last after a word (``and``, ``or``)."""
+    *names, end = WINDOW_FUNCTIONS
+    return f"{', '.join(names)} {last} {end}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +168,7 @@ def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field
     time, which ends there.
     """
     kept = tuple(map(without_bound, fields))
-    return without_event_time(kept) if window.kind is WindowKind.SESSION else kept
+    return without_event_time(kept) if window.merging else kept
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean, nearest
+from penstock.planner.logical.windows import WINDOW_FUNCTIONS, window_functions_text
 from penstock.planner.parser.hints import table_options
 from penstock.planner.parser.match_recognize_parser import MatchParser
 from penstock.planner.parser.syntax_nodes import (
@@ -23,7 +24,6 @@ from penstock.planner.parser.syntax_nodes import (
 )
 
 _FILE_ENDINGS = (".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
-WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _NO_ALIAS = {
     "ASOF": ("JOIN", "LEFT", "INNER"),
     "EMIT": ("ON", "CHANGES", "FINAL", "WITH"),
@@ -239,7 +239,7 @@ class TableParser(MatchParser):
         if name.upper() not in WINDOW_FUNCTIONS and windows:
             hint = (
                 did_you_mean(name.upper(), (*WINDOW_FUNCTIONS, "SNAPSHOT"))
-                or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
+                or f"the table functions are {window_functions_text('and')}"
             )
             raise PenstockError(
                 "SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883"

@@ -112,7 +112,7 @@ class ExactTexts:
             return digest("attached", columns[window.start_column], columns[window.end_column])
         sizes: Iterable[object] = (window.size_us, window.step_us, window.offset_us, window.sliced)
         return digest(
-            window.kind.value,
+            window.name,
             columns[window.time_column],
             *map(str, sizes),
             *(columns[key] for key in window.partition_keys),

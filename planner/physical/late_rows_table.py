@@ -6,7 +6,6 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import STRING, TIMESTAMP
 from penstock.planner.logical.aggregate import Phase
-from penstock.planner.logical.windows import WindowKind
 from penstock.planner.physical.operator_specs import (
     JobGraph,
     JoinSpec,
@@ -52,7 +51,7 @@ def _input_of(spec: OperatorSpec) -> Schema | None:
     match spec:
         case WindowAggregateSpec(input_schema=columns, phase=phase):
             return None if phase is Phase.GLOBAL else columns
-        case WindowTableSpec(window=window, schema=columns) if window.kind is WindowKind.SESSION:
+        case WindowTableSpec(window=window, schema=columns) if window.merging:
             return Schema(columns.fields[:-3])
         case OverSpec(in_time=True, input_schema=columns) | MatchSpec(input_schema=columns):
             return columns

@@ -348,7 +348,7 @@ class _PlanText:
         else:
             kind = schema[plan.window.time_column].type
             if plan.phase is Phase.LOCAL:
-                source = windows.assign(self, source, schema, windows.slices(plan.window))
+                source = windows.assign(self, source, schema, plan.window.slices())
                 bounds, groups = [self.flavour.from_epoch_us(named("e"), kind)], [named("e")]
             else:
                 source = windows.assign(self, source, schema, plan.window)

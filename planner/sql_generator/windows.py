@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import gcd
+from collections.abc import Callable
 from typing import Protocol
 
 from sqlglot import exp
 
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import DataType
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import (
+    CumulateWindow,
+    HopWindow,
+    SessionWindow,
+    TumbleWindow,
+    Windowing,
+)
 from penstock.planner.sql_generator.dialect import Flavour, binary, function, integer, when
 
 _WINDOW_TIME_BEFORE_END_US = 1000
@@ -48,44 +53,7 @@ def assign(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
     """Return a relation of ``source``'s columns and BIGINT columns s and e: each row once per window [s,
     e); rows without a time are gone.
     """
-    timed = _timed(ctes, source, schema, window)
-    if window.kind is WindowKind.SESSION:
-        return _sessions(ctes, timed, schema, window)
-    columns, time = _columns(schema), named("t")
-    first = exp.alias_(_floor(time, window.size_us, window.offset_us), "s")
-    match window.kind:
-        case WindowKind.TUMBLE:
-            return _with_end(
-                ctes, ctes.add(exp.select(*columns, first).from_(aliased(timed))), schema, window.size_us
-            )
-        case WindowKind.HOP:
-            last = _floor(time, window.step_us, window.offset_us)
-            earliest = binary(exp.Add, last.copy(), integer(window.step_us - window.size_us))
-            starts = ctes.flavour.explode_series(earliest, last, window.step_us)
-            return _with_end(
-                ctes,
-                ctes.add(exp.select(*columns, exp.alias_(starts, "s")).from_(aliased(timed))),
-                schema,
-                window.size_us,
-            )
-    started = ctes.add(exp.select(*columns, named("t"), first).from_(aliased(timed)))
-    end = binary(exp.Add, _floor(time, window.step_us, window.offset_us), integer(window.step_us))
-    ends = ctes.flavour.explode_series(
-        end, binary(exp.Add, named("s"), integer(window.size_us)), window.step_us
-    )
-    return ctes.add(exp.select(*_columns(schema), named("s"), exp.alias_(ends, "e")).from_(aliased(started)))
-
-
-def slices(window: Windowing) -> Windowing:
-    """Return the tumbling slices that a window's partial aggregates are kept by."""
-    match window.kind:
-        case WindowKind.HOP:
-            width = gcd(window.size_us, window.step_us)
-        case WindowKind.CUMULATE:
-            width = window.step_us
-        case _:
-            width = window.size_us
-    return replace(window, kind=WindowKind.TUMBLE, size_us=width, step_us=0)
+    return _KINDS[type(window)](ctes, _timed(ctes, source, schema, window), schema, window)
 
 
 def earlier(end: exp.Expr) -> exp.Expr:
@@ -123,6 +91,32 @@ def _floor(time: exp.Expr, width_us: int, offset_us: int) -> exp.Expr:
     return binary(exp.Sub, time.copy(), remainder)
 
 
+def _tumbling(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
+    first = exp.alias_(_floor(named("t"), window.size_us, window.offset_us), "s")
+    started = ctes.add(exp.select(*_columns(schema), first).from_(aliased(timed)))
+    return _with_end(ctes, started, schema, window.size_us)
+
+
+def _hopping(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
+    """A row is once for each start at or before its time and less than the size before it."""
+    last = _floor(named("t"), window.step_us, window.offset_us)
+    earliest = binary(exp.Add, last.copy(), integer(window.step_us - window.size_us))
+    starts = exp.alias_(ctes.flavour.explode_series(earliest, last, window.step_us), "s")
+    started = ctes.add(exp.select(*_columns(schema), starts).from_(aliased(timed)))
+    return _with_end(ctes, started, schema, window.size_us)
+
+
+def _cumulating(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
+    """A row is once for each end after its time, as far as the start and the greatest size."""
+    time = named("t")
+    first = exp.alias_(_floor(time, window.size_us, window.offset_us), "s")
+    started = ctes.add(exp.select(*_columns(schema), named("t"), first).from_(aliased(timed)))
+    end = binary(exp.Add, _floor(time, window.step_us, window.offset_us), integer(window.step_us))
+    last = binary(exp.Add, named("s"), integer(window.size_us))
+    ends = exp.alias_(ctes.flavour.explode_series(end, last, window.step_us), "e")
+    return ctes.add(exp.select(*_columns(schema), named("s"), ends).from_(aliased(started)))
+
+
 def _sessions(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
     """Islands of rows no further apart than the gap, per partition: [first time, last time + gap)."""
     columns, time = _columns(schema), named("t")
@@ -152,3 +146,12 @@ def _sessions(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
 
 def _columns(schema: Schema) -> list[exp.Expr]:
     return [exp.alias_(column(i), f"c{i}") for i in range(len(schema))]
+
+
+_KINDS: dict[type[Windowing], Callable[[Ctes, str, Schema, Windowing], str]] = {
+    TumbleWindow: _tumbling,
+    HopWindow: _hopping,
+    CumulateWindow: _cumulating,
+    SessionWindow: _sessions,
+}
+"""What makes the windows of each kind of the rows that have a time."""

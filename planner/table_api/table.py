@@ -22,6 +22,7 @@ from penstock.planner.binder.relations.tables import bind_source
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.plan import Filter, LogicalPlan, Sink
+from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.dialect import parse_expression, parse_item, parse_sort_item
 from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import (
@@ -309,7 +310,7 @@ class WindowedTable(Table):
         named = [key.lower() for key in keys if isinstance(key, str)]
         bounds = [bound for bound in ("window_start", "window_end") if bound not in named]
         table: Table = self
-        if self._window.function == "SESSION" and not self._window.partition_by:
+        if WINDOW_FUNCTIONS[self._window.function].merging and not self._window.partition_by:
             columns = [
                 name
                 for key in keys

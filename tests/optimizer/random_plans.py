@@ -30,7 +30,7 @@ from penstock.planner.logical.plan import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
+from penstock.planner.logical.windows import AttachedWindow, CumulateWindow, HopWindow, TumbleWindow
 from tests.optimizer.executed import orders_table, people_table
 from tests.optimizer.plans import call, col
 
@@ -125,9 +125,9 @@ class RandomPlans:
         below: LogicalPlan = self._stream()
         if self.dice.random() < 0.5:
             below = Filter(below, self.predicate(below))
-        kind = self.dice.choice([WindowKind.TUMBLE, WindowKind.HOP, WindowKind.CUMULATE])
-        step = 0 if kind is WindowKind.TUMBLE else 30_000_000
-        node: LogicalPlan = WindowTable(below, Windowing(kind, 0, 60_000_000, step))
+        kind = self.dice.choice([TumbleWindow, HopWindow, CumulateWindow])
+        step = 0 if kind is TumbleWindow else 30_000_000
+        node: LogicalPlan = WindowTable(below, kind(0, 60_000_000, step))
         start, end = len(node.schema) - 3, len(node.schema) - 2
         if self.dice.random() < 0.6:
             node = Filter(node, self.predicate(node))

@@ -18,7 +18,7 @@ from penstock.planner.logical.plan import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import TumbleWindow
 from tests.optimizer.executed import rows_of
 from tests.optimizer.plans import col, orders, scan, stream
 from tests.optimizer.sql import bind, catalog
@@ -98,7 +98,7 @@ def test_what_no_backend_has_a_word_for_is_ours(mode: str) -> None:
 
 
 def test_no_row_of_a_backend_is_late() -> None:
-    timed = WindowTable(Ours(stream(orders()), 3), Windowing(WindowKind.TUMBLE, 0, 1_000_000))
+    timed = WindowTable(Ours(stream(orders()), 3), TumbleWindow(0, 1_000_000))
     plan = choose_runtime(Sink(timed, None), "batch")[1]
     (assign,) = [node for node in plan.walk() if isinstance(node, WatermarkAssign)]
     assert isinstance(assign.input, BoundedInput)

@@ -13,7 +13,7 @@ from penstock.catalog.settings import Settings
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.plan import LogicalPlan, Scan, Values
-from penstock.planner.logical.windows import ON_CLOSE
+from penstock.planner.logical.windows import ON_CLOSE, AttachedWindow, Emission, Windowing
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
 from penstock.planner.statements.script import ParsedStatement, parse_script
@@ -130,12 +130,9 @@ def _facts(plan: LogicalPlan) -> str:
 def _fact(value: object) -> str:
     if isinstance(value, tuple):
         return "(" + ", ".join(_fact(item) for item in value) + ")"
-    if dataclasses.is_dataclass(value) and type(value).__name__ in (
-        "Windowing",
-        "AttachedWindow",
-        "Emission",
-    ):
-        shown = {
+    if isinstance(value, Windowing | AttachedWindow | Emission):
+        shown = {"kind": value.name} if isinstance(value, Windowing) else {}
+        shown |= {
             f.name: getattr(value, f.name)
             for f in dataclasses.fields(value)
             if getattr(value, f.name) not in (0, (), False)

@@ -33,7 +33,7 @@ from penstock.planner.logical.plan import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import WINDOW_FUNCTIONS, CumulateWindow, HopWindow, Windowing
 from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_sql
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour, spark_sql
 
@@ -161,13 +161,13 @@ def test_literals_have_their_types() -> None:
     assert SparkFlavour().kind(TIME).sql("spark") == "TIME(6)"
 
 
-@pytest.mark.parametrize("kind", list(WindowKind))
-def test_windows_drop_rows_without_a_time(kind: WindowKind) -> None:
+@pytest.mark.parametrize("kind", list(WINDOW_FUNCTIONS.values()))
+def test_windows_drop_rows_without_a_time(kind: type[Windowing]) -> None:
     scan: LogicalPlan = Scan(TABLE, (2,))
     timed = WatermarkAssign(scan, 0, Column(TIMESTAMP, True, index=0))
     plan = WindowTable(
         timed,
-        Windowing(kind, 0, 6_000_000, 2_000_000 if kind in (WindowKind.HOP, WindowKind.CUMULATE) else 0),
+        kind(0, 6_000_000, 2_000_000 if kind in (HopWindow, CumulateWindow) else 0),
     )
     for query in (spark_sql(plan), duckdb_sql(plan)):
         assert "WHERE NOT x.c0 IS NULL" in query.text

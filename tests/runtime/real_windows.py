@@ -20,7 +20,14 @@ from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.distribution import Forward, Partition
-from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import (
+    CumulateWindow,
+    HopWindow,
+    SessionWindow,
+    TumbleWindow,
+    Windowing,
+    window_fields,
+)
 from penstock.planner.physical.operator_specs import (
     Chain,
     ChainEdge,
@@ -35,10 +42,10 @@ TIMED = Schema((Field("key", BIGINT), Field("value", BIGINT), Field("time", TIME
 TIMED_ROWS = TIMED.to_arrow()
 WINDOWED = Schema((Field("key", BIGINT), Field("total", BIGINT), *window_fields()))
 WINDOWS = (
-    Windowing(WindowKind.TUMBLE, 2, 10),
-    Windowing(WindowKind.HOP, 2, 20, 5),
-    Windowing(WindowKind.CUMULATE, 2, 20, 10),
-    Windowing(WindowKind.SESSION, 2, 7),
+    TumbleWindow(2, 10),
+    HopWindow(2, 20, 5),
+    CumulateWindow(2, 20, 10),
+    SessionWindow(2, 7),
 )
 
 
@@ -90,7 +97,7 @@ def real_job(splits: Sequence[Sequence[Row]], window: Windowing, random: Random)
 def expected(splits: Sequence[Sequence[Row]], window: Windowing) -> Counter[Row]:
     """Window sums as (key, total, window end), one row at a time."""
     rows = [row for split in splits for row in split]
-    if window.kind is WindowKind.SESSION:
+    if isinstance(window, SessionWindow):
         return sessions(rows, window.size_us)
     sums: Counter[tuple[int, int]] = Counter()
     for key, value, time in rows:
@@ -101,7 +108,7 @@ def expected(splits: Sequence[Sequence[Row]], window: Windowing) -> Counter[Row]
 
 def ends(time: int, window: Windowing) -> list[int]:
     size, step = window.size_us, window.step_us or window.size_us
-    if window.kind is WindowKind.CUMULATE:
+    if isinstance(window, CumulateWindow):
         start = time // size * size
         return list(range(start + (time - start) // step * step + step, start + size + 1, step))
     return [end for end in range((time // step + 1) * step, time + size + 1, step) if end - size <= time]

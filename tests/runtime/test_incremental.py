@@ -34,7 +34,7 @@ from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
-from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import HopWindow, SessionWindow, TumbleWindow, Windowing, window_fields
 from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 from tests.engine.operators.changelogs import Collected, context
 
@@ -167,15 +167,15 @@ def add(
     operator.before_barrier(0, Collected())
 
 
-def window_aggregate(kind: WindowKind) -> WindowAggregateOperator:
-    window = Windowing(kind, 1, 6, 2 if kind is WindowKind.HOP else 0)
+def window_aggregate(kind: type[Windowing]) -> WindowAggregateOperator:
+    window = kind(1, 6, 2 if kind is HopWindow else 0)
     calls = (
         AggregateCall("count", (), BIGINT, False),
         AggregateCall("count", (Column(BIGINT, True, index=0, name="k"),), BIGINT, distinct=True),
     )
     source = Schema((Field("k", BIGINT), Field("t", TIMESTAMP, True, Role.EVENT_TIME)))
-    made = SessionAggregateOperator if kind is WindowKind.SESSION else WindowAggregateOperator
-    calls = calls[:1] if kind is WindowKind.SESSION else calls
+    made = SessionAggregateOperator if kind is SessionWindow else WindowAggregateOperator
+    calls = calls[:1] if kind is SessionWindow else calls
     schema = Schema(
         (Field("k", BIGINT), *(Field(f"a{i}", BIGINT) for i in range(len(calls))), *window_fields())
     )
@@ -195,7 +195,7 @@ def timed_batch(keys: list[int] | np.ndarray, times_us: list[int] | np.ndarray) 
     return Batch(pa.RecordBatch.from_arrays(columns, schema=TIMED))
 
 
-def windows(kind: WindowKind) -> tuple[KeyedState, Callable[[Random], None]]:
+def windows(kind: type[Windowing]) -> tuple[KeyedState, Callable[[Random], None]]:
     operator = window_aggregate(kind)
     state, *_ = operator.keyed_states().values()
     clock = [0]
@@ -292,9 +292,9 @@ MAKERS = {
     "side": lambda: side(retracting=False),
     "retracting side": lambda: side(retracting=True),
     "groups": groups,
-    "windows": lambda: windows(WindowKind.TUMBLE),
-    "sliding windows": lambda: windows(WindowKind.HOP),
-    "sessions": lambda: windows(WindowKind.SESSION),
+    "windows": lambda: windows(TumbleWindow),
+    "sliding windows": lambda: windows(HopWindow),
+    "sessions": lambda: windows(SessionWindow),
     "rows in time": matching,
     "waiting rows": waiting,
     "held rows": held,
@@ -367,7 +367,7 @@ def filled(which: str) -> tuple[KeyedState, Callable[[np.ndarray], None]]:
     return state, append
 
 
-WINDOWS = {"windows": WindowKind.TUMBLE, "sessions": WindowKind.SESSION}
+WINDOWS = {"windows": TumbleWindow, "sessions": SessionWindow}
 
 
 @pytest.mark.parametrize("which", ["group aggregate", "join side", *WINDOWS, "rows in time"])

@@ -23,7 +23,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.operators.temporal_sort import TemporalSortOperator
 from penstock.engine.operators.window.session_function import SessionTableOperator
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import SessionWindow, window_fields
 from penstock.planner.physical.operator_specs import TemporalSortSpec, WindowTableSpec
 from tests.engine.operators.harness import Remembered, opened
 from tests.patience import PATIENCE_S
@@ -177,7 +177,7 @@ def test_a_row_at_a_sessions_end_belongs_to_it_and_windows_above_wait_for_it() -
         "id",
         "session",
         INPUT_SCHEMA.concat(Schema(window_fields())),
-        Windowing(WindowKind.SESSION, 1, 10, partition_keys=(0,)),
+        SessionWindow(1, 10, partition_keys=(0,)),
     )
     operator, out = SessionTableOperator(spec, JobOptions()), Remembered()
     context = opened(operator)

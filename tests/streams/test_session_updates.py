@@ -25,7 +25,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall
 from penstock.planner.logical.aggregate import Phase
-from penstock.planner.logical.windows import ON_CLOSE, Emission, Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import ON_CLOSE, Emission, SessionWindow, window_fields
 from penstock.planner.physical.operator_specs import OperatorSpec, WindowAggregateSpec, WindowTableSpec
 from tests.engine.operators.harness import Remembered, opened
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
@@ -162,7 +162,7 @@ def test_sessions_of_a_group_of_times(changed: tuple[str, duckdb.DuckDBPyConnect
 
 
 INPUT = Schema((Field("k", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
-WINDOW = Windowing(WindowKind.SESSION, 1, 10, partition_keys=(0,))
+WINDOW = SessionWindow(1, 10, partition_keys=(0,))
 
 
 def _specs(emission: Emission = ON_CLOSE) -> list[OperatorSpec]:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from penstock.planner.logical.aggregate import Phase, WindowAggregate
 from penstock.planner.logical.plan import LogicalPlan, Sink, WindowTable
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import HopWindow, SessionWindow, TumbleWindow, Windowing
 from penstock.planner.sql_generator.dialect import binary, function, text
 from penstock.planner.sql_generator.query import ScannedTable, _columns, _PlanText
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour
@@ -66,14 +66,14 @@ def _inlined(body: exp.Expr, bodies: dict[str, exp.Expr]) -> exp.Expr:
 
 def _window(window: Windowing) -> exp.Expr:
     time, size = column(window.time_column), text(f"{window.size_us} microseconds")
-    match window.kind:
-        case WindowKind.TUMBLE:
+    match window:
+        case TumbleWindow():
             return function("window", time, size)
-        case WindowKind.HOP:
+        case HopWindow():
             return function("window", time, size, text(f"{window.step_us} microseconds"))
-        case WindowKind.SESSION:
+        case SessionWindow():
             return function("session_window", time, size)
-    raise NotPrintedError(f"windows of kind {window.kind}")
+    raise NotPrintedError(f"windows of kind {window.name}")
 
 
 def _bounds(width: int, window: Windowing) -> list[exp.Expr]:
@@ -87,7 +87,7 @@ def _bounds(width: int, window: Windowing) -> list[exp.Expr]:
     millisecond = exp.Interval(this=text("0.001"), unit=exp.var("SECOND"))
     time = (
         binary(exp.Sub, end.copy(), millisecond)
-        if window.kind is WindowKind.SESSION
+        if isinstance(window, SessionWindow)
         else function("window_time", _WINDOW.copy())
     )
     return [exp.alias_(item, f"c{width + i}") for i, item in enumerate((start, end, time))]

@@ -15,7 +15,6 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.session_state import SessionState
 from penstock.engine.state.rows.rows_behind import RowsBehind, less
 from penstock.engine.windowing import window_arithmetic
-from penstock.planner.logical.windows import WindowKind
 from penstock.planner.physical.operator_specs import LateMarkSpec
 
 
@@ -35,7 +34,7 @@ class LateMarkOperator(Operator):
         times = values_of(column)
         bounds = self._reached(batch)
         reach = less(bounds, self._lateness_us)
-        if self._window.kind is WindowKind.SESSION:
+        if self._window.merging:
             ends, late = times + self._window.size_us, times < reach
         else:
             ends = window_arithmetic.last_window_end(

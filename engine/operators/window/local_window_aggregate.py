@@ -13,7 +13,6 @@ from penstock.engine.operators.aggregate.partial_aggregation import Reduction
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials
 from penstock.engine.state.groups.window_state import WindowState
-from penstock.engine.windowing import window_arithmetic
 from penstock.engine.windowing.window_assigner import PlacedRows, WindowRows
 from penstock.planner.logical.windows import Windowing
 from penstock.planner.physical.operator_specs import WindowAggregateSpec
@@ -109,7 +108,7 @@ class LocalWindowAggregateOperator(Operator):
         if missed is not None and missed.any():
             behind = np.where(
                 missed > 0,
-                self._emission.lateness_us + ends + (missed - 1) * window_arithmetic.slice_size(self._window),
+                self._emission.lateness_us + ends + (missed - 1) * self._window.slice_us,
                 MIN_WATERMARK_US,
             )
         times = array_of(ends).view(self._schema.field(len(columns)).type)

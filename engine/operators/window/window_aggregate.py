@@ -31,7 +31,7 @@ from penstock.engine.state.index.slot_sets import number_runs
 from penstock.engine.windowing import window_arithmetic
 from penstock.engine.windowing.window_assigner import WindowRows
 from penstock.planner.expressions.nodes import AggregateCall
-from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.logical.windows import Windowing
 from penstock.planner.physical.operator_specs import WindowAggregateSpec
 
 WINDOW_TIME_US = 1000
@@ -56,7 +56,7 @@ class WindowAggregateOperator(Operator):
         calls = (*spec.aggregates, _ROW_COUNT) if self._counts_rows else spec.aggregates
         self._accumulators = Accumulators(calls, spec.insert_only, options.time_zone)
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
-        self._sliding = isinstance(self._window, Windowing) and self._window.kind is not WindowKind.TUMBLE
+        self._sliding = isinstance(self._window, Windowing) and self._window.overlapping
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
@@ -186,7 +186,7 @@ class WindowAggregateOperator(Operator):
         """
         window = self._window
         assert isinstance(window, Windowing)
-        step, after_us = window_arithmetic.slice_size(window), self._watermark_us
+        step, after_us = window.slice_us, self._watermark_us
         last_of_all = np.minimum(window_arithmetic.last_window_end(ends, window), time_us)
         while True:
             first = window_arithmetic.first_window_end_after(ends, np.full(ends.size, after_us), window)
@@ -211,7 +211,7 @@ class WindowAggregateOperator(Operator):
         state = self._state
         positions, entries = state.entries_of(slices)
         if state.some_missed:
-            first_ends = ends[positions] + state.missed(entries) * window_arithmetic.slice_size(window)
+            first_ends = ends[positions] + state.missed(entries) * window.slice_us
             part_of = first_ends <= window_ends[positions]
             positions, entries = positions[part_of], entries[part_of]
             # whatever order they are in after a restore, sums have the same last digits

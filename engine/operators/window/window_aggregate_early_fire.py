@@ -69,15 +69,11 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         if not isinstance(self._window, Windowing):
             return np.ones(placed.ends.size, np.int64)
         first, last = self._window_span(placed, self._window)
-        return (last - first) // window_arithmetic.slice_size(self._window) + 1
+        return (last - first) // self._window.slice_us + 1
 
     def _window_span(self, placed: PlacedRows, window: Windowing) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the first and the last window of rows."""
-        first = (
-            placed.ends
-            if placed.missed is None
-            else placed.ends + placed.missed * window_arithmetic.slice_size(window)
-        )
+        first = placed.ends if placed.missed is None else placed.ends + placed.missed * window.slice_us
         return first, window_arithmetic.last_window_end(placed.ends, window)
 
     def _take(self, placed: PlacedRows, out: Output) -> Rest:
@@ -100,7 +96,7 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
             return placed.ends[:0]
         ends = placed.ends
         if isinstance(self._window, Windowing):
-            step = window_arithmetic.slice_size(self._window)
+            step = self._window.slice_us
             spans = np.unique(np.stack(self._window_span(placed, self._window)), axis=1)
             counts = (spans[1] - spans[0]) // step + 1
             nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -14,7 +14,6 @@ from penstock.engine.api.row_pieces import cut_repeats
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions.datum import nulls_of, values_of
 from penstock.engine.windowing.window_arithmetic import assign, window_counts
-from penstock.planner.logical.windows import WindowKind
 from penstock.planner.physical.operator_specs import WindowTableSpec
 
 WINDOW_TIME_US = 1000
@@ -36,7 +35,7 @@ class WindowTableOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         batch = self._timed(batch)
-        if batch.num_rows and self._window.kind is not WindowKind.TUMBLE:
+        if batch.num_rows and self._window.overlapping:
             return begun(self._in_pieces(batch, out))
         if batch.num_rows:
             self._give(batch, out)
@@ -52,7 +51,7 @@ class WindowTableOperator(Operator):
 
     def _give(self, batch: Batch, out: Output) -> None:
         rows, starts, ends = assign(values_of(batch.rows.column(self._window.time_column)), self._window)
-        if self._window.kind is not WindowKind.TUMBLE:
+        if self._window.overlapping:
             batch = batch.take(rows)
         columns = [*batch.rows.columns, *self._window_columns(starts, ends)]
         out.collect(batch.with_rows(pa.RecordBatch.from_arrays(columns, schema=self._schema)))

@@ -49,7 +49,7 @@ class WindowState(TrackedState):
     ) -> None:
         self._window = window
         self._max_parallelism = groups.max_parallelism
-        self._fan = window_arithmetic.windows_per_slice(window) if isinstance(window, Windowing) else 1
+        self._fan = window.windows_per_slice if isinstance(window, Windowing) else 1
         self.accumulators = accumulators
         self.keys = KeyIndex(key_types)
         self._num_keys = len(key_types)
@@ -173,7 +173,7 @@ class WindowState(TrackedState):
         if not isinstance(self._window, Windowing):
             return missed
         first = window_arithmetic.first_window_end_after(ends, closed_us, self._window)
-        return np.maximum(missed, (first - ends) // window_arithmetic.slice_size(self._window))
+        return np.maximum(missed, (first - ends) // self._window.slice_us)
 
     def restore(self, part: pa.Table) -> None:
         """Add entries of a snapshot."""

@@ -24,9 +24,8 @@ from penstock.planner.expressions.nodes import TRUE, Expression, Literal
 from penstock.planner.expressions.python_calls import arguments
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.unnest import TableCall, Unnest
+from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.syntax_nodes import TableFunctionCall, consume, span_of
-
-WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 
 def bind_table_function(
@@ -42,7 +41,7 @@ def bind_table_function(
     python = context.catalog.functions.find(str(tree.this), span)
     if isinstance(python, PythonTable):
         return _python_table(plan, tree, python, args, outer)
-    signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, WINDOW_FUNCTIONS)
+    signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, tuple(WINDOW_FUNCTIONS))
     typed = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=True))
     if signature.function.name == "json_tuple":
         typed = tuple_fields(typed, binder.call, span)

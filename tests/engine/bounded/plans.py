@@ -50,7 +50,14 @@ from penstock.planner.logical.plan import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
+from penstock.planner.logical.windows import (
+    AttachedWindow,
+    CumulateWindow,
+    HopWindow,
+    SessionWindow,
+    TumbleWindow,
+    Windowing,
+)
 
 DATA = Path(__file__).parents[3] / "queries" / "data"
 DAY_US = 86_400 * 10**6
@@ -120,7 +127,7 @@ def departures() -> LogicalPlan:
     return WatermarkAssign(project, 0, col(project, 0))
 
 
-def windowed(kind: WindowKind, **sizes: Any) -> WindowAggregate:
+def windowed(kind: type[Windowing], **sizes: Any) -> WindowAggregate:
     rows = departures()
     cancelled = call("is_null", BOOLEAN, col(rows, "dep_time"))
     aggregates = (
@@ -133,7 +140,7 @@ def windowed(kind: WindowKind, **sizes: Any) -> WindowAggregate:
     )
     return WindowAggregate(
         rows,
-        Windowing(kind, 0, **sizes),
+        kind(0, **sizes),
         (1, 2),
         aggregates,
         ("n", "cancelled", "delay", "mean", "worst", "times"),
@@ -168,7 +175,7 @@ def _sorted_join(rows: WindowAggregate) -> LogicalPlan:
 
 
 def _attached(rows: LogicalPlan) -> LogicalPlan:
-    table = WindowTable(rows, Windowing(WindowKind.HOP, 0, 4 * HOUR_US, 2 * HOUR_US))
+    table = WindowTable(rows, HopWindow(0, 4 * HOUR_US, 2 * HOUR_US))
     return WindowAggregate(
         table,
         AttachedWindow(6, 7),
@@ -206,12 +213,12 @@ def _partition_top(rows: LogicalPlan) -> LogicalPlan:
 
 def plans() -> dict[str, LogicalPlan]:
     """All shapes by name."""
-    tumble, names, scan = windowed(WindowKind.TUMBLE, size_us=7 * DAY_US), airlines(), flights()
+    tumble, names, scan = windowed(TumbleWindow, size_us=7 * DAY_US), airlines(), flights()
     shapes: dict[str, LogicalPlan] = {
         "tumble": tumble,
-        "hop": windowed(WindowKind.HOP, size_us=2 * DAY_US, step_us=DAY_US, offset_us=HOUR_US),
-        "cumulate": windowed(WindowKind.CUMULATE, size_us=2 * DAY_US, step_us=DAY_US // 2),
-        "session": windowed(WindowKind.SESSION, size_us=DAY_US // 4, partition_keys=(1, 2)),
+        "hop": windowed(HopWindow, size_us=2 * DAY_US, step_us=DAY_US, offset_us=HOUR_US),
+        "cumulate": windowed(CumulateWindow, size_us=2 * DAY_US, step_us=DAY_US // 2),
+        "session": windowed(SessionWindow, size_us=DAY_US // 4, partition_keys=(1, 2)),
         "attached": _attached(departures()),
         "sorted join": _sorted_join(tumble),
         "percent": _percent(tumble),

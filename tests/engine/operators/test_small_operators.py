@@ -17,7 +17,7 @@ from penstock.engine.operators.source.values import ValuesOperator
 from penstock.engine.operators.union import UnionOperator
 from penstock.engine.operators.window.window_function import WindowTableOperator
 from penstock.engine.state.rows.row_store import RowStore
-from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import CumulateWindow, HopWindow, TumbleWindow, Windowing, window_fields
 from penstock.planner.physical.operator_specs import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
 from tests.engine.expressions.calls import lit
 from tests.engine.operators.changelogs import (
@@ -53,9 +53,9 @@ def numbers(count: int, first: int = 0) -> Batch:
 @pytest.mark.parametrize(
     ("windowing", "windows"),
     [
-        (Windowing(WindowKind.TUMBLE, 0, 10), [(0, 0, 10), (2, -10, 0)]),
-        (Windowing(WindowKind.HOP, 0, 10, 5), [(0, 0, 10), (0, 5, 15), (2, -10, 0), (2, -5, 5)]),
-        (Windowing(WindowKind.CUMULATE, 0, 10, 5), [(0, 0, 10), (2, -10, 0)]),
+        (TumbleWindow(0, 10), [(0, 0, 10), (2, -10, 0)]),
+        (HopWindow(0, 10, 5), [(0, 0, 10), (0, 5, 15), (2, -10, 0), (2, -5, 5)]),
+        (CumulateWindow(0, 10, 5), [(0, 0, 10), (2, -10, 0)]),
     ],
 )
 def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int, int, int]]) -> None:
@@ -75,9 +75,7 @@ def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int,
 
 def test_rows_without_time_alone_give_nothing() -> None:
     operator = WindowTableOperator(
-        WindowTableSpec(
-            "id", "window", INPUT.concat(Schema(window_fields())), Windowing(WindowKind.TUMBLE, 0, 10)
-        ),
+        WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), TumbleWindow(0, 10)),
         JobOptions(),
     )
     opened(operator)

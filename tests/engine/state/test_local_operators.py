@@ -15,7 +15,7 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
-from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import TumbleWindow, window_fields
 from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 from tests.engine.state.harness import OPTIONS, Folded, opened
 
@@ -105,7 +105,7 @@ def test_group_aggregate_in_two_phases(keys):
 @pytest.mark.parametrize("keys", [5, 100_000])
 @pytest.mark.parametrize("size", [3000, 100_000])
 def test_window_aggregate_in_two_phases(keys, size):
-    window = Windowing(WindowKind.TUMBLE, 0, size)
+    window = TumbleWindow(0, size)
     fields = (SOURCE[1], *(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(CALLS)))
     partial = Schema((*fields, Field("slice_end", TIMESTAMP, False, Role.EVENT_TIME)))
     result = Schema((*fields, *window_fields()))
@@ -152,7 +152,7 @@ def test_window_aggregate_in_two_phases(keys, size):
 
 
 def test_partials_of_an_open_slice_are_held_across_watermarks():
-    window = Windowing(WindowKind.TUMBLE, 0, 1000)
+    window = TumbleWindow(0, 1000)
     fields = (
         SOURCE[1],
         *(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(CALLS)),

@@ -20,7 +20,14 @@ from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
-from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind, window_fields
+from penstock.planner.logical.windows import (
+    AttachedWindow,
+    CumulateWindow,
+    HopWindow,
+    SessionWindow,
+    TumbleWindow,
+    window_fields,
+)
 from penstock.planner.physical.operator_specs import WindowAggregateSpec
 from tests.direct.lateness import Entry, sessions_in_turn
 from tests.engine.layered import checkpoint
@@ -35,7 +42,7 @@ CALLS = (
     AggregateCall("sum", (V,), BIGINT),
     AggregateCall("max", (V,), INT),
 )
-WIDTHS = {WindowKind.TUMBLE: (6, 0), WindowKind.HOP: (12, 4), WindowKind.CUMULATE: (12, 3)}
+WIDTHS = {TumbleWindow: (6, 0), HopWindow: (12, 4), CumulateWindow: (12, 3)}
 
 
 def spec(window, keys=(1,), calls=CALLS, phase=Phase.SINGLE, insert_only=True, source=INPUT):
@@ -50,7 +57,7 @@ def spec(window, keys=(1,), calls=CALLS, phase=Phase.SINGLE, insert_only=True, s
 
 def windows_of(time, kind):
     size, step = WIDTHS[kind]
-    if kind is WindowKind.CUMULATE:
+    if kind is CumulateWindow:
         start = time // size * size
         return [(start, end) for end in range(start + step, start + size + 1, step) if end > time]
     return [
@@ -164,7 +171,7 @@ def expected(events, kind):
 @given(run=runs())
 def test_single_phase(kind, run):
     events, cuts, rescale = run
-    window = Windowing(kind, 0, *WIDTHS[kind])
+    window = kind(0, *WIDTHS[kind])
     out, late = drive(lambda: build_operator(spec(window), OPTIONS), events, cuts, rescale)
     assert (out.rows, late) == expected(events, kind)
     ends = [batch.rows.column("window_end").cast(pa.int64()).to_numpy() for batch in out.batches]
@@ -181,7 +188,7 @@ class TwoPhases:
             AggregateCall(f, (Column(c.type, True, index=1 + i),), c.type)
             for i, (f, c) in enumerate(zip(merges, CALLS, strict=True))
         )
-        sliced = Windowing(window.kind, 4, window.size_us, window.step_us, sliced=True)
+        sliced = type(window)(4, window.size_us, window.step_us, sliced=True)
         self.local = build_operator(local, OPTIONS)
         self.last = build_operator(spec(sliced, (0,), calls, Phase.GLOBAL, True, local.schema), OPTIONS)
 
@@ -222,7 +229,7 @@ def test_two_phases(kind, run):
         for operator in operators:
             operator.local.before_barrier(1, Into(operator.last, out))
 
-    out, late = drive(lambda: TwoPhases(Windowing(kind, 0, *WIDTHS[kind])), events, cuts, rescale, flush)
+    out, late = drive(lambda: TwoPhases(kind(0, *WIDTHS[kind])), events, cuts, rescale, flush)
     assert (out.rows, late) == expected(events, kind)
 
 
@@ -242,13 +249,13 @@ def sessions_of(events, gap):
 @given(run=runs())
 def test_sessions(run):
     events, cuts, rescale = run
-    window = Windowing(WindowKind.SESSION, 0, 4, partition_keys=(1,))
+    window = SessionWindow(0, 4, partition_keys=(1,))
     out, late = drive(lambda: build_operator(spec(window), OPTIONS), events, cuts, rescale)
     assert (out.rows, late) == sessions_of(events, 4)
 
 
 def test_a_row_between_two_sessions_joins_them():
-    operator, out = opened(build_operator(spec(Windowing(WindowKind.SESSION, 0, 10)), OPTIONS)), Folded()
+    operator, out = opened(build_operator(spec(SessionWindow(0, 10)), OPTIONS)), Folded()
     for times in ([0, 30], [15], [8, 22]):
         operator.on_batch(batch_of(INPUT.to_arrow(), [(t, "a", 1) for t in times]), 0, out)
     assert operator.metrics.state_entries == 1
@@ -268,7 +275,7 @@ def test_a_row_between_two_sessions_joins_them():
     st.data(),
 )
 def test_retractions(kind, rows, data):
-    window = Windowing(kind, 0, *WIDTHS[kind])
+    window = kind(0, *WIDTHS[kind])
     operator, out, groups = (
         opened(build_operator(spec(window, insert_only=False), OPTIONS)),
         Folded(),
@@ -310,12 +317,12 @@ def test_attached_windows():
 
 def test_windows_without_keys_and_many_at_once(monkeypatch):
     monkeypatch.setattr(LIMITS, "merged_pairs", 3)
-    operator, out = opened(build_operator(spec(Windowing(WindowKind.HOP, 0, 12, 4), ()), OPTIONS)), Folded()
+    operator, out = opened(build_operator(spec(HopWindow(0, 12, 4), ()), OPTIONS)), Folded()
     operator.on_batch(batch_of(INPUT.to_arrow(), [(t, "x", 1) for t in range(100)]), 0, out)
     done(operator.on_watermark(MAX_WATERMARK_US, out))
     groups = defaultdict(list)
     for t in range(100):
-        for start, end in windows_of(t, WindowKind.HOP):
+        for start, end in windows_of(t, HopWindow):
             groups[start, end, None].append((1, 1))
     assert out.rows == Counter({row[1:]: n for row, n in window_rows(groups).items()})
     assert len(out.batches) > 5
