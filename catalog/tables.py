@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import DataType
 
-# a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them
-if TYPE_CHECKING:
-    from penstock.planner.expressions.nodes import Expression
+
+class BoundExpression(Protocol):
+    """An expression as the planner binds it: the catalog carries it and reads no more of it than this."""
+
+    @property
+    def type(self) -> DataType: ...
+
+    @property
+    def nullable(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class ComputedColumn:
     """
 
     name: str
-    expression: Expression
+    expression: BoundExpression
     text: str
 
 
@@ -39,7 +46,7 @@ class WatermarkRule:
     """``WATERMARK FOR column AS expression``; the expression reads ``Table.schema`` positions."""
 
     column: str
-    expression: Expression
+    expression: BoundExpression
     text: str
 
 

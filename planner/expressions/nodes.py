@@ -12,6 +12,7 @@ from decimal import Decimal as PyDecimal
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role
+from penstock.catalog.tables import BoundExpression
 from penstock.catalog.types import BOOLEAN, DataType, Row
 
 LiteralValue = None | bool | int | float | str | bytes | PyDecimal | date | datetime | time | timedelta
@@ -62,6 +63,12 @@ class Expression:
         return self.transform(
             lambda node: replace(node, index=positions[node.index]) if isinstance(node, Column) else node
         )
+
+
+def expression_of(bound: BoundExpression) -> Expression:
+    """Return what a table of the catalog carries as the expression it is."""
+    assert isinstance(bound, Expression)
+    return bound
 
 
 @dataclass(frozen=True)

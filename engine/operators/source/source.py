@@ -28,6 +28,7 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.connectors.registry import source_connector
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression, compile_predicate
+from penstock.planner.expressions.nodes import expression_of
 from penstock.planner.physical.operator_specs import SourceSpec
 
 MAX_OPEN = 64
@@ -278,8 +279,9 @@ def _event_time(spec: SourceSpec, context: EvaluationContext) -> Any:
         place = places[schema_index]
         return lambda rows: _micros(pc.max(rows.column(place)))
     for column in table.computed:
-        if column.name == table.watermark.column and column.expression.columns() <= places.keys():
-            evaluate = compile_expression(column.expression.remap(places), context)
+        expression = expression_of(column.expression)
+        if column.name == table.watermark.column and expression.columns() <= places.keys():
+            evaluate = compile_expression(expression.remap(places), context)
             return lambda rows: _micros(evaluate(rows.slice(rows.num_rows - 1))[0])
     return lambda rows: MIN_WATERMARK_US
 

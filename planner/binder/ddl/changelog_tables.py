@@ -8,7 +8,7 @@ from penstock.catalog.connectors.registry import gives_changes, is_in_database, 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.functions.registry import is_deterministic
 from penstock.catalog.tables import CatalogTable
-from penstock.planner.expressions.nodes import Call
+from penstock.planner.expressions.nodes import Call, expression_of
 from penstock.planner.statements.nodes import CreateTable, MetadataColumnDef
 
 
@@ -41,7 +41,7 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
     for computed in table.computed:
         if any(
             isinstance(node, Call) and not is_deterministic(node.function)
-            for node in computed.expression.walk()
+            for node in expression_of(computed.expression).walk()
         ):
             message = (
                 f'column "{computed.name}" of a table of changes gives another value each time it is computed'

@@ -12,14 +12,19 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.functions.registry import can_cast
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.tables import CatalogTable, ComputedColumn, MetadataColumn, WatermarkRule
+from penstock.catalog.tables import (
+    CatalogTable,
+    ComputedColumn,
+    MetadataColumn,
+    WatermarkRule,
+)
 from penstock.catalog.types import is_timestamp
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.changelog_tables import check_changes
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Column, Expression, expression_role
+from penstock.planner.expressions.nodes import Column, Expression, expression_of, expression_role
 from penstock.planner.logical.plan import Values
 from penstock.planner.statements.nodes import (
     ColumnDef,
@@ -177,9 +182,9 @@ def _computed(statement: CreateTable, source: Schema, context: BindContext) -> t
 
 
 def _inlined(node: Expression, width: int, computed: Sequence[ComputedColumn]) -> Expression:
-    return (
-        computed[node.index - width].expression if isinstance(node, Column) and node.index >= width else node
-    )
+    if isinstance(node, Column) and node.index >= width:
+        return expression_of(computed[node.index - width].expression)
+    return node
 
 
 def _over(fields: Sequence[Field], table: str, context: BindContext, clause: str) -> ExpressionBinder:
@@ -188,7 +193,7 @@ def _over(fields: Sequence[Field], table: str, context: BindContext, clause: str
 
 
 def _declared(statement: CreateTable, source: Schema, computed: Sequence[ComputedColumn]) -> Schema:
-    kinds = {column.name: column.expression for column in computed}
+    kinds = {column.name: expression_of(column.expression) for column in computed}
     fields = []
     for column in statement.columns:
         fields.append(_declared_field(column, source, kinds))

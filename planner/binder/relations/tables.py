@@ -29,7 +29,7 @@ from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.window_functions import bind_window
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Column, Expression, Literal
+from penstock.planner.expressions.nodes import Column, Expression, Literal, expression_of
 from penstock.planner.logical.plan import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
@@ -243,7 +243,7 @@ def scanned(table: CatalogTable) -> Relation:
     source = table.source_schema
     plan: LogicalPlan = Scan(table, tuple(range(len(source))))
     if table.schema.names != source.names:
-        computed = {column.name.lower(): column.expression for column in table.computed}
+        computed = {column.name.lower(): expression_of(column.expression) for column in table.computed}
         expressions = []
         for field in table.schema:
             index = source.index_of(field.name)
@@ -254,7 +254,7 @@ def scanned(table: CatalogTable) -> Relation:
     if table.watermark is not None:
         index = table.schema.index_of(table.watermark.column)
         assert index is not None
-        plan = WatermarkAssign(plan, index, table.watermark.expression)
+        plan = WatermarkAssign(plan, index, expression_of(table.watermark.expression))
     return Relation(plan, plan.schema.fields)
 
 
