@@ -14,7 +14,7 @@ from penstock.client import dbapi_errors
 from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import NotSupportedError, client_error
 from penstock.client.session import Session
-from penstock.client.statements.metrics import metrics_now
+from penstock.client.statements.metrics import read_metrics
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job
@@ -124,7 +124,7 @@ class Connection:
         """
         self._check_open()
         try:
-            return metrics_now(self.session, job_id, like)
+            return read_metrics(self.session.state, job_id, like)
         except PenstockError as error:
             raise client_error(error) from error
 

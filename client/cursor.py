@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.dbapi_errors import DataError, InterfaceError, ProgrammingError, client_error
-from penstock.client.result import Result
-from penstock.client.row_changes import new_rows
+from penstock.client.results.result import Result
+from penstock.client.results.row_changes import new_rows
 from penstock.engine.api.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.located_statements import PlacedStatement, placed_statements
 from penstock.client.statements.dispatch import run_statement
+from penstock.client.statements.located_statements import LocatedStatement, parse_statements
 from penstock.client.statements.materialized_views import declare_view
-from penstock.client.statements.tables import declare_filled
+from penstock.client.statements.tables import declare_table_as
 from penstock.planner.parser.scanner import scan
 from penstock.planner.statements import catalog_nodes, nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable
@@ -59,10 +59,10 @@ def check_script(
     CREATE FUNCTION imports its module, which says the function's types. ``missing``: what scripts before this
       one could not create; added to.
     """
-    session.checks_only = True
+    session.state.checks_only = True
     check = _Check(session, text, set() if missing is None else missing)
     errors: list[PenstockError] = []
-    statements = placed_statements(text, file, errors=errors)
+    statements = parse_statements(text, file, errors=errors)
     for error in errors:
         check.note_failed(error)
     for statement in statements:
@@ -81,13 +81,13 @@ class _Check:
         self._missing = missing
         self._lost = False
 
-    def errors_of(self, statement: PlacedStatement) -> Iterator[PenstockError]:
+    def errors_of(self, statement: LocatedStatement) -> Iterator[PenstockError]:
         """Check a statement and yield its error, unless that only follows from another."""
         is_use = isinstance(statement.node, catalog_nodes.Use)
         try:
-            _check(self._session, statement)
+            _check_statement(self._session, statement)
         except PenstockError as error:
-            placed = statement.place(error)
+            placed = statement.locate(error)
             follows = self._follows(placed, is_use=is_use)
             self.note_failed(placed)
             self._lost = self._lost or is_use
@@ -154,25 +154,25 @@ def _each_cause_once(errors: list[PenstockError]) -> Iterator[PenstockError]:
     return (error for error in errors if error.code not in _ONCE or id(error) in seen)
 
 
-def _check(session: Session, statement: PlacedStatement) -> None:
-    catalog = session.catalog
+def _check_statement(session: Session, statement: LocatedStatement) -> None:
+    state, pipeline, catalog = session.state, session.pipeline, session.catalog
     match statement.node:
         case nodes.Subscribe() as subscribed:
-            session.plan(session.bind(subscribed), mode="streaming")
+            pipeline.plan(pipeline.bind(subscribed), mode="streaming")
         case nodes.Verify(query):
-            session.plan(session.bind(query), mode="streaming")
+            pipeline.plan(pipeline.bind(query), mode="streaming")
         case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet() as query:
-            session.plan(session.bind(query))
+            pipeline.plan(pipeline.bind(query))
         case nodes.CreateMaterializedView() as view:
             if not (view.if_not_exists and catalog.find(view.name.text) is not None):
-                declare_view(session, view)
+                declare_view(state, pipeline, view)
         case nodes.DropMaterializedView(name, if_exists):
             if not (if_exists and catalog.find(name.text) is None):
                 catalog.drop_materialized_view(name.text, name.span)
         case nodes.CreateTableAs(table) as filled:
             if not (table.if_not_exists and catalog.find(table.name.text) is not None):
-                declare_filled(session, filled)
+                declare_table_as(state, pipeline, filled)
         case nodes.Explain(_, query):
-            session.plan(session.bind(query))
+            pipeline.plan(pipeline.bind(query))
         case node if isinstance(node, _HARMLESS):
-            run_statement(session, node)
+            run_statement(state, pipeline, node)

@@ -31,7 +31,7 @@ BANNED_WORDS = {
     r"\bimport_module\(|\b__import__\(": "no import by name",
 }
 WORD_EXEMPT = {
-    "client/python_modules.py": "CREATE FUNCTION names a Python object, and what it may name is checked there",
+    "client/execution/python_modules.py": "CREATE FUNCTION names a Python object, and what it may name is checked there",
     "engine/deploy/worker/python_modules.py": "a worker finds Python functions by name, in the modules of the allow-list only",
 }
 CORE = [
@@ -105,8 +105,6 @@ IN_A_CIRCLE = {
     "penstock.engine.operators.source.history_source",
     "penstock.engine.operators.source.sub_chain",
     # both match names by pattern
-    "penstock.client.statements.settings",
-    "penstock.client.statements.show",
 }
 
 

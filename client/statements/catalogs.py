@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,35 +12,39 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.tables import MaterializedView
-from penstock.client.result import Result, note_result
+from penstock.client.results.result import Result, note_result
 from penstock.planner.statements import catalog_nodes as nodes
 from penstock.planner.statements.nodes import Name
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
+    from penstock.client.execution.session_state import SessionState
 
 _TYPES = {"memory": frozenset({"type"}), "file": frozenset({"type", "path"}), SPARK: frozenset(CATALOG_KEYS)}
 
 
-def change_places(session: Session, node: nodes.PlaceStatement) -> Result:
-    """Run a statement about catalogs or databases, keep what it changed, and say what was done."""
+def change_namespaces(
+    state: SessionState, node: nodes.PlaceStatement, load: Callable[[CatalogStore], None]
+) -> Result:
+    """Run a statement about catalogs or databases, save what it changed, and report it. ``load`` runs the
+    stored statements of a file catalog.
+    """
     match node:
         case nodes.Use():
-            return _use(session, node)
+            return _use(state, node)
         case nodes.CreateCatalog():
-            result = _create_catalog(session, node)
+            result = _create_catalog(state, node, load)
         case nodes.DropCatalog():
-            result = _drop_catalog(session, node)
+            result = _drop_catalog(state, node)
         case nodes.CreateDatabase(name, if_not_exists):
-            made = session.catalog.databases.create(database_named(session, name), if_not_exists, name.span)
+            made = state.catalog.databases.create(database_named(state, name), if_not_exists, name.span)
             result = note_result(f"database {name} created" if made else f"database {name} exists already")
         case nodes.DropDatabase():
-            result = _drop_database(session, node)
-    session.keep_catalogs()
+            result = _drop_database(state, node)
+    state.save_catalogs()
     return result
 
 
-def database_named(session: Session, name: Name) -> ObjectPath:
+def database_named(state: SessionState, name: Name) -> ObjectPath:
     """Return the database a name of one or two parts means."""
     parts = name.text.lower().split(".")
     if len(parts) > 2:
@@ -53,22 +58,24 @@ def database_named(session: Session, name: Name) -> ObjectPath:
     return (
         ObjectPath(parts[0], parts[1])
         if len(parts) == 2
-        else ObjectPath(session.catalog.current.catalog, parts[0])
+        else ObjectPath(state.catalog.current.catalog, parts[0])
     )
 
 
-def _use(session: Session, node: nodes.Use) -> Result:
-    catalog = session.catalog
+def _use(state: SessionState, node: nodes.Use) -> Result:
+    catalog = state.catalog
     if node.catalog:
         catalog.current = catalog.databases.default_of(
             catalog.databases.require_catalog(node.name.text, node.name.span)
         )
     else:
-        catalog.current = catalog.databases.require(database_named(session, node.name), node.name.span)
+        catalog.current = catalog.databases.require(database_named(state, node.name), node.name.span)
     return note_result(f"names are looked for in {catalog.current}")
 
 
-def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
+def _create_catalog(
+    state: SessionState, node: nodes.CreateCatalog, load: Callable[[CatalogStore], None]
+) -> Result:
     name, options = node.name, {option.key: option.value for option in node.options}
     kind = options.get("type", "")
     if kind not in _TYPES:
@@ -97,17 +104,17 @@ def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
         # starts nothing before a name of it is used
         from penstock.engine.bounded.spark.catalog import SparkCatalog
 
-        made = session.catalog.databases.add_external(
+        made = state.catalog.databases.add_external(
             name.text, options, SparkCatalog(options), node.if_not_exists, name.span
         )
         return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")
-    if not session.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
+    if not state.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
         return note_result(f"catalog {name} exists already")
     if kind == "file":
         try:
-            session.open_store(CatalogStore(Path(options["path"]), name.text.lower()))
+            load(CatalogStore(Path(options["path"]), name.text.lower()))
         except PenstockError as error:
-            _forget_catalog(session, name.text.lower())
+            _forget_catalog(state, name.text.lower())
             raise PenstockError(
                 "SQL-1357",
                 f"catalog {name} cannot be opened",
@@ -118,30 +125,30 @@ def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
     return note_result(f"catalog {name} created")
 
 
-def _drop_catalog(session: Session, node: nodes.DropCatalog) -> Result:
-    catalog, name = session.catalog, node.name
+def _drop_catalog(state: SessionState, node: nodes.DropCatalog) -> Result:
+    catalog, name = state.catalog, node.name
     if node.if_exists and name.text.lower() not in catalog.databases.by_catalog:
         return note_result(f"there is no catalog {name}")
     folded = catalog.databases.require_catalog(name.text, name.span)
     if folded in (DEFAULT_CATALOG, catalog.current.catalog):
         raise _in_use(f'catalog "{name}"', name.span)
     for database in catalog.databases.by_catalog[folded]:
-        _refuse_running(session, ObjectPath(folded, database), name)
-    session.stores.pop(folded, None)  # a file catalog's tables stay in its file
-    _forget_catalog(session, folded)
+        _refuse_running(state, ObjectPath(folded, database), name)
+    state.stores.pop(folded, None)  # a file catalog's tables stay in its file
+    _forget_catalog(state, folded)
     return note_result(f"catalog {name} dropped")
 
 
-def _forget_catalog(session: Session, folded: str) -> None:
-    databases = session.catalog.databases
+def _forget_catalog(state: SessionState, folded: str) -> None:
+    databases = state.catalog.databases
     for database in databases.by_catalog.pop(folded):
-        session.catalog.forget(ObjectPath(folded, database))
+        state.catalog.forget(ObjectPath(folded, database))
     databases.external.pop(folded, None)
     del databases.options[folded]
 
 
-def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
-    catalog, path = session.catalog, database_named(session, node.name)
+def _drop_database(state: SessionState, node: nodes.DropDatabase) -> Result:
+    catalog, path = state.catalog, database_named(state, node.name)
     known = catalog.databases.by_catalog[catalog.databases.require_catalog(path.catalog, node.name.span)]
     catalog.databases.refuse_external(path, f"database {path.database}", node.name.span)
     if node.if_exists and path.database not in known:
@@ -149,9 +156,9 @@ def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
     catalog.databases.require(path, node.name.span)
     if path.database == DEFAULT_DATABASE or path == catalog.current:
         raise _in_use(f'database "{node.name}"', node.name.span)
-    held = [relation.name for relation in catalog.relations_of(path)]
-    if held and not node.cascade:
-        listed = ", ".join(held[:3]) + (" .." if len(held) > 3 else "")
+    relations = [relation.name for relation in catalog.relations_of(path)]
+    if relations and not node.cascade:
+        listed = ", ".join(relations[:3]) + (" .." if len(relations) > 3 else "")
         hint = "drop them first, or write CASCADE to drop them with it"
         raise PenstockError(
             "SQL-1355",
@@ -160,17 +167,17 @@ def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
             hint=hint,
             sqlstate="2BP01",
         )
-    _refuse_running(session, path, node.name)
+    _refuse_running(state, path, node.name)
     catalog.forget(path)
     known.remove(path.database)
     return note_result(f"database {node.name} dropped")
 
 
-def _refuse_running(session: Session, path: ObjectPath, name: Name) -> None:
+def _refuse_running(state: SessionState, path: ObjectPath, name: Name) -> None:
     """A materialized view is a job; it is not stopped unasked."""
     running = [
         relation.name
-        for relation in session.catalog.relations_of(path)
+        for relation in state.catalog.relations_of(path)
         if isinstance(relation, MaterializedView)
     ]
     if running:

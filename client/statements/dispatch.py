@@ -1,12 +1,16 @@
-"""Every kind of statement and who runs it: one match, a line each."""
+"""Every kind of statement and its executor: one match, a line each. Executors take the session's state and
+the query pipeline, as far as they need them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.client.result import Result
+from penstock.catalog.object_path import ObjectPath
+from penstock.client.results.result import Result
 from penstock.client.statements import (
     catalogs,
     explain,
@@ -21,15 +25,48 @@ from penstock.client.statements import (
     tables,
     verify,
 )
+from penstock.client.statements.located_statements import LocatedStatement, parse_statements
 from penstock.planner.statements import catalog_nodes, nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
+    from penstock.catalog.persistence.catalog_store import CatalogStore
+    from penstock.client.execution.query_pipeline import QueryPipeline
+    from penstock.client.execution.session_state import SessionState
 
 
-def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any] = ()) -> Result:
-    """Run one statement in a session; only queries and inserts take parameters."""
+def run_located(
+    state: SessionState, pipeline: QueryPipeline, statement: LocatedStatement, params: Sequence[Any] = ()
+) -> Result:
+    """Run one statement of a text and log it; every error, also of its rows, has its position in the text."""
+    try:
+        with state.lock:
+            state.statement_log.begin(statement.text, params)
+            result = run_statement(state, pipeline, statement.node, params)
+            state.statement_log.complete(statement.node, statement.text)
+    except PenstockError as error:
+        raise statement.locate(error) from error
+    result.locate = statement.locate
+    return result
+
+
+def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogStore) -> None:
+    """Fill a catalog by the statements of its store; from now on its changes are saved there."""
+    namespace, was_loading = state.catalog.current, state.loading
+    state.catalog.current, state.loading = ObjectPath(store.catalog), True
+    try:
+        for text in store.load():
+            for statement in parse_statements(text):
+                run_located(state, pipeline, statement)
+    finally:
+        state.catalog.current, state.loading = namespace, was_loading
+    state.stores[store.catalog] = store
+
+
+def run_statement(
+    state: SessionState, pipeline: QueryPipeline, node: nodes.Statement, params: Sequence[Any] = ()
+) -> Result:
+    """Run one statement; only queries and inserts take parameters."""
     if params and not isinstance(
         node, nodes.Query | nodes.Subscribe | nodes.Insert | nodes.ExecuteStatementSet | nodes.Explain
     ):
@@ -37,18 +74,16 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             "CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do"
         )
     match node:
-        case nodes.Query():
-            return jobs.query(session, node, params)
+        case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet():
+            return pipeline.run(node, params)
         case nodes.Subscribe():
-            return subscribe.subscribe(session, node, params)
+            return subscribe.subscribe(pipeline, node, params)
         case nodes.Verify():
-            return verify.verify(session, node)
-        case nodes.Insert() | nodes.ExecuteStatementSet():
-            return jobs.insert(session, node, params)
+            return verify.verify(pipeline, node)
         case nodes.Explain():
-            return explain.explain_statement(session, node, params)
+            return explain.explain_statement(state, pipeline, node, params)
         case nodes.CreateTableAs():
-            return tables.create_filled(session, node)
+            return tables.create_table_as(state, pipeline, node)
         case (
             nodes.CreateTable()
             | nodes.CreateTableLike()
@@ -57,11 +92,11 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             | nodes.DropView()
             | AlterTable()
         ):
-            return tables.change_catalog(session, node)
+            return tables.change_catalog(state, node)
         case nodes.CreateMaterializedView():
-            return materialized_views.create_view(session, node)
+            return materialized_views.create_view(state, pipeline, node)
         case nodes.DropMaterializedView():
-            return materialized_views.drop_view(session, node)
+            return materialized_views.drop_view(state, node)
         case (
             catalog_nodes.CreateCatalog()
             | catalog_nodes.DropCatalog()
@@ -69,19 +104,19 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             | catalog_nodes.DropDatabase()
             | catalog_nodes.Use()
         ):
-            return catalogs.change_places(session, node)
+            return catalogs.change_namespaces(state, node, partial(load_catalog, state, pipeline))
         case nodes.CreateFunction() | nodes.DropFunction():
-            return functions.change_functions(session, node)
+            return functions.change_functions(state, node)
         case nodes.Set() | nodes.Reset():
-            return settings.change_settings(session, node)
+            return settings.change_settings(state, node)
         case nodes.Show() | nodes.ShowCreate() | nodes.Describe() | nodes.Help():
-            return show.show(session, node)
+            return show.show(state, node)
         case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob() | nodes.AlterJob():
-            return jobs.control(session, node)
+            return jobs.control_job(state, node)
         case nodes.ShowMetrics():
-            return metrics.show_metrics(session, node)
+            return metrics.show_metrics(state, node)
         case nodes.ExplainJob():
-            return explain_job.explain_job(session, node)
+            return explain_job.explain_job(state, node)
         case nodes.Quit():
             raise PenstockError(
                 "CLI-6007",

@@ -8,33 +8,33 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from penstock.client.monitoring.bottleneck import bottleneck
-from penstock.client.result import Result, verbatim_result
-from penstock.client.statements.jobs import find_job, moment_text, rows_out, state_text
+from penstock.client.results.result import Result, verbatim_result
+from penstock.client.statements.jobs import find_job, moment_text, state_text
 from penstock.engine.job.job_state import JobState
 from penstock.planner.explain import explain
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
+    from penstock.client.execution.session_state import SessionState
     from penstock.engine.job.job import Job
     from penstock.engine.job.job_metrics import JobMetrics, OperatorReport
 
 
-def explain_job(session: Session, node: nodes.ExplainJob) -> Result:
+def explain_job(state: SessionState, node: nodes.ExplainJob) -> Result:
     """Return the physical plan of a job with what each operator has counted, or why it gives no rows; one
     line a row.
     """
-    job = find_job(session, node.job_id, node.job_span)
-    lines = silence(job) if node.silence else analysis(session, job)
+    job = find_job(state, node.job_id, node.job_span)
+    lines = silence(job) if node.silence else analysis(state, job)
     return verbatim_result("why" if node.silence else "plan", lines)
 
 
-def analysis(session: Session, job: Job) -> list[str]:
+def analysis(state: SessionState, job: Job) -> list[str]:
     """Return the job's chains, sinks first, each operator with its rows, state and time, each chain with
     how its tasks spent theirs.
     """
     metrics = job.metrics()
-    graph = session.started[job.job_id].road.graph
+    graph = state.jobs.submitted[job.job_id].query.graph
     assert graph is not None
 
     def counted(operator_id: str) -> str:
@@ -93,7 +93,7 @@ def silence(job: Job) -> list[str]:
     metrics = job.metrics()
     lines = [
         f"job {job.job_id} is {job.state.lower()}: {metrics.rows_in:,} rows in, "
-        f"{rows_out(metrics):,} out, {metrics.late_rows:,} late"
+        f"{metrics.rows_out:,} out, {metrics.late_rows:,} late"
     ]
     for operator in metrics.operators:
         lines += _splits(operator)
@@ -105,7 +105,7 @@ def silence(job: Job) -> list[str]:
 def why_unfinished(job: Job) -> tuple[str, bool]:
     """Return in a sentence what a job that runs has come to, and whether rows have come out of it."""
     metrics = job.metrics()
-    return f"job {job.job_id}: {_verdict(job, metrics)}", bool(rows_out(metrics))
+    return f"job {job.job_id}: {_verdict(job, metrics)}", bool(metrics.rows_out)
 
 
 def _splits(operator: OperatorReport) -> list[str]:
@@ -155,8 +155,8 @@ def _waiting(operator: OperatorReport) -> list[str]:
 def _verdict(job: Job, metrics: JobMetrics) -> str:
     if job.error is not None:
         return f"the job has failed: {job.error.message}"
-    if rows_out(metrics):
-        return f"there is output: {rows_out(metrics):,} rows have come to the sinks"
+    if metrics.rows_out:
+        return f"there is output: {metrics.rows_out:,} rows have come to the sinks"
     pruned, skipped = (
         sum(o.counters.get(name, 0) for o in metrics.operators) for name in ("rows_pruned", "rows_skipped")
     )

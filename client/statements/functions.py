@@ -14,24 +14,22 @@ from penstock.catalog.python_functions import (
     PythonScalar,
     PythonTable,
 )
-from penstock.client.result import Result, note_result
+from penstock.client.results.result import Result, note_result
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
+    from penstock.client.execution.session_state import SessionState
 
 
-def change_functions(session: Session, node: nodes.CreateFunction | nodes.DropFunction) -> Result:
-    """Create or drop a Python function, keep the change where the session keeps its catalog, and say what
-    was done.
-    """
-    result = _create(session, node) if isinstance(node, nodes.CreateFunction) else _drop(session, node)
-    session.keep_catalogs()
+def change_functions(state: SessionState, node: nodes.CreateFunction | nodes.DropFunction) -> Result:
+    """Create or drop a Python function, save the catalog that has it, and report the change."""
+    result = _create(state, node) if isinstance(node, nodes.CreateFunction) else _drop(state, node)
+    state.save_catalogs()
     return result
 
 
-def register_function(session: Session, function: PythonFunction, name: str | None) -> None:
+def register_function(state: SessionState, function: PythonFunction, name: str | None) -> None:
     """Make a decorated function of the program callable from SQL, in the place of one of that name
     registered before.
     """
@@ -44,13 +42,13 @@ def register_function(session: Session, function: PythonFunction, name: str | No
             sqlstate="42883",
         )
     called = name or function.name
-    _refuse_taken(called, None)
-    session.catalog.functions.create(FunctionEntry(called, None, function, temporary=True), or_replace=True)
+    _refuse_reserved(called, None)
+    state.catalog.functions.create(FunctionEntry(called, None, function, temporary=True), or_replace=True)
 
 
-def python_function_rows(session: Session) -> list[tuple[str, str]]:
+def python_function_rows(state: SessionState) -> list[tuple[str, str]]:
     """Return name and kind of each Python function."""
-    return [(entry.name, _kind(entry)) for entry in session.catalog.functions.entries()]
+    return [(entry.name, _kind(entry)) for entry in state.catalog.functions.entries()]
 
 
 def _kind(entry: FunctionEntry) -> str:
@@ -64,23 +62,23 @@ def _kind(entry: FunctionEntry) -> str:
     return "python"
 
 
-def _create(session: Session, node: nodes.CreateFunction) -> Result:
+def _create(state: SessionState, node: nodes.CreateFunction) -> Result:
     name = node.name.text
-    _refuse_taken(name, node.name.span)
-    if node.if_not_exists and name in session.catalog.functions:
+    _refuse_reserved(name, node.name.span)
+    if node.if_not_exists and name in state.catalog.functions:
         return note_result(f"function {name} exists already")
-    function = None if session.loading else session.modules.load(node.target, node.target_span)
+    function = None if state.loading else state.modules.load(node.target, node.target_span)
     entry = FunctionEntry(name, node.target, function, node.temporary)
-    session.catalog.functions.create(entry, or_replace=node.or_replace, span=node.name.span)
+    state.catalog.functions.create(entry, or_replace=node.or_replace, span=node.name.span)
     return note_result(f"function {name} created")
 
 
-def _drop(session: Session, node: nodes.DropFunction) -> Result:
-    dropped = session.catalog.functions.drop(node.name.text, node.if_exists, node.name.span)
+def _drop(state: SessionState, node: nodes.DropFunction) -> Result:
+    dropped = state.catalog.functions.drop(node.name.text, node.if_exists, node.name.span)
     return note_result(f"function {node.name} dropped" if dropped else f"there is no function {node.name}")
 
 
-def _refuse_taken(name: str, span: Span | None) -> None:
+def _refuse_reserved(name: str, span: Span | None) -> None:
     if name.lower() in (
         *function_names(),
         *table_function_names(),

@@ -1,4 +1,4 @@
-"""Queries and inserts that become jobs, and the statements that look at jobs and stop them."""
+"""SHOW JOBS, DESCRIBE, STOP, CANCEL and ALTER JOB."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.client.job_submission import graph_at
-from penstock.client.result import Result, note_result, rows_result, text_rows
+from penstock.client.execution.job_submission import rescaled_graph
+from penstock.client.results.result import Result, note_result, rows_result, text_rows
 from penstock.engine.job.job_state import JobState
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
+    from penstock.client.execution.session_state import SessionState
     from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
     from penstock.engine.job.job import Job
-    from penstock.engine.job.job_metrics import JobMetrics, OperatorReport
+    from penstock.engine.job.job_metrics import OperatorReport
 
 _STOP_TIMEOUT_S = 60.0
 _LOOK_S = 0.01
@@ -30,37 +30,27 @@ _FIRST_US = -62_135_596_800_000_000  # the year 1
 _LAST_US = 253_402_300_799_000_000  # the year 9999
 
 
-def query(session: Session, node: nodes.Query, params: Sequence[Any]) -> Result:
-    """Run a query: its rows are the result."""
-    return session.run_query(node, params)
-
-
-def insert(session: Session, node: nodes.Insert | nodes.ExecuteStatementSet, params: Sequence[Any]) -> Result:
-    """Start the job of an INSERT or a statement set; the session then tells of it."""
-    return session.run_query(node, params)
-
-
-def control(
-    session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob
+def control_job(
+    state: SessionState, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob
 ) -> Result:
     """Describe, stop, cancel or rescale one job."""
-    job = find_job(session, node.job_id, node.job_span)
+    job = find_job(state, node.job_id, node.job_span)
     match node:
         case nodes.DescribeJob():
             return describe(job)
         case nodes.StopJob(savepoint=savepoint, drain=drain):
-            return _stop(session, job, savepoint, drain=drain)
+            return _stop(state, job, savepoint, drain=drain)
         case nodes.AlterJob(parallelism=parallelism, parallelism_span=span):
-            return _rescale(session, job, parallelism, span)
+            return _rescale(state, job, parallelism, span)
         case nodes.CancelJob():
             job.cancel()
     job.wait(_STOP_TIMEOUT_S)
     return note_result(f"job {job.job_id} is {job.state.lower()}", job)
 
 
-def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drain: bool) -> Result:
+def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, drain: bool) -> Result:
     """Stop a job, and when a savepoint is wanted copy its last checkpoint there once it has stopped."""
-    directory = None if savepoint is None else _savepoint_directory(session, savepoint)
+    directory = None if savepoint is None else _savepoint_directory(state, savepoint)
     if directory is not None and job.checkpoint_storage is None:
         hint = (
             "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to take "
@@ -97,7 +87,7 @@ def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drai
     return replace(text_rows(["savepoint"], [(str(path),)], f"{note}, its savepoint is {path}"), job=job)
 
 
-def _rescale(session: Session, job: Job, parallelism: int, span: Span) -> Result:
+def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Result:
     """Have a job go on at another parallelism, and wait until it does."""
     if job.state.terminal:
         raise PenstockError(
@@ -106,8 +96,8 @@ def _rescale(session: Session, job: Job, parallelism: int, span: Span) -> Result
             hint="only a job that runs can be rescaled",
             sqlstate="55000",
         )
-    session.job_manager.rescale(
-        job, graph_at(session.started[job.job_id], parallelism, session.settings, span)
+    state.jobs.manager.rescale(
+        job, rescaled_graph(state.jobs.submitted[job.job_id], parallelism, state.settings, span)
     )
     deadline_s = time.monotonic() + _STOP_TIMEOUT_S
     while (
@@ -121,8 +111,8 @@ def _rescale(session: Session, job: Job, parallelism: int, span: Span) -> Result
     return note_result(f"job {job.job_id} is {job.state.lower()} at parallelism {job.parallelism}", job)
 
 
-def _savepoint_directory(session: Session, savepoint: nodes.Savepoint) -> Path:
-    path = savepoint.path or str(session.settings.get("execution.checkpointing.savepoint-dir"))
+def _savepoint_directory(state: SessionState, savepoint: nodes.Savepoint) -> Path:
+    path = savepoint.path or str(state.settings.get("execution.checkpointing.savepoint-dir"))
     if not path:
         hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"
         raise PenstockError(
@@ -131,9 +121,9 @@ def _savepoint_directory(session: Session, savepoint: nodes.Savepoint) -> Path:
     return Path(path)
 
 
-def find_job(session: Session, job_id: str, span: Span | None = None) -> Job:
+def find_job(state: SessionState, job_id: str, span: Span | None = None) -> Job:
     """Return a job by its id; CLI-6030 with the nearest id when there is none."""
-    jobs = {job.job_id: job for job in session.jobs()}
+    jobs = {job.job_id: job for job in state.jobs.all()}
     if job_id not in jobs:
         hint = did_you_mean(job_id, jobs, others=True) or "SHOW JOBS lists the jobs of this session"
         raise PenstockError("CLI-6030", f"there is no job '{job_id}'", hint=hint, span=span, sqlstate="42704")
@@ -148,17 +138,12 @@ def list_jobs(jobs: Sequence[Job]) -> Result:
         "name": pa.array([job.name for job in jobs], pa.string()),
         "state": pa.array([str(job.state) for job in jobs], pa.string()),
         "rows in": pa.array([figure.rows_in for figure in figures], pa.int64()),
-        "rows out": pa.array([rows_out(figure) for figure in figures], pa.int64()),
+        "rows out": pa.array([figure.rows_out for figure in figures], pa.int64()),
         "late rows": pa.array([figure.late_rows for figure in figures], pa.int64()),
         "state bytes": pa.array([figure.state_bytes for figure in figures], pa.int64()),
         "checkpoints": pa.array([figure.checkpoints_completed for figure in figures], pa.int64()),
     }
     return rows_result(pa.table(columns))
-
-
-def rows_out(metrics: JobMetrics) -> int:
-    """Return how many rows a job has given to its sinks."""
-    return sum(operator.rows_in for operator in metrics.operators if operator.name.startswith("sink "))
 
 
 def describe(job: Job) -> Result:
@@ -173,7 +158,7 @@ def describe(job: Job) -> Result:
         ("last failure", job.last_failure.message if job.last_failure else None),
         ("restarts", str(metrics.restarts)),
         ("rows in", str(metrics.rows_in)),
-        ("rows out", str(rows_out(metrics))),
+        ("rows out", str(metrics.rows_out)),
         ("late rows", str(metrics.late_rows)),
         ("windows closed", str(metrics.windows_closed)),
         ("watermark", moment_text(metrics.watermark_us)),
@@ -236,8 +221,8 @@ def worker_facts(job: Job) -> list[tuple[str, str | None]]:
     facts: list[tuple[str, str | None]] = [
         (
             f"worker {member.process.number}",
-            f"pid {member.process.pid}, {member.process.state}, {told_slots(member.slots)}, "
-            f"{heard(member.process)}",
+            f"pid {member.process.pid}, {member.process.state}, {slots_text(member.slots)}, "
+            f"{last_heard_text(member.process)}",
         )
         for member in workers.members()
     ]
@@ -247,12 +232,12 @@ def worker_facts(job: Job) -> list[tuple[str, str | None]]:
     return [*facts, ("workers lost", lost), stale, ("connections refused", refused)]
 
 
-def told_slots(slots: Sequence[int]) -> str:
+def slots_text(slots: Sequence[int]) -> str:
     """Return the numbers of slots in words."""
     return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(map(str, slots))}"
 
 
-def heard(worker: WorkerProcess) -> str:
+def last_heard_text(worker: WorkerProcess) -> str:
     """Return in words when a worker was last heard of."""
     return f"heard of {worker.silence_ms / 1e3:.1f} s ago"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from penstock.catalog.connectors.registry import (
@@ -18,16 +17,17 @@ from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.schema import Role
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
-from penstock.client.result import Result, text_rows, verbatim_result
+from penstock.client.results.result import Result, text_rows, verbatim_result
 from penstock.client.statements.catalogs import database_named
 from penstock.client.statements.functions import python_function_rows
 from penstock.client.statements.jobs import list_jobs
+from penstock.client.statements.name_patterns import matches
 from penstock.client.statements.settings import all_settings
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import Name
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
+    from penstock.client.execution.session_state import SessionState
 
 _ATTRIBUTES = {
     Role.EVENT_TIME: "event time",
@@ -36,61 +36,51 @@ _ATTRIBUTES = {
 }
 
 
-def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe | nodes.Help) -> Result:
+def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Describe | nodes.Help) -> Result:
     """Answer a SHOW, DESCRIBE, SHOW CREATE or HELP."""
     match node:
         case nodes.Show(nodes.ShowKind.COLUMNS, table, like):
             assert table is not None
-            return _columns(session, table, like)
+            return _columns(state, table, like)
         case nodes.Show(kind, _, like, place):
-            here = session.catalog.current
+            here = state.catalog.current
             return (
-                _list(session, kind, like, here)
-                if place is None
-                else _list_elsewhere(session, kind, like, place.name)
+                _list(state, kind, like, here) if place is None else _list_in(state, kind, like, place.name)
             )
         case nodes.Describe(name):
-            return _columns(session, name, None)
+            return _columns(state, name, None)
         case nodes.ShowCreate(name, view):
-            found = session.catalog.resolve(name.text, name.span)
-            either = isinstance(found, MaterializedView)
+            resolved = state.catalog.resolve(name.text, name.span)
+            either = isinstance(resolved, MaterializedView)
             relation = (
-                found
+                resolved
                 if either
-                else session.catalog.view(name.text, name.span)
+                else state.catalog.view(name.text, name.span)
                 if view
-                else session.catalog.table(name.text, name.span)
+                else state.catalog.table(name.text, name.span)
             )
             return verbatim_result("statement", [create_statement(relation)])
         case nodes.Help(topic):
             return help_on(topic)
 
 
-def matches(name: str, like: str | None) -> bool:
-    """Return whether a name matches a LIKE pattern (no pattern: always), without case."""
-    if like is None:
-        return True
-    pattern = "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in like)
-    return re.fullmatch(pattern, name, re.IGNORECASE | re.DOTALL) is not None
-
-
-def _list_elsewhere(session: Session, kind: nodes.ShowKind, like: str | None, name: Name) -> Result:
+def _list_in(state: SessionState, kind: nodes.ShowKind, like: str | None, name: Name) -> Result:
     """List what there is in another database than the current one."""
-    catalog = session.catalog
+    catalog = state.catalog
     here, databases = catalog.current, catalog.databases
     if kind is nodes.ShowKind.DATABASES:
         catalog.current = ObjectPath(databases.require_catalog(name.text, name.span))
     else:
-        catalog.current = databases.require(database_named(session, name), name.span)
+        catalog.current = databases.require(database_named(state, name), name.span)
     try:
-        return _list(session, kind, like, here)
+        return _list(state, kind, like, here)
     finally:
         catalog.current = here
 
 
-def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: ObjectPath) -> Result:
+def _list(state: SessionState, kind: nodes.ShowKind, like: str | None, here: ObjectPath) -> Result:
     """List what there is in the catalog's current database; the user is ``here``."""
-    catalog = session.catalog
+    catalog = state.catalog
     match kind:
         case nodes.ShowKind.CATALOGS:
             kinds = {
@@ -100,7 +90,7 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Object
             }
             return text_rows(
                 ["catalog", "type", "current"],
-                [(n, kind, _here(n, here.catalog)) for n, kind in kinds.items()],
+                [(n, kind, _yes_if_current(n, here.catalog)) for n, kind in kinds.items()],
             )
         case nodes.ShowKind.DATABASES:
             databases = [
@@ -108,7 +98,10 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Object
             ]
             return text_rows(
                 ["database", "current"],
-                [(name, _here(ObjectPath(catalog.current.catalog, name), here)) for name in databases],
+                [
+                    (name, _yes_if_current(ObjectPath(catalog.current.catalog, name), here))
+                    for name in databases
+                ],
             )
         case nodes.ShowKind.TABLES:
             rows = [
@@ -132,29 +125,31 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Object
                 ],
             )
         case nodes.ShowKind.MATERIALIZED_VIEWS:
-            held = [_held(session, view) for view in catalog.materialized_views() if matches(view.name, like)]
-            return text_rows(["view", "job", "state", "rows", "query"], held)
+            rows_of_views = [
+                _materialized_view_row(state, view)
+                for view in catalog.materialized_views()
+                if matches(view.name, like)
+            ]
+            return text_rows(["view", "job", "state", "rows", "query"], rows_of_views)
         case nodes.ShowKind.FUNCTIONS:
             return text_rows(
                 ["function", "kind"],
                 sorted(
-                    row
-                    for row in (*function_kinds(), *python_function_rows(session))
-                    if matches(row[0], like)
+                    row for row in (*function_kinds(), *python_function_rows(state)) if matches(row[0], like)
                 ),
             )
         case nodes.ShowKind.CONNECTORS:
             return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
         case nodes.ShowKind.JOBS:
-            return list_jobs([job for job in session.jobs() if matches(job.job_id, like)])
+            return list_jobs([job for job in state.jobs.all() if matches(job.job_id, like)])
         case nodes.ShowKind.SETTINGS:
-            return all_settings(session, like)
+            return all_settings(state, like)
     raise AssertionError(kind)
 
 
-def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
-    """What is to be told of a materialized view: its job, and the rows of its state now."""
-    job, contents = session.views.job(view.name), session.views.tables.find(view.name)
+def _materialized_view_row(state: SessionState, view: MaterializedView) -> tuple[str | None, ...]:
+    """A materialized view, its job, and the number of rows of its state now."""
+    job, contents = state.views.job(view.name), state.views.tables.find(view.name)
     rows = None if contents is None else str(sum(batch.num_rows for batch in contents.state()[1]))
     return (
         view.name,
@@ -165,7 +160,7 @@ def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
     )
 
 
-def _here(name: str | ObjectPath, current: str | ObjectPath) -> str | None:
+def _yes_if_current(name: str | ObjectPath, current: str | ObjectPath) -> str | None:
     return "yes" if name == current else None
 
 
@@ -185,7 +180,7 @@ def _use(connector: Connector) -> str:
     )
 
 
-def _shown(default: object) -> str:
+def _default_text(default: object) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
@@ -202,14 +197,14 @@ def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
                 if option.required
                 else None
                 if option.default is None
-                else _shown(option.default)
+                else _default_text(option.default)
             )
             rows.append((connector.name, use, option.key, default, option.help))
     return rows
 
 
-def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
-    relation = session.catalog.resolve(name.text, name.span)
+def _columns(state: SessionState, name: nodes.Name, like: str | None) -> Result:
+    relation = state.catalog.resolve(name.text, name.span)
     computed = (
         {c.name: f"AS {c.text}" for c in relation.computed} if isinstance(relation, CatalogTable) else {}
     )
@@ -244,15 +239,15 @@ def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
             )
         )
     return text_rows(
-        ["column", "type", "null", "key", "made", "time", "watermark"], rows, _about(session, relation)
+        ["column", "type", "null", "key", "made", "time", "watermark"], rows, _relation_note(state, relation)
     )
 
 
-def _about(session: Session, relation: CatalogTable | View) -> str:
+def _relation_note(state: SessionState, relation: CatalogTable | View) -> str:
     if isinstance(relation, View):
         return f"view {relation.name}"
     if isinstance(relation, MaterializedView):
-        job = session.views.job(relation.name)
+        job = state.views.job(relation.name)
         return f"materialized view {relation.name}: " + (
             "nothing fills it" if job is None else f"job {job.job_id} is {str(job.state).lower()}"
         )

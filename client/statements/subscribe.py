@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING
-from penstock.client.result import Result, Shape
-from penstock.client.result_stream import Feed
-from penstock.client.row_changes import op_rows
+from penstock.client.results.result import Result, Shape
+from penstock.client.results.result_stream import Feed
+from penstock.client.results.row_changes import op_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD
 from penstock.planner.logical.plan import Sort
@@ -21,7 +21,7 @@ from penstock.planner.parser.syntax_nodes import span_of
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
+    from penstock.client.execution.query_pipeline import QueryPipeline
 
 
 class ChangesFeed:
@@ -43,11 +43,11 @@ class ChangesFeed:
         self._feed.close()
 
 
-def subscribe(session: Session, node: nodes.Subscribe, params: Sequence[Any] = ()) -> Result:
+def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Sequence[Any] = ()) -> Result:
     """Start the job of a query and return its changes; our own runtime runs it in every mode, for a
     backend gives final rows only.
     """
-    bound = session.bind(node, params)
+    bound = pipeline.bind(node, params)
     if isinstance(bound.inputs[0], Sort):
         span = span_of(node.query.tree.args["order"])
         hint = "leave the order out, or add LIMIT n to follow the first n rows"
@@ -58,8 +58,8 @@ def subscribe(session: Session, node: nodes.Subscribe, params: Sequence[Any] = (
             hint=hint,
             sqlstate="0A000",
         )
-    result = session.start(session.plan(bound, mode="streaming"))
+    result = pipeline.start(pipeline.plan(bound, mode="streaming"))
     shape = result.shape
     schema = Schema((Field(OP_FIELD.name, STRING, False), *shape.schema.without_roles()))
-    told = Shape(schema, shape.finite, streamed=True, limit=shape.limit, subscribed=True)
-    return replace(result, shape=told, feed=ChangesFeed(result.feed, shape.update_key))
+    changes = Shape(schema, shape.finite, streamed=True, limit=shape.limit, subscribed=True)
+    return replace(result, shape=changes, feed=ChangesFeed(result.feed, shape.update_key))

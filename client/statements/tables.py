@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
-from penstock.client.result import Result, note_result
+from penstock.client.results.result import Result, note_result
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.plan import Sink
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
 
 if TYPE_CHECKING:
-    from penstock.client.job_submission import Road
-    from penstock.client.session import Session
+    from penstock.client.execution.planned_query import PlannedQuery
+    from penstock.client.execution.query_pipeline import QueryPipeline
+    from penstock.client.execution.session_state import SessionState
     from penstock.engine.job.job import Job
 
 CatalogChange = (
@@ -32,34 +33,34 @@ CatalogChange = (
 )
 
 
-def change_catalog(session: Session, node: CatalogChange) -> Result:
-    """Apply a change to the catalog, keep it where the session keeps its catalog, and say what was done."""
-    result = _changed(session, node)
-    session.keep_catalogs()
+def change_catalog(state: SessionState, node: CatalogChange) -> Result:
+    """Apply a change to the catalog, save the catalog, and report the change."""
+    result = _apply(state, node)
+    state.save_catalogs()
     return result
 
 
-def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
+def create_table_as(state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs) -> Result:
     """Create the table of a query and start the job that fills it; a query that cannot be planned, or
     started, creates nothing.
     """
     name = node.table.name
-    if node.table.if_not_exists and session.catalog.find(name.text) is not None:
+    if node.table.if_not_exists and state.catalog.find(name.text) is not None:
         return note_result(f"table {name} exists already")
-    road = declare_filled(session, node)
-    assert isinstance(road.bound, Sink) and road.bound.table is not None
-    table = road.bound.table
-    undo = partial(drop_unfilled, session, table, _missing_directories(table))
-    session.keep_catalogs()
+    planned = declare_table_as(state, pipeline, node)
+    assert isinstance(planned.bound, Sink) and planned.bound.table is not None
+    table = planned.bound.table
+    undo = partial(drop_uncommitted, state, table, _missing_directories(table))
+    state.save_catalogs()
     try:
-        return replace(session.start(road), undo=undo)
+        return replace(pipeline.start(planned), undo=undo)
     except BaseException as error:
         undo(error, None)
         raise
 
 
-def drop_unfilled(
-    session: Session, table: CatalogTable, made: tuple[Path, ...], error: BaseException, job: Job | None
+def drop_uncommitted(
+    state: SessionState, table: CatalogTable, created: tuple[Path, ...], error: BaseException, job: Job | None
 ) -> None:
     """Drop the table of a query that failed before anything was committed, with the directories it made, and
     let the error say so.
@@ -69,12 +70,12 @@ def drop_unfilled(
     """
     if job is not None and (not job.state.terminal or _has_checkpoint(job)):
         return
-    if session.catalog.find(table.name) is not table:  # somebody has dropped it, or made another
+    if state.catalog.find(table.name) is not table:  # somebody has dropped it, or made another
         return
-    session.catalog.drop_table(table.name)
-    session.bad_records.forget(table.name)
-    session.keep_catalogs()
-    _remove_empty(made)
+    state.catalog.drop_table(table.name)
+    state.bad_records.forget(table.name)
+    state.save_catalogs()
+    _remove_empty(created)
     sentence = (
         f"table {table.name} is dropped again: "
         f"{'nothing fills it' if job is None else 'no row of it was committed'}"
@@ -82,7 +83,7 @@ def drop_unfilled(
     if isinstance(error, PenstockError):
         error.detail = sentence if error.detail is None else f"{error.detail}\n{sentence}"
     else:
-        session.tell(sentence)
+        state.report(sentence)
 
 
 def _has_checkpoint(job: Job) -> bool:
@@ -117,32 +118,32 @@ def _remove_empty(directories: tuple[Path, ...]) -> None:
             directory.rmdir()
 
 
-def declare_filled(session: Session, node: nodes.CreateTableAs) -> Road:
-    """Create the table of a query and return the road of the job that fills it."""
-    sink = Binder(session.catalog, session.settings).bind_create_table_as(node)
-    road = session.plan(sink)
+def declare_table_as(state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs) -> PlannedQuery:
+    """Create the table of a query and return the planned query that fills it."""
+    sink = Binder(state.catalog, state.settings).bind_create_table_as(node)
+    planned = pipeline.plan(sink)
     assert sink.table is not None
-    session.catalog.create_table(sink.table, False, node.table.name.span)
-    session.declared(sink.table)
-    return road
+    state.catalog.create_table(sink.table, False, node.table.name.span)
+    state.warm_backend_for(sink.table)
+    return planned
 
 
-def _changed(session: Session, node: CatalogChange) -> Result:
-    catalog, binder = session.catalog, Binder(session.catalog, session.settings)
+def _apply(state: SessionState, node: CatalogChange) -> Result:
+    catalog, binder = state.catalog, Binder(state.catalog, state.settings)
     match node:
         case nodes.CreateTable():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"table {node.name} exists already")
             table = binder.bind_create_table(node)
             catalog.create_table(table, node.if_not_exists, node.name.span)
-            session.declared(table)
+            state.warm_backend_for(table)
             return note_result(f"table {node.name} created")
         case nodes.CreateTableLike(table=declared):
             if declared.if_not_exists and catalog.find(declared.name.text) is not None:
                 return note_result(f"table {declared.name} exists already")
             table = binder.bind_create_table_like(node)
             catalog.create_table(table, declared.if_not_exists, declared.name.span)
-            session.declared(table)
+            state.warm_backend_for(table)
             return note_result(f"table {table.name} created")
         case nodes.CreateView():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
@@ -155,7 +156,7 @@ def _changed(session: Session, node: CatalogChange) -> Result:
         case nodes.DropTable():
             dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
             if dropped:
-                session.bad_records.forget(catalog.qualified(node.name.text))
+                state.bad_records.forget(catalog.qualified(node.name.text))
             return note_result(f"table {node.name} dropped" if dropped else f"there is no table {node.name}")
         case nodes.DropView():
             dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
@@ -165,5 +166,5 @@ def _changed(session: Session, node: CatalogChange) -> Result:
             catalog.replace_table(
                 table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None
             )
-            session.bad_records.forget(catalog.qualified(node.name.text))
+            state.bad_records.forget(catalog.qualified(node.name.text))
             return note_result(f"table {node.name} altered")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.client.result import Result, note_result
+from penstock.client.results.result import Result, note_result
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers, summed
@@ -23,8 +23,8 @@ from penstock.planner.logical.event_time_prefix import up_to
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
-    from penstock.client.job_submission import Road
-    from penstock.client.session import Session
+    from penstock.client.execution.planned_query import PlannedQuery
+    from penstock.client.execution.query_pipeline import QueryPipeline
     from penstock.engine.changelog.multiset_compare import ComparedRows
 
 BACKENDS = ("spark", "duckdb")
@@ -55,12 +55,12 @@ class Difference:
         return lines
 
 
-def verify(session: Session, node: nodes.Verify) -> Result:
+def verify(pipeline: QueryPipeline, node: nodes.Verify) -> Result:
     """Run a query both ways, over the rows up to a moment if it names one, and say that the rows are equal.
 
     VER-7002 with some of those that are not, VER-7001 where there is no batch.
     """
-    bound = session.bind(node.query)
+    bound = pipeline.bind(node.query)
     if node.up_to is not None:
         bound = up_to(bound, node.up_to.text, node.up_to.span)
     if node.backend is not None and node.backend.text not in BACKENDS:
@@ -80,52 +80,54 @@ def verify(session: Session, node: nodes.Verify) -> Result:
             span=node.query.span,
             hint=hint,
         )
-    batch = session.plan(bound, mode="batch", backend=None if node.backend is None else node.backend.text)
+    batch = pipeline.plan(bound, mode="batch", backend=None if node.backend is None else node.backend.text)
     if batch.graph is not None:
         hint = "VERIFY compares queries over tables whose every part a backend has a word for"
         message = (
-            f"{batch.switches.backend} cannot compute this query by itself, so there is nothing to "
+            f"{batch.options.backend} cannot compute this query by itself, so there is nothing to "
             "compare it with"
         )
         raise PenstockError("VER-7001", message, span=node.query.span, hint=hint, sqlstate="0A000")
     with tempfile.TemporaryDirectory(prefix="penstock-verify-", ignore_cleanup_errors=True) as directory:
-        return _compared(session, node, session.plan(bound, mode="streaming"), batch, Path(directory))
+        return _compare(pipeline, node, pipeline.plan(bound, mode="streaming"), batch, Path(directory))
 
 
-def _compared(session: Session, node: nodes.Verify, stream: Road, batch: Road, directory: Path) -> Result:
+def _compare(
+    pipeline: QueryPipeline, node: nodes.Verify, stream: PlannedQuery, batch: PlannedQuery, directory: Path
+) -> Result:
     """Run both ways, one after the other, and compare part by part: memory holds a part of the rows,
     whatever their number.
     """
     # its kernels: not before something is compared
     from penstock.engine.changelog.multiset_compare import ComparedRows
 
-    streamed = session.start(stream)
+    streamed = pipeline.start(stream)
     rows = ComparedRows(streamed.arrow_schema, directory)
     try:
-        stream_s = _taken(streamed, rows, 1)
-        computed_s = _taken(session.start(batch), rows, -1)
-        found = DifferenceSoFar()
+        stream_s = _read_side(streamed, rows, 1)
+        computed_s = _read_side(pipeline.start(batch), rows, -1)
+        differences = DifferenceSoFar()
         for part, weights in rows.parts():
-            found.add(_difference(part, weights))
+            differences.add(_difference(part, weights))
     finally:
         rows.close()
     ours, theirs = rows.counts[1], rows.counts[-1]
-    times = f"stream {stream_s:.2f} s, {batch.switches.backend} {computed_s:.2f} s"
-    if not found.extra and not found.missing:
+    times = f"stream {stream_s:.2f} s, {batch.options.backend} {computed_s:.2f} s"
+    if not differences.extra and not differences.missing:
         return note_result(f"equal: {ours:,} row{'' if ours == 1 else 's'}; {times}")
-    extra = f"{found.extra:,} row{'' if found.extra == 1 else 's'} only of the stream (+)"
+    extra = f"{differences.extra:,} row{'' if differences.extra == 1 else 's'} only of the stream (+)"
     raise PenstockError(
         "VER-7002",
-        f"stream and batch differ: {extra}, {found.missing:,} only of the batch (-)",
-        detail="\n".join(found.shown()),
+        f"stream and batch differ: {extra}, {differences.missing:,} only of the batch (-)",
+        detail="\n".join(differences.shown()),
         hint=f"{times}; rows: stream {ours:,}, batch {theirs:,}",
         span=node.query.span,
         sqlstate="P0004",
     )
 
 
-def _taken(result: Result, rows: ComparedRows, side: int) -> float:
-    """Take all rows of a side; return the seconds that took."""
+def _read_side(result: Result, rows: ComparedRows, side: int) -> float:
+    """Read all rows of a side; return the seconds it took."""
     while (batch := result.next()) is not None:
         rows.take(batch, side)
     return result.elapsed_s

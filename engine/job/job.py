@@ -26,7 +26,7 @@ class Job:
 
     ``checkpoint_storage``: where its checkpoints lie, None when it keeps none. ``state_diff``: what became of
     the state of a query that has changed. ``processes``: its worker processes, if it runs in any.
-    ``told_at_start``: what whoever started it should know.
+    ``start_notes``: what whoever started it should know.
     """
 
     def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
@@ -34,7 +34,7 @@ class Job:
         self.name = name
         self.checkpoint_storage = checkpoint_storage
         self.state_diff: StateDiff | None = None
-        self.told_at_start: tuple[str, ...] = ()
+        self.start_notes: tuple[str, ...] = ()
         self._ended = threading.Event()
         self.processes: ProcessWorkers | None = None
         self._master: JobMaster | None = None

@@ -72,6 +72,11 @@ class JobMetrics:
         return sum(o.rows_out for o in self.operators if o.is_source)
 
     @property
+    def rows_out(self) -> int:
+        """Rows that have come to the sinks."""
+        return sum(o.rows_in for o in self.operators if o.name.startswith("sink "))
+
+    @property
     def busy_s(self) -> float:
         """Seconds the busiest slot has worked; waiting for others, bounded tables among them, does not
         count.

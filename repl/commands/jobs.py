@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.client.recorded_jobs import RecordedJob, recorded_jobs, run_on
+from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
 from penstock.repl.commands.run import JobWaiter
 from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.config import Config
@@ -85,8 +85,8 @@ def _run_on_all(
                 Config(settings=dict(config.settings)), arguments, state_dir=Path(arguments.state)
             )
             sessions.callback(session.close)
-            session.take_over, session.tell = arguments.take_over, messages.note
-            result = run_on(session, job)
+            session.state.take_over, session.state.report = arguments.take_over, messages.note
+            result = session.resume(job)
         except PenstockError as error:
             messages.error(error)
             code = EXIT_JOB

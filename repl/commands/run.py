@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.job_ends import CANCEL_S, check_end
+from penstock.client.execution.job_wait import CANCEL_S, check_end
 from penstock.repl.launch.arguments import (
     EXIT_INTERRUPTED,
     EXIT_JOB,
@@ -41,7 +41,7 @@ from penstock.repl.output.job_notices import JobNews
 from penstock.repl.output.messages import Messages
 
 if TYPE_CHECKING:
-    from penstock.client.result import Result
+    from penstock.client.results.result import Result
     from penstock.client.session import Session
     from penstock.engine.job.job import Job
 
@@ -76,8 +76,8 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         runner = ScriptRunner(
             session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout
         )
-        session.drop_foreign_state = arguments.force
-        session.take_over = arguments.take_over
+        session.state.drop_foreign_state = arguments.force
+        session.state.take_over = arguments.take_over
         runner.after = waiter.tell_of_query
         return _run_each(runner, waiter, arguments)
 
@@ -96,11 +96,11 @@ def waiter_for(session: Session, messages: Messages, *, verbose: bool = False) -
     """Return what waits for the jobs of a session from now on, and have all that is said of them go one
     way.
     """
+    state = session.state
     waiter = JobWaiter(
-        messages, session.filling_jobs, session.heard, verbose=verbose, terminal=sys.stderr.isatty()
+        messages, state.insert_jobs, state.jobs.reported, verbose=verbose, terminal=sys.stderr.isatty()
     )
-    session.wait_for = waiter.wait
-    session.tell = messages.note
+    state.wait_for, state.report = waiter.wait, messages.note
     return waiter
 
 
@@ -281,7 +281,7 @@ class FollowedJob:
     def tell_of_start(self) -> None:
         """Tell what whoever starts it should know."""
         for told in (
-            *self.job.told_at_start,
+            *self.job.start_notes,
             *(self.job.state_diff.changes if self.job.state_diff is not None else ()),
         ):
             self._messages.note(f"job {self.job.job_id}: {told}")
@@ -341,14 +341,12 @@ def summary(job: Job, elapsed_s: float) -> str:
     """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked,
     windows, late rows, checkpoints.
     """
-    from penstock.client.statements.jobs import rows_out
-
     metrics = job.metrics()
     rate = metrics.rows_in / max(elapsed_s, 1e-3)
     busy_rate = metrics.rows_in / max(metrics.busy_s, 1e-3)
     parts = [
         f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s, {busy_rate:,.0f} rows/s while busy)",
-        f"{rows_out(metrics):,} rows out",
+        f"{metrics.rows_out:,} rows out",
         f"{metrics.windows_closed:,} windows closed",
         f"{metrics.late_rows:,} late rows",
         f"{metrics.checkpoints_completed:,} checkpoints",

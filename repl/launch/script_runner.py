@@ -24,9 +24,9 @@ from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer
 
 if TYPE_CHECKING:
-    from penstock.client.located_statements import PlacedStatement
-    from penstock.client.result import Result
+    from penstock.client.results.result import Result
     from penstock.client.session import Session
+    from penstock.client.statements.located_statements import LocatedStatement
     from penstock.repl.commands.run import JobWaiter
 
 
@@ -81,7 +81,7 @@ class ScriptRunner:
         """Run the statements of a text and return the exit code."""
         return self.each_statement(text, file, self._run)
 
-    def each_statement(self, text: str, file: str | None, run: Callable[[PlacedStatement], None]) -> int:
+    def each_statement(self, text: str, file: str | None, run: Callable[[LocatedStatement], None]) -> int:
         """Parse a text and hand each statement to ``run``, in order, until one fails; return the exit
         code.
         """
@@ -128,14 +128,14 @@ class ScriptRunner:
             self.messages.error(error)
             return EXIT_USAGE if error.code == UNREADABLE else EXIT_QUERY
 
-    def _explain(self, statement: PlacedStatement) -> None:
+    def _explain(self, statement: LocatedStatement) -> None:
         self.printer.show(self.session.explain(statement))
 
-    def _run(self, statement: PlacedStatement) -> None:
+    def _run(self, statement: LocatedStatement) -> None:
         try:
             result = self.session.run(statement)
         except JobFailed as failed:
-            statement.place(failed.error)
+            statement.locate(failed.error)
             raise
         self._current = result
         self.printer.show(result)

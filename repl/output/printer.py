@@ -12,7 +12,7 @@ from typing import TextIO
 import pyarrow as pa
 
 from penstock.catalog.settings import Settings
-from penstock.client.result import Result
+from penstock.client.results.result import Result
 from penstock.repl.output.job_notices import news_told
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import progress_line

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from penstock.client.result import Result
+from penstock.client.results.result import Result
 
 FIRST_S = 0.5
 EVERY_S = 0.2

@@ -49,7 +49,7 @@ class Shell:
         try:
             room = Room(self.config, self.arguments)
             if self.print_above is not None:
-                room.session.print_stream.write = self.print_above
+                room.session.state.print_stream.write = self.print_above
             self._room = room
         except PenstockError as error:
             self._failure = error

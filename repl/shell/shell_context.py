@@ -18,7 +18,7 @@ class Room:
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
         self.messages = messages_for(arguments)
         self.session = open_session(config, arguments)
-        self.session.warms_backend = True
+        self.session.state.warms_backend = True
         waiter_for(self.session, self.messages)
         self.printer = printer_for(config, self.messages)
         self.printer.style.timing = config.timing

@@ -110,7 +110,7 @@ def run_script(text: str, **settings: str) -> str:
                     else result.note or ""
                 )
             except PenstockError as error:
-                return steady(statement.place(error).render())
+                return steady(statement.locate(error).render())
         return "accepted: " + steady(told)
 
 

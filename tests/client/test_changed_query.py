@@ -126,19 +126,19 @@ def test_a_job_that_begins_anew_beside_one_of_its_table_says_so(kept: Kept) -> N
             for text in (PLAIN, COUNT % ("others", "k, COUNT(*), SUM(id)", "s", 10, "k"))
         )
         assert into_same is not None and into_other is not None
-        (told,) = into_same.told_at_start
+        (told,) = into_same.start_notes
         assert (
             told.startswith("begins anew; job job-1 has written to rows_of and has not finished")
             and "'pipeline.name' = 'job'" in told
         )
-        assert into_other.told_at_start == ()
+        assert into_other.start_notes == ()
         for job in (into_same, into_other):
             job.cancel()
     with kept.opened(pipeline_name="job") as made:
         first = made.execute(BOTH.format(PLAIN, COUNTED)).job
-        assert first is not None and first.told_at_start == ()
+        assert first is not None and first.start_notes == ()
         again = made.execute(PLAIN).job
-        assert again is not None and again.told_at_start == ()  # beside one that runs
+        assert again is not None and again.start_notes == ()  # beside one that runs
         again.cancel()
         first.stop()
         assert first.wait(PATIENCE_S)
@@ -153,7 +153,7 @@ def test_a_statement_said_again_after_a_stop_begins_anew_and_says_so(kept: Kept)
         again = made.execute(PLAIN).job
         assert (
             again is not None
-            and "goes on from its state as the 1. of that name in another session" in again.told_at_start[0]
+            and "goes on from its state as the 1. of that name in another session" in again.start_notes[0]
         )
 
 

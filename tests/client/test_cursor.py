@@ -12,7 +12,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING
 from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import class_of
-from penstock.client.result import Result, Shape, note_result
+from penstock.client.results.result import Result, Shape, note_result
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 

@@ -15,7 +15,7 @@ import pytest
 
 import penstock
 from penstock.client.connection import Connection
-from penstock.client.job_ends import wait_for_job
+from penstock.client.execution.job_wait import wait_for_job
 from tests.patience import PATIENCE_S, await_that
 from tests.source_gate import gated
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.client import recorded_jobs as job_records
 from penstock.client.connection import Connection
-from penstock.client.recorded_jobs import job_id_of, recorded_jobs
+from penstock.client.execution import recorded_jobs as job_records
+from penstock.client.execution.recorded_jobs import job_id_of, recorded_jobs
 from penstock.engine.checkpoint.job_directory import JOB, OWNER
 from penstock.engine.storage.storage import NAME, directory_name
 from penstock.repl.cli import main

@@ -99,7 +99,7 @@ def test_a_view_over_finite_tables_ends(tmp_path: Path) -> None:
             "CREATE MATERIALIZED VIEW counted AS SELECT k, COUNT(*) AS n, SUM(v) AS s FROM joined GROUP BY k"
         )
         for name in ("joined", "counted"):
-            job = session.views.job(name)
+            job = session.state.views.job(name)
             assert job is not None
             assert job.wait(PATIENCE_S)
         want = sorted(
@@ -194,7 +194,7 @@ def test_what_is_refused() -> None:
                 session.execute(statement)
             assert (caught.value.code, caught.value.message) == (code, message)
             assert caught.value.span is not None
-        job = session.views.job("v")
+        job = session.state.views.job("v")
         assert job is not None
         job.cancel()
         job.wait()

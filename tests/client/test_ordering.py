@@ -1,7 +1,7 @@
 import pyarrow as pa
 
 from penstock.catalog.types import BIGINT, DOUBLE
-from penstock.client.result_order import by_columns, ordered
+from penstock.client.results.result_order import by_columns, ordered
 from penstock.planner.expressions.nodes import Call, Column, SortKey
 
 NAN = float("nan")

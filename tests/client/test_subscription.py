@@ -63,13 +63,13 @@ def test_equal(connection: penstock.Connection) -> None:  # type: ignore[name-de
 def test_different_rows_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session({"bounded.backend": "duckdb"})
     session.register("t", ROWS)
-    real = session.plan
+    real = session.pipeline.plan
     monkeypatch.setattr(
-        session,
+        session.pipeline,
         "plan",
         lambda bound, mode=None, **more: real(real_other if mode == "batch" else bound, mode=mode, **more),
     )
-    real_other = session.bind(session.parse("SELECT k, v + 1 AS v FROM t WHERE v > 1")[0].node)
+    real_other = session.pipeline.bind(session.parse("SELECT k, v + 1 AS v FROM t WHERE v > 1")[0].node)
     with pytest.raises(PenstockError) as caught:
         session.execute("VERIFY SELECT k, v FROM t AGAINST BATCH")
     error = caught.value

@@ -144,7 +144,7 @@ def test_a_column_of_texts_is_named_where_it_is_read(session: Session, mode: str
             try:
                 result.final_rows(9)
             except PenstockError as error:
-                raise result.place(error) from error
+                raise result.locate(error) from error
         assert (
             failed.value.code == "RUN-2003" and failed.value.column == text.index("s", text.index("(")) + 1
         ), str(failed.value)

@@ -37,8 +37,8 @@ def session() -> Iterator[Session]:
 
 def release_cores(session: Session) -> None:
     """Dismiss the idle workers, whose cores would be kept for a minute."""
-    while session.job_manager.worker_processes():
-        session.job_manager.worker_processes()[0].dismiss()
+    while session.state.jobs.manager.worker_processes():
+        session.state.jobs.manager.worker_processes()[0].dismiss()
         time.sleep(0.1)
 
 

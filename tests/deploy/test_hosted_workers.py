@@ -136,7 +136,8 @@ def test_a_killed_worker_comes_back_in_its_task_over_tls(spark: StandIn, tmp_pat
     assert hosted.drained(job, tmp_path / "out") == []
     assert job.metrics().workers_lost == 1
     await_that(
-        lambda: not session.job_manager.worker_processes(), "the return of the cores with the job's end"
+        lambda: not session.state.jobs.manager.worker_processes(),
+        "the return of the cores with the job's end",
     )
     session.close()
 
@@ -271,8 +272,8 @@ def test_settings_of_the_cluster() -> None:
     assert options.ports == (50100, 50199)
     assert dict(settings.items())["spark.hadoop.fs.S3"] == "x"
     session = Session({"spark.hadoop.fs.s3a.secret.key": "x"})
-    session.spoken.begin("INSERT INTO t SELECT 1", ())
-    record = session.spoken.record(session, "job")
+    session.state.statement_log.begin("INSERT INTO t SELECT 1", ())
+    record = session.state.statement_log.record(session.settings, "job")
     assert record is not None and record.withheld and record.settings == ()
     session.close()
     for wrong in ("x", "5-4", "0-9", "70000"):

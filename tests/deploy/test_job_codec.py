@@ -30,7 +30,7 @@ def graphs_of(text: str) -> Iterator[JobGraph]:
     try:
         for statement in session.parse(text):
             if isinstance(statement.node, Query | Insert):
-                graph = session.plan(session.bind(statement.node)).graph
+                graph = session.pipeline.plan(session.pipeline.bind(statement.node)).graph
                 if graph is not None:
                     yield graph
             else:

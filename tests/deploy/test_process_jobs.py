@@ -88,7 +88,7 @@ def test_three_acts(tmp_path: Path) -> None:
 
         job, channel = script.submit(3, tmp_path / "state", 50)
         run_to_end(job, channel, folded)
-        assert len(script.session.job_manager.worker_processes()) == 3, (
+        assert len(script.session.state.jobs.manager.worker_processes()) == 3, (
             "the workers of act two were to be used again"
         )
         assert_same(folded.rows, "busy_planes", flights)

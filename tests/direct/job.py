@@ -300,10 +300,12 @@ class Planned:
 
 
 def planned(session: Session, sql: str, parallelism: int = 1) -> Planned:
-    """Take a query the whole road up to its job."""
+    """Plan a query up to its job graph."""
     session.settings.set("parallelism.default", str(parallelism))
     (statement,) = session.parse(sql)
-    road = session.plan(session.bind(statement.node))  # type: ignore[arg-type]
-    assert road.graph is not None and road.laid is not None
-    top = road.plan.inputs[0]
-    return Planned(road.graph, road.laid, road.facts.insert_only(top), road.facts.upsert_key(top))
+    query = session.pipeline.plan(session.pipeline.bind(statement.node))  # type: ignore[arg-type]
+    assert query.graph is not None and query.with_exchanges is not None
+    top = query.plan.inputs[0]
+    return Planned(
+        query.graph, query.with_exchanges, query.facts.insert_only(top), query.facts.upsert_key(top)
+    )

@@ -43,7 +43,9 @@ def explained(session: Session, text: str) -> str:
         if isinstance(statement.node, Query | Insert):
             from penstock.client.statements.explain import explain_statement
 
-            lines = explain_statement(session, Explain(STAGES, statement.node)).final_rows()
+            lines = explain_statement(
+                session.state, session.pipeline, Explain(STAGES, statement.node)
+            ).final_rows()
             return "\n".join(lines.column(0).to_pylist())
         session.run(statement)
     raise AssertionError("there is no query")

@@ -38,7 +38,7 @@ def streamed(query: str, events: int, parallelism: int) -> tuple[pa.Table, float
         for statement in statements[:-1]:
             session.run(statement)
         started = time.perf_counter()
-        rows = session.run_query(asked_of(statements[-1].node)).final_rows(600)
+        rows = session.pipeline.run(asked_of(statements[-1].node)).final_rows(600)
         return pa.Table.from_batches([rows]) if isinstance(
             rows, pa.RecordBatch
         ) else rows, time.perf_counter() - started

@@ -32,6 +32,6 @@ class SparkAnswers:
             statements = session.parse(asked(query), f"{query}.sql")
             for statement in statements[:-1]:
                 session.run(statement)
-            return session.run_query(asked_of(statements[-1].node)).final_rows(600)
+            return session.pipeline.run(asked_of(statements[-1].node)).final_rows(600)
         finally:
             session.close()

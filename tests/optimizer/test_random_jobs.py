@@ -22,7 +22,7 @@ from tests.patience import PATIENCE_S
 def session() -> Iterator[Session]:
     session = Session({"execution.runtime-mode": "streaming"})
     for name, table in TABLES.items():
-        session.registered.register(name, table)
+        session.state.registered.register(name, table)
     yield session
     session.close()
 
@@ -49,7 +49,7 @@ def test_jobs_give_the_same_rows(session: Session, first: int) -> None:
         expected = rows_of(plan)
         for parallelism in ("1", "2"):
             session.settings.set("parallelism.default", parallelism)
-            result = session.start(session.plan(Sink(plan, None)))
+            result = session.pipeline.start(session.pipeline.plan(Sink(plan, None)))
             columns = result.final_rows(PATIENCE_S).columns
             found = sorted(str(row) for row in zip(*(column.to_pylist() for column in columns), strict=True))
             assert found == expected, f"seed {seed} × {parallelism}\n{explain(plan)}"

@@ -61,7 +61,7 @@ def session() -> Iterator[Session]:
 
 def planned(session: Session, text: str) -> LogicalPlan:
     (statement,) = session.parse(text)
-    return session.plan(session.bind(statement.node)).plan  # type: ignore[arg-type]  # a query
+    return session.pipeline.plan(session.pipeline.bind(statement.node)).plan  # type: ignore[arg-type]  # a query
 
 
 def parts(plan: LogicalPlan) -> set[tuple[int, str]]:
@@ -92,14 +92,14 @@ def test_what_is_shared_and_that_it_changes_nothing(
     session.settings.set("parallelism.default", parallelism)
     try:
         (statement,) = session.parse(text)
-        road = session.plan(session.bind(statement.node))  # type: ignore[arg-type]  # a query
-        assert sorted(count for count, _ in parts(road.plan)) == readers
-        assert sources(road.graph) == len(readers)
-        shared = rows_of(session.start(road).final_rows(PATIENCE_S))
+        planned = session.pipeline.plan(session.pipeline.bind(statement.node))  # type: ignore[arg-type]  # a query
+        assert sorted(count for count, _ in parts(planned.plan)) == readers
+        assert sources(planned.graph) == len(readers)
+        shared = rows_of(session.pipeline.start(planned).final_rows(PATIENCE_S))
         session.settings.set("optimizer.disabled-rules", RULE)
-        apart = session.plan(session.bind(statement.node))  # type: ignore[arg-type]  # a query
+        apart = session.pipeline.plan(session.pipeline.bind(statement.node))  # type: ignore[arg-type]  # a query
         assert {count for count, _ in parts(apart.plan)} == {1}
-        assert rows_of(session.start(apart).final_rows(PATIENCE_S)) == shared
+        assert rows_of(session.pipeline.start(apart).final_rows(PATIENCE_S)) == shared
         assert shared
     finally:
         session.settings.reset("optimizer.disabled-rules")
@@ -124,9 +124,9 @@ def test_statements_of_a_set_share(session: Session) -> None:
         session.execute(f"CREATE TABLE {name} (r STRING, b BIGINT) WITH ('connector' = 'blackhole')")
     text = "EXECUTE STATEMENT SET BEGIN INSERT INTO one SELECT region, best FROM top WHERE best > 1; INSERT INTO two SELECT region, n FROM top; END"
     (statement,) = session.parse(text)
-    road = session.plan(session.bind(statement.node))  # type: ignore[arg-type]  # a statement set
-    assert sources(road.graph) == 1
-    assert session.start(road).job is not None
+    planned = session.pipeline.plan(session.pipeline.bind(statement.node))  # type: ignore[arg-type]  # a statement set
+    assert sources(planned.graph) == 1
+    assert session.pipeline.start(planned).job is not None
 
 
 def test_what_the_backend_computes_whole_is_left_to_it(session: Session) -> None:

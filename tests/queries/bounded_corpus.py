@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.located_statements import PlacedStatement
 from penstock.client.session import Session
+from penstock.client.statements.located_statements import LocatedStatement
 from penstock.client.statements.verify import difference
 from penstock.planner.statements.nodes import Insert, Query
 from tests.golden import read_cases
@@ -68,7 +68,7 @@ class Asked:
 
     about: str
     session: Session
-    statement: PlacedStatement
+    statement: LocatedStatement
 
     @property
     def text(self) -> str:
@@ -196,23 +196,25 @@ def excuse(asked: Asked) -> str | None:
 def tell(asked: Asked, backends: Sequence[str]) -> list[Told]:
     """Ask our own runtime, fold its answer, and compare it with each backend's."""
     session = asked.session
-    bound = session.bind(asked.statement.node)  # type: ignore[arg-type]  # a query
+    bound = session.pipeline.bind(asked.statement.node)  # type: ignore[arg-type]  # a query
     try:
-        ours = session.start(session.plan(bound, mode="streaming")).final_rows(PATIENCE_S)
+        ours = session.pipeline.start(session.pipeline.plan(bound, mode="streaming")).final_rows(PATIENCE_S)
     except PenstockError as error:
         return [Told(asked, backend, f"stream: {error.code} {error.message}", 0) for backend in backends]
     timeless = [i for i, name in enumerate(ours.column_names) if name != "p"]
     told = []
     for backend in backends:
         try:
-            road = session.plan(bound, mode="batch", backend=backend)
-            theirs = session.start(road).final_rows(PATIENCE_S)
+            planned = session.pipeline.plan(bound, mode="batch", backend=backend)
+            theirs = session.pipeline.start(planned).final_rows(PATIENCE_S)
         except PenstockError as error:
             told.append(Told(asked, backend, f"{error.code} {error.message}", ours.num_rows))
             continue
         found = difference(ours.select(timeless), theirs.select(timeless))
         told.append(
-            Told(asked, backend, "; ".join(found.lines()) or "equal", ours.num_rows, road.graph is not None)
+            Told(
+                asked, backend, "; ".join(found.lines()) or "equal", ours.num_rows, planned.graph is not None
+            )
         )
     return told
 

@@ -71,7 +71,7 @@ def bounded(name: str, flights: Path) -> Counter[tuple[Any, ...]]:
     text = text_of(name, flights).replace(", 'source.replay' = 'true'", "")
     acts = Script(name, {"execution.runtime-mode": "batch"}, text)
     try:
-        return rows_of(acts.session.run_query(acts.query).final_rows(PATIENCE_S))
+        return rows_of(acts.session.pipeline.run(acts.query).final_rows(PATIENCE_S))
     finally:
         acts.close()
 

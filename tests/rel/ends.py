@@ -292,7 +292,7 @@ def gone_on(end: End, outcome: Outcome, root: Path) -> list[str]:
         "execution.checkpointing.dir": str(root / "state"),
     }
     session, wrong = Session(settings), []
-    session.tell = lambda sentence: None
+    session.state.report = lambda sentence: None
     try:
         for declaration in declarations(root):
             session.execute(declaration)

@@ -113,11 +113,11 @@ def _nothing_left(session: Session, verdict: Verdict, name: str, pids: list[int]
     deadline = time.monotonic() + PATIENCE_S
     tracker = SESSIONS.new("UTC").sparkContext.statusTracker()
     while (
-        tracker.getActiveJobsIds() or session.job_manager.worker_processes()
+        tracker.getActiveJobsIds() or session.state.jobs.manager.worker_processes()
     ) and time.monotonic() < deadline:
         time.sleep(0.05)
     verdict.check(not tracker.getActiveJobsIds(), f"{name}: Spark jobs are left")
-    verdict.check(not session.job_manager.worker_processes(), f"{name}: workers are left")
+    verdict.check(not session.state.jobs.manager.worker_processes(), f"{name}: workers are left")
     sockets = [pid for pid in pids if Path(f"/proc/{pid}").exists() and _listens(pid)]
     verdict.check(not sockets, f"{name}: workers {sockets} still listen")
     verdict.coverage[f"{name}: looked for what is left"] += 1

@@ -71,7 +71,7 @@ class Plans:
     def _plan(self, session: Session) -> JobGraph:
         for statement in session.parse(script(self.root, self.out, rate=2_000, rolling=3)):
             if isinstance(statement.node, Insert):
-                graph = session.plan(session.bind(statement.node)).graph
+                graph = session.pipeline.plan(session.pipeline.bind(statement.node)).graph
                 assert graph is not None
                 return graph
             session.run(statement)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.recorded_jobs import recorded_jobs
+from penstock.client.execution.recorded_jobs import recorded_jobs
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.storage import local
 from penstock.engine.storage.local import LocalStorage

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING
-from penstock.client.result import Result, Shape
+from penstock.client.results.result import Result, Shape
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.repl.output.live_table import LiveTable, show_live

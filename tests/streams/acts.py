@@ -54,7 +54,7 @@ class Script:
     def __init__(self, name: str, settings: dict[str, str], text: str | None = None) -> None:
         self.session = Session({"bounded.backend": "duckdb", **settings})
         # as submitting by a statement does
-        self.session.backends.default = str(self.session.settings.get("bounded.backend"))
+        self.session.state.backends.default = str(self.session.settings.get("bounded.backend"))
         text = text or (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8").replace(
             "queries/data/", f"{ROOT}/queries/data/"
         )
@@ -70,7 +70,7 @@ class Script:
     def graph(self, parallelism: int) -> tuple[JobGraph, str]:
         """Return the job of the query and the id of its collect sink."""
         self.session.settings.set("parallelism.default", str(parallelism))
-        graph = self.session.plan(self.session.bind(self.query)).graph
+        graph = self.session.pipeline.plan(self.session.pipeline.bind(self.query)).graph
         assert graph is not None
         sinks = [
             spec.operator_id
@@ -84,13 +84,13 @@ class Script:
         self, parallelism: int, state_dir: Path | None, checkpoint_interval_ms: int
     ) -> tuple[Job, ResultChannel]:
         """Start the job, or go on with it from the last checkpoint in ``state_dir``."""
-        self.session.state_dir = state_dir  # what outlives the process is planned for any parallelism
+        self.session.state.state_dir = state_dir  # what outlives the process is planned for any parallelism
         graph, sink = self.graph(parallelism)
-        self.session.channels.release(sink)
-        channel = self.session.channels.channel(sink)
+        self.session.state.channels.release(sink)
+        channel = self.session.state.channels.channel(sink)
         options = JobOptions.from_settings(self.session.settings, name="act", state_dir=state_dir)
         options = replace(options, checkpoint_interval_ms=checkpoint_interval_ms)
-        return self.session.job_manager.submit(graph, options, "act" if state_dir else None), channel
+        return self.session.state.jobs.manager.submit(graph, options, "act" if state_dir else None), channel
 
     def close(self) -> None:
         """Release the session."""

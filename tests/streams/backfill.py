@@ -135,7 +135,7 @@ def declare(session: Session, past: Past, *, watched: bool, replay: bool = True)
 
 def declare_sink(session: Session, query: str, out: Path) -> None:
     """Declare the table the query's changes are written to, as they are."""
-    schema = session.bind(session.parse(query)[0].node).inputs[0].schema
+    schema = session.pipeline.bind(session.parse(query)[0].node).inputs[0].schema
     columns = ", ".join(f"c{i} {field.type}" for i, field in enumerate(schema))
     options = f"'connector' = 'filesystem', 'path' = '{out}', 'format' = 'json', 'changelog.mode' = 'retract'"
     session.execute(f"CREATE TABLE out ({columns}) WITH ({options})")

@@ -159,12 +159,12 @@ def test_a_file_that_changes_while_it_is_history_fails_the_job(tmp_path: Path) -
         declare(session, past, watched=False)
         declare_sink(session, QUERIES["groups"], tmp_path / "out")
         (statement,) = session.parse(f"INSERT INTO out {QUERIES['groups']} WITH HISTORY")
-        road = session.plan(session.bind(statement.node))
-        assert road.history is not None
-        first = road.history.graph()
+        planned = session.pipeline.plan(session.pipeline.bind(statement.node))
+        assert planned.history is not None
+        first = planned.history.graph()
         (tmp_path / "data" / "a" / "f000.parquet").write_bytes(b"PAR1")
-        object.__setattr__(road.history, "graph", lambda: first)
-        job = session.start(road).job
+        object.__setattr__(planned.history, "graph", lambda: first)
+        job = session.pipeline.start(planned).job
         assert job is not None and job.wait(PATIENCE_S)
         assert job.error is not None and job.error.code == "DAT-4107"
     finally:

@@ -60,7 +60,7 @@ class Stopped:
 
     def start(self) -> Job:
         """Go on from the state."""
-        self.session._names.clear()  # as a new process would
+        self.session.state.jobs._jobs_of_name.clear()  # as a new process would
         result = self.session.run(self._insert)
         assert result.job is not None
         return result.job

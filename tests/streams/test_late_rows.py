@@ -46,14 +46,14 @@ def _written(place: Path) -> Counter[tuple[Any, ...]]:
 
 def _run(session: Session, text: str, parallelism: int, state_dir: Path, stop_after: int | None) -> None:
     session.settings.set("parallelism.default", str(parallelism))
-    session.state_dir = state_dir
+    session.state.state_dir = state_dir
     insert = session.parse(text)[0].node
     assert isinstance(insert, Insert)
-    graph = session.plan(session.bind(insert)).graph
+    graph = session.pipeline.plan(session.pipeline.bind(insert)).graph
     assert graph is not None
     options = JobOptions.from_settings(session.settings, name="late", state_dir=state_dir)
-    session.state_dir = None
-    job = session.job_manager.submit(graph, replace(options, checkpoint_interval_ms=20), "late")
+    session.state.state_dir = None
+    job = session.state.jobs.manager.submit(graph, replace(options, checkpoint_interval_ms=20), "late")
     if stop_after is not None:
         while rows_of_e(job) < stop_after:
             assert not job.wait(0)

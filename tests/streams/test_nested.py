@@ -215,19 +215,19 @@ def submit(
     session.settings.set("parallelism.default", str(parallelism))
     query = session.parse(text)[0].node
     assert isinstance(query, Query)
-    session.state_dir = state_dir
-    graph = session.plan(session.bind(query)).graph
+    session.state.state_dir = state_dir
+    graph = session.pipeline.plan(session.pipeline.bind(query)).graph
     assert graph is not None
     sink = next(
         spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
     )
-    session.channels.release(sink)
-    channel = session.channels.channel(sink)
+    session.state.channels.release(sink)
+    channel = session.state.channels.channel(sink)
     options = replace(
         JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
         checkpoint_interval_ms=20 if state_dir else 0,
     )
-    return session.job_manager.submit(graph, options, "act" if state_dir else None), channel
+    return session.state.jobs.manager.submit(graph, options, "act" if state_dir else None), channel
 
 
 def expected(words: str) -> Counter[Any]:

@@ -55,22 +55,22 @@ def submit(
     session: Session, text: str, parallelism: int, state_dir: Path | None
 ) -> tuple[Job, ResultChannel]:
     session.settings.set("parallelism.default", str(parallelism))
-    session.state_dir = state_dir
+    session.state.state_dir = state_dir
     query = session.parse(text)[0].node
     assert isinstance(query, Query)
-    graph = session.plan(session.bind(query)).graph
+    graph = session.pipeline.plan(session.pipeline.bind(query)).graph
     assert graph is not None
     sink = next(
         spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
     )
-    session.channels.release(sink)
+    session.state.channels.release(sink)
     options = replace(
         JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
         checkpoint_interval_ms=20 if state_dir else 0,
     )
-    return session.job_manager.submit(graph, options, "act" if state_dir else None), session.channels.channel(
-        sink
-    )
+    return session.state.jobs.manager.submit(
+        graph, options, "act" if state_dir else None
+    ), session.state.channels.channel(sink)
 
 
 def rows_of_clicks(job: Job) -> int:

@@ -101,17 +101,17 @@ def submit(
     session.settings.set("parallelism.default", str(parallelism))
     query = session.parse(text)[0].node
     assert isinstance(query, Query)
-    graph = session.plan(session.bind(query)).graph
+    graph = session.pipeline.plan(session.pipeline.bind(query)).graph
     assert graph is not None
     sink = next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec))
     assert sink.insert_only, "time settles what is given"
-    session.channels.release(sink.operator_id)
-    channel = session.channels.channel(sink.operator_id)
+    session.state.channels.release(sink.operator_id)
+    channel = session.state.channels.channel(sink.operator_id)
     options = replace(
         JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
         checkpoint_interval_ms=20 if state_dir else 0,
     )
-    return session.job_manager.submit(graph, options, "act" if state_dir else None), channel
+    return session.state.jobs.manager.submit(graph, options, "act" if state_dir else None), channel
 
 
 def rows_of_a(job: Job) -> int:

@@ -81,7 +81,7 @@ class Streams:
     def text(arena: Arena, shape: Shape) -> tuple[str, tuple[ScannedTable, ...]]:
         """Return a query as Spark is told it, after our planner and optimizer, and the tables it reads."""
         (statement,) = arena.session.parse(shape.query)
-        return printed(arena.session.plan(arena.session.bind(statement.node)).plan)  # type: ignore[arg-type]
+        return printed(arena.session.pipeline.plan(arena.session.pipeline.bind(statement.node)).plan)  # type: ignore[arg-type]
 
     def _table(self, name: str, shape: Shape) -> Any:
         feed, place = self.arena.tables[name], self._directory / name

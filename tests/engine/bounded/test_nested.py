@@ -26,7 +26,7 @@ def session() -> Session:
 def _said(text: str, session: Session) -> bool:
     from penstock.planner.sql_generator.support import speaks
 
-    return speaks(session.bind(session.parse(f"SELECT {text} FROM given")[0].node), "duckdb")
+    return speaks(session.pipeline.bind(session.parse(f"SELECT {text} FROM given")[0].node), "duckdb")
 
 
 def test_what_duckdb_says_is_what_we_compute(session: Session) -> None:

@@ -18,8 +18,8 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.client.connection import Connection
 from penstock.client.dbapi_errors import Error
-from penstock.client.result import Result, Shape
-from penstock.client.result_stream import TableFeed
+from penstock.client.results.result import Result, Shape
+from penstock.client.results.result_stream import TableFeed
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.repl.output.progress import progress_line

@@ -134,7 +134,7 @@ def spec_of(session: Session, name: str) -> Any:
     text, kind, *_ = CASES[name]
     node = session.parse(text)[0].node
     assert isinstance(node, Query)
-    graph = session.plan(session.bind(node)).graph
+    graph = session.pipeline.plan(session.pipeline.bind(node)).graph
     assert graph is not None
     return next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec, kind))
 
@@ -227,7 +227,7 @@ def test_time_by_events_still_breaks_ties_by_values(session: Session) -> None:
     text = "SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) FROM t"
     node = session.parse(text)[0].node
     assert isinstance(node, Query)
-    graph = session.plan(session.bind(node)).graph
+    graph = session.pipeline.plan(session.pipeline.bind(node)).graph
     assert graph is not None
     assert [
         spec.arrival for chain in graph.chains for spec in chain.operators if isinstance(spec, OverSpec)

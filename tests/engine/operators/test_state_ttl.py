@@ -59,7 +59,7 @@ class Driven:
         session.settings.set("table.exec.state.ttl", ttl)
         [statement] = session.parse(sql)
         assert isinstance(statement.node, Query)
-        graph = session.plan(session.bind(statement.node)).graph
+        graph = session.pipeline.plan(session.pipeline.bind(statement.node)).graph
         session.settings.reset("table.exec.state.ttl")
         assert graph is not None
         self.spec = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, kind)][-1]
@@ -290,7 +290,7 @@ def test_versions_of_a_key_expire_together(session: Session) -> None:
     session.settings.set("table.exec.state.ttl", "10 s")
     [statement] = session.parse(sql)
     assert isinstance(statement.node, Query)
-    graph = session.plan(session.bind(statement.node)).graph
+    graph = session.pipeline.plan(session.pipeline.bind(statement.node)).graph
     session.settings.reset("table.exec.state.ttl")
     assert graph is not None
     [spec] = [

@@ -150,5 +150,7 @@ def test_what_time_frees_has_no_ttl(session: Session) -> None:
 )
 def test_hints_that_make_no_sense_are_refused(session: Session, query: str, said: str) -> None:
     with pytest.raises(PenstockError) as refused:
-        session.bind(session.parse(query.replace("SELECT", "SELECT /*+ STATE_TTL('a' = '1 h') */"))[0].node)  # type: ignore[arg-type]
+        session.pipeline.bind(
+            session.parse(query.replace("SELECT", "SELECT /*+ STATE_TTL('a' = '1 h') */"))[0].node
+        )  # type: ignore[arg-type]
     assert refused.value.code == "SQL-1602" and refused.value.hint is not None and said in refused.value.hint

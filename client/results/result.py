@@ -13,8 +13,8 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, from_arrow
-from penstock.client.result_stream import BackendFeed, Feed, TableFeed
-from penstock.client.row_changes import change_schema, new_rows, op_rows
+from penstock.client.results.result_stream import BackendFeed, Feed, TableFeed
+from penstock.client.results.row_changes import change_schema, new_rows, op_rows
 from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.fold import Fold
@@ -80,7 +80,7 @@ class Result:
     note: str | None = None
     rowcount: int = -1
     clock: Clock = field(default_factory=SystemClock)
-    place: Callable[[PenstockError], PenstockError] = lambda error: error
+    locate: Callable[[PenstockError], PenstockError] = lambda error: error
     undo: Callable[[BaseException, Job | None], None] = lambda error, job: None
     _fold: Fold | None = None
 
@@ -116,12 +116,12 @@ class Result:
         """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is
         up or at the end.
 
-        ``place`` puts an error where it belongs in the statement's text.
+        ``locate`` gives an error its position in the statement's text.
         """
         try:
             return self._next(timeout_s)
         except PenstockError as error:
-            raise self.place(error) from error.__cause__
+            raise self.locate(error) from error.__cause__
 
     def _next(self, timeout_s: float | None) -> Batch | None:
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
@@ -195,7 +195,7 @@ class Result:
         if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
             return rows
         # compiles expressions: only when there is an order
-        from penstock.client.result_order import by_columns, ordered
+        from penstock.client.results.result_order import by_columns, ordered
 
         return (
             ordered(rows, self.shape.order)

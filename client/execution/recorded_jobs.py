@@ -1,23 +1,18 @@
-"""The jobs a state directory tells of, and running one on: its statements are said again in a fresh
-session.
-"""
+"""The jobs that a state directory records."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.client.result import Result
 from penstock.engine.api.job_record import JobRecord
 from penstock.engine.checkpoint.job_directory import (
     JOB,
     decode_record,
     recorded_name,
-    refuse_withheld,
 )
 from penstock.engine.checkpoint.manifest import OperatorRole
 from penstock.engine.checkpoint.reader import CheckpointReader
@@ -25,13 +20,10 @@ from penstock.engine.checkpoint.store import CURRENT
 from penstock.engine.storage.local import LocalStorage
 from penstock.engine.storage.storage import directory_name
 
-if TYPE_CHECKING:
-    from penstock.client.session import Session
-
 
 @dataclass(frozen=True)
 class RecordedJob:
-    """A job as its directory tells of it; ``alive``: a process is at work in it."""
+    """A job as its directory records it; ``alive``: a process works in it."""
 
     job_id: str
     record: JobRecord
@@ -59,11 +51,11 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
             hint="--state takes what penstock run was given",
             sqlstate="58030",
         )
-    found = []
+    jobs = []
     for path in sorted(state_dir.iterdir()):
         if (path / JOB).is_file():
             storage = LocalStorage(path)
-            found.append(
+            jobs.append(
                 RecordedJob(
                     path.name,
                     decode_record(storage.read(JOB)),
@@ -71,14 +63,14 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
                     (path / "FINISHED").exists(),
                 )
             )
-    return found
+    return jobs
 
 
 def job_id_of(state_dir: Path, name: str, number: int) -> str:
-    """Return the id, and directory, of the so-manieth job of a name.
+    """Return the id, and directory, of the ``number``-th job of a name.
 
-    A directory that an early version named otherwise is known by the name it records. One that records none
-    is the first job's that asks for it.
+    A directory that an early version named otherwise is recognized by the name it records. One that
+    records none is the first job's that asks for it.
     """
     job_id = f"{directory_name(name)}-{number}"
     early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
@@ -89,13 +81,13 @@ def job_id_of(state_dir: Path, name: str, number: int) -> str:
     )
 
 
-def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:
-    """Say to a job that has no state which others of its directory have written to its tables and did not
-    finish: it does not go on from theirs.
+def unfinished_writers(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:
+    """Return a note for each unfinished job of the directory that has written to the tables of a job without
+    state: the job does not resume from theirs.
     """
     if (state_dir / job_id / CURRENT).exists():
         return ()
-    told = []
+    notes = []
     for job in recorded_jobs(state_dir):
         if (
             job.job_id == job_id
@@ -105,7 +97,7 @@ def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]
             continue
         try:
             operators = CheckpointReader(LocalStorage(state_dir / job.job_id)).manifest().operators
-        except PenstockError:  # it has no checkpoint that could be gone on from
+        except PenstockError:  # it has no checkpoint to resume from
             continue
         shared = ", ".join(o.place for o in operators if o.role is OperatorRole.SINK and o.place in tables)
         if shared:
@@ -118,22 +110,5 @@ def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]
                 if job.record.name == name
                 else f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
             )
-            told.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
-    return tuple(told)
-
-
-def run_on(session: Session, job: RecordedJob) -> Result:
-    """Say a job's statements again in a fresh session over its state directory; returns the result of its
-    own. STA-3054 when they hold secrets.
-    """
-    record = job.record
-    if record.withheld:
-        raise refuse_withheld(job.job_id)
-    for key, text in record.settings:
-        if not session.settings.is_set(key):
-            session.settings.set(key, text)
-    session.settings.set("table.dml-sync", "false")
-    for statement in record.statements:
-        session.execute(statement)
-    session.adopting = job.job_id
-    return session.execute(record.statement)
+            notes.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
+    return tuple(notes)

@@ -1,4 +1,4 @@
-"""Statements with their place: what a text holds, so that every later error can show where."""
+"""Parsed statements with their position in the text, so that every later error can show where."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.planner.statements.nodes import Statement
 from penstock.planner.statements.script import parse_script
 
-_OF_QUERIES = ("BND-5003", "BND-5012")
-"""What a backend says of a query in words of its own."""
+_BACKEND_ERRORS = ("BND-5003", "BND-5012")
+"""Codes of errors that a backend raises about a query in its own words, without a position."""
 
 
 @dataclass(frozen=True)
-class PlacedStatement:
+class LocatedStatement:
     """One parsed statement of a text: ``offset`` is where it starts in ``source``."""
 
     node: Statement
@@ -20,11 +20,11 @@ class PlacedStatement:
     source: SourceText
     offset: int
 
-    def place(self, error: PenstockError) -> PenstockError:
-        """Return an error of this statement with its place in the submitted text: the whole statement when
-        it is about no one part of it.
+    def locate(self, error: PenstockError) -> PenstockError:
+        """Return an error of this statement with its position in the submitted text: the whole statement
+        when it is about no one part of it.
         """
-        if error.source is None and (error.code.startswith("SQL-") or error.code in _OF_QUERIES):
+        if error.source is None and (error.code.startswith("SQL-") or error.code in _BACKEND_ERRORS):
             error.with_span(Span(0, len(self.text)))
         return error.with_source(self.source, self.offset)
 
@@ -34,13 +34,12 @@ class PlacedStatement:
         return self.source.statement or 1
 
 
-def placed_statements(
+def parse_statements(
     text: str, file: str | None = None, *, errors: list[PenstockError] | None = None
-) -> list[PlacedStatement]:
-    """Return the statements of a text; raise the first syntax error, or gather them in ``errors`` and go
-    on.
-    """
+) -> list[LocatedStatement]:
+    """Return the statements of a text; raise the first syntax error, or collect them in ``errors``."""
     parsed = parse_script(text, file, errors=errors)
     return [
-        PlacedStatement(one.node, one.text, SourceText(text, file, one.ordinal), one.offset) for one in parsed
+        LocatedStatement(one.node, one.text, SourceText(text, file, one.ordinal), one.offset)
+        for one in parsed
     ]

@@ -1,4 +1,4 @@
-"""What a session has said so far, as far as it made names, so that another process can run its jobs on."""
+"""The statements a session has run that made names, so that another process can resume its jobs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.secrets import holds_secrets
+from penstock.catalog.settings import Settings
 from penstock.planner.statements import catalog_nodes, nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable
 
 if TYPE_CHECKING:
-    from penstock.client.session import Session
     from penstock.engine.api.job_record import JobRecord
 
 MAKES_NAMES = (
@@ -32,7 +32,7 @@ MAKES_NAMES = (
 
 
 @dataclass
-class Spoken:
+class StatementLog:
     """The statements of a session that made names, in order, and the one it runs now."""
 
     statements: list[str] = field(default_factory=list)
@@ -41,27 +41,28 @@ class Spoken:
     holds_secrets: bool = False
 
     def begin(self, text: str, params: Sequence[Any]) -> None:
-        """Learn which statement is run now."""
+        """Set the statement that runs now."""
         self.current, self.has_params = text, bool(params)
 
-    def done(self, node: nodes.Statement, text: str) -> None:
-        """Learn that a statement has succeeded."""
+    def complete(self, node: nodes.Statement, text: str) -> None:
+        """Append a statement that has succeeded, if it made a name."""
         if isinstance(node, MAKES_NAMES):
             self.statements.append(text)
             self.holds_secrets = self.holds_secrets or holds_secrets(text)
 
-    def record(self, session: Session, name: str) -> JobRecord | None:
-        """Return the record of a job that is started now; None for one no statement alone makes."""
+    def record(self, settings: Settings, name: str) -> JobRecord | None:
+        """Return the record of a job that is started now; None for one that its statement alone does
+        not make: of the Table API, or with parameters.
+        """
         from penstock.engine.api.job_record import JobRecord  # the engine: not before a job is started
 
         if not self.current or self.has_params:
             return None
-        chosen = session.settings
-        settings = tuple((key, text) for key, text in chosen.items() if chosen.is_set(key))
+        chosen = tuple((key, text) for key, text in settings.items() if settings.is_set(key))
         if (
             self.holds_secrets
             or holds_secrets(self.current)
-            or any(chosen.shown(key) != text for key, text in settings)
+            or any(settings.shown(key) != text for key, text in chosen)
         ):
             return JobRecord(name, (), "", (), withheld=True)
-        return JobRecord(name, tuple(self.statements), self.current, settings)
+        return JobRecord(name, tuple(self.statements), self.current, chosen)

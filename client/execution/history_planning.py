@@ -1,4 +1,4 @@
-"""WITH HISTORY: what a job loads before it goes live, up to which positions, and how that is told."""
+"""WITH HISTORY: what a job loads before it reads live, up to which positions, and its EXPLAIN text."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """What of a job is loaded as history, and by which backend; the positions are taken when ``graph`` is
-    asked for.
+    """What of a job is loaded as history, and by which backend; the positions are read when ``graph`` is
+    called.
     """
 
     backend: str
@@ -39,17 +39,17 @@ class History:
         """Return the plan of the first deployment, over all splits there are now. DAT-41xx where a table
         has no files.
         """
-        return history_graph(self.live, self.parts, self.backend, _splits_now)
+        return history_graph(self.live, self.parts, self.backend, _current_splits)
 
 
-def planned_history(
-    wish: HistoryWish, laid: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings
+def plan_history(
+    option: HistoryWish, plan: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings
 ) -> History:
     """Return what of a planned job is loaded as history. SQL-1715 where that cannot be the same as a
     replay.
     """
-    backend = wish.backend or str(settings.get("bounded.backend"))
-    parts = history_parts(laid, facts, wish, lambda part: speaks(part, backend))
+    backend = option.backend or str(settings.get("bounded.backend"))
+    parts = history_parts(plan, facts, option, lambda part: speaks(part, backend))
     return History(backend, tuple(_loaded(part, facts, settings) for part in parts), graph)
 
 
@@ -57,7 +57,7 @@ def _loaded(part: HistoryPart, facts: PlanFacts, settings: Settings) -> Loaded:
     return loaded(part.live, part.rows, part.timing, facts, settings)
 
 
-def _splits_now(source: SourceSpec) -> tuple[str, ...]:
+def _current_splits(source: SourceSpec) -> tuple[str, ...]:
     request = ScanRequest(source.table, source.columns, source.predicate, 65_536, SystemClock(), Services())
     return tuple(source_connector(request).splits())
 

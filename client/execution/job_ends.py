@@ -1,0 +1,100 @@
+"""The jobs of INSERT: waited for by their statement, stopped with their session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from penstock.client.execution.job_wait import CANCEL_S
+from penstock.client.execution.session_state import SessionState
+from penstock.client.results.result import Result, note_result
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.job.job_state import JobState
+
+if TYPE_CHECKING:
+    from penstock.engine.job.job import Job
+
+HoldJob = Callable[["Job | None"], None]
+STOP_S = 60.0  # a last checkpoint of large state takes long; then the job is cancelled
+_STATE_HINT = "penstock run --state DIR, or SET 'execution.checkpointing.dir', lets it go on"
+
+
+def hold_no_job(job: Job | None) -> None:
+    """Take a job that is waited for where nobody wants to cancel it."""
+
+
+def start_or_finish(state: SessionState, result: Result, hold: HoldJob) -> Result:
+    """Wait for the job of an INSERT whose sources all end, and raise what it failed of; of any other say that
+    it was started.
+
+    ``table.dml-sync`` overrules: true waits always, false never.
+    """
+    job, sync = result.job, state.settings.get("table.dml-sync")
+    assert job is not None
+    waits = state.jobs.submitted[job.job_id].is_finite if sync == "automatic" else sync == "true"
+    if not waits:
+        changes = () if job.state_diff is None else job.state_diff.changes
+        return note_result(
+            "; ".join([f"job {job.job_id} started", *job.start_notes, *map(str, changes)]), job
+        )
+    hold(job)
+    state.jobs.reported.add(job.job_id)
+    try:
+        note = state.wait_for(job)
+    finally:
+        hold(None)
+    written = job.metrics().rows_out if job.counts_all else -1
+    return replace(note_result(note, job), rowcount=written)
+
+
+def stop_jobs(state: SessionState) -> None:
+    """Stop the running jobs of a session that closes, each with a last checkpoint, and report each INSERT
+    that did not end by itself.
+
+    An INSERT that failed is reported too, unless its error was raised before. A query is cancelled: nobody
+    will read its rows. A job that waits for its restart is cancelled as well. A job without state is stopped
+    all the same: what it has read by then is committed.
+    """
+    inserts, views = state.insert_jobs(), state.durable_view_jobs()
+    running = [job for job in (*inserts, *views) if not job.state.terminal]
+    for job in running:
+        if job.state is JobState.RESTARTING:
+            job.cancel()
+        else:
+            job.stop()
+    clock = SystemClock()
+    until_ms = clock.monotonic_ms() + STOP_S * 1e3
+    for job in running:
+        if not job.wait(max(0.0, until_ms - clock.monotonic_ms()) / 1e3):
+            job.cancel()
+            job.wait(CANCEL_S)
+    for job in inserts:
+        if job in running or (job.error is not None and job.job_id not in state.jobs.reported):
+            sentence = _end_report(job, durable=state.jobs.submitted[job.job_id].durable)
+            if sentence is not None:
+                state.report(sentence)
+
+
+def _end_report(job: Job, *, durable: bool) -> str | None:
+    """Return a sentence about a job that was stopped: whether it can be resumed, and from where. None for one
+    that has ended by itself or on request.
+    """
+    if job.error is not None:
+        return f"job {job.job_id} failed: {job.error.code}: {job.error.message}"
+    if job.state is JobState.FINISHED and not job.stopped:
+        return None
+    if not job.state.terminal:
+        return (
+            f"warning: job {job.job_id} does not end: something of the program or of another system holds it"
+        )
+    how = "stopped" if job.stopped else "cancelled"
+    if not durable:
+        return (
+            f"warning: job {job.job_id} was {how} before its sources ended, and keeps no state to go on "
+            f"from ({_STATE_HINT})"
+        )
+    newest = job.metrics().last_checkpoint
+    if newest is None:
+        return f"warning: job {job.job_id} was {how} without a checkpoint; the same statement begins anew"
+    return f"job {job.job_id} was {how}; the same statement goes on from checkpoint {newest.checkpoint_id}"

@@ -1,0 +1,234 @@
+"""Start a planned query on the bounded backend, or submit it as a job."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.schema import Schema
+from penstock.catalog.settings import Settings
+from penstock.catalog.tables import CatalogTable
+from penstock.client.execution.planned_query import PlannedQuery, SubmittedJob
+from penstock.client.execution.session_state import SessionState
+from penstock.client.results.result import Result, Shape, note_result
+from penstock.client.results.result_stream import BackendFeed, JobFeed, TableFeed
+from penstock.optimizer.exchange_placement import lay_edges
+from penstock.optimizer.properties.distribution import is_gathered_by
+from penstock.planner.expressions.nodes import SortKey
+from penstock.planner.logical.plan import Limit, LogicalPlan, Project, Sink, Sort, TopN
+from penstock.planner.physical.late_rows_table import late_tables
+from penstock.planner.physical.operator_specs import JobGraph, SinkSpec
+from penstock.planner.physical.physical_planner import plan_job
+
+if TYPE_CHECKING:
+    from penstock.engine.api.job_options import JobOptions
+    from penstock.engine.bounded.backend import BoundedBackends
+    from penstock.engine.job.job import Job
+
+FOREIGN_STATE = "STA-3007"
+
+
+def start_on_backend(query: PlannedQuery, backends: BoundedBackends) -> Result:
+    """Start a query that the bounded backend runs whole and return its result; the rows come in the asked
+    order.
+    """
+    sink, options = query.plan, query.options
+    if isinstance(sink, Sink) and sink.table is not None:
+        return _write_to_spark(sink, query, backends)
+    rows_plan = sink.inputs[0]
+    rows = backends.for_plan(rows_plan, options.backend).run(rows_plan, time_zone=options.time_zone)
+    return Result(Shape(rows_plan.schema, order=final_order(sink)), BackendFeed(rows))
+
+
+def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) -> Result:
+    """Have Spark write the rows of a query to a table of its own, and wait for it; whatever interrupts the
+    wait cancels it.
+    """
+    assert sink.table is not None
+    writing = backends.for_plan(query.plan).run(query.plan, time_zone=query.options.time_zone)
+    try:
+        for _ in writing:
+            raise AssertionError("an INSERT gives no rows")
+    finally:
+        writing.close()
+    return note_result(f"Spark wrote the rows to {sink.table.options['table-name']}")
+
+
+def submit_job(query: PlannedQuery, state: SessionState) -> Result:
+    """Submit a job and return its result: the rows of a query as they come, or just the job of an INSERT."""
+    from penstock.engine.api.job_options import JobOptions
+
+    state.backends.default = query.options.backend
+    name = str(state.settings.get("pipeline.name")) or default_job_name(query.plan)
+    options = JobOptions.from_settings(state.settings, name=name, state_dir=state.state_dir)
+    if isinstance(query.plan, Sink) and query.plan.table is None:
+        return _submit_query(query, state, options)
+    return _submit_insert(query, state, options)
+
+
+def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
+    """Its rows go to this process only, so the job keeps no state beyond it."""
+    assert query.graph is not None
+    number = state.jobs.next_sink_number()
+    graph, sink_id = with_unique_sink(query.graph, number)
+    job = state.jobs.manager.submit(graph, replace(options, state_dir=None, savepoint=None))
+    state.jobs.submitted[job.job_id] = SubmittedJob(query, number)
+    _declare_late_rows(state, graph, job)
+    shape = result_shape(query)
+    return Result(shape, JobFeed(job, state.channels, sink_id, shape.limit), job)
+
+
+def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
+    assert query.graph is not None
+    job_id, record = None, None
+    if options.state_dir:
+        job_id = state.jobs.assign_id(options.name, options.state_dir)
+        record = state.statement_log.record(state.settings, options.name)
+    options = replace(options, take_over=state.take_over, record=record)
+    notes = _start_notes(query, options, job_id)
+    try:
+        job = submit_with_state(state, query, options, job_id)
+    except PenstockError:
+        if job_id is not None:
+            state.jobs.release_id(options.name, job_id)
+        raise
+    job.start_notes = notes
+    state.jobs.submitted[job.job_id] = SubmittedJob(query, durable=options.state_dir is not None)
+    _declare_late_rows(state, query.graph, job)
+    return Result(Shape(Schema(())), TableFeed(), job)
+
+
+def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -> tuple[str, ...]:
+    """Return what to report when a job without state starts: other jobs that have written to its tables."""
+    # it reads checkpoints: the engine is not loaded before a job starts
+    from penstock.client.execution.recorded_jobs import unfinished_writers
+
+    if (
+        options.state_dir is None
+        or job_id is None
+        or options.savepoint is not None
+        or not options.state_dir.is_dir()
+    ):
+        return ()
+    return unfinished_writers(
+        options.state_dir, job_id, options.name, [table.name.lower() for table in sink_tables(query.plan)]
+    )
+
+
+def _declare_late_rows(state: SessionState, graph: JobGraph, job: Job) -> None:
+    """Let the late rows of a job be read, by its id and by its name (of the last job that has it)."""
+    for table in late_tables(graph, job.job_id, job.name):
+        state.catalog.keep_late_rows(table)
+
+
+def rescaled_graph(submitted: SubmittedJob, parallelism: int, settings: Settings, span: Span) -> JobGraph:
+    """Return the graph of a running job at another parallelism. SQL-1402 for more subtasks than there are
+    key groups.
+    """
+    query, most = submitted.query, submitted.query.options.max_parallelism
+    if parallelism > most:
+        hint = (
+            "there are as many key groups, fixed for the life of the job's state: 'pipeline.max-parallelism'"
+        )
+        raise PenstockError("SQL-1402", f"the job's parallelism is at most {most}", span=span, hint=hint)
+    with_exchanges = lay_edges(query.plan, parallelism, facts=query.facts)
+    graph = plan_job(
+        with_exchanges, query.facts, parallelism=parallelism, max_parallelism=most, settings=settings
+    )
+    return graph if submitted.sink_number is None else with_unique_sink(graph, submitted.sink_number)[0]
+
+
+def submit_with_state(
+    state: SessionState, query: PlannedQuery, options: JobOptions, job_id: str | None
+) -> Job:
+    """Submit a job that may have a state; a foreign state is renamed where the session may drop it."""
+    assert query.graph is not None
+    graph, history = query.graph, None if query.history is None else query.history.graph
+    try:
+        return state.jobs.manager.submit(graph, options, job_id, history)
+    except PenstockError as error:
+        if (
+            error.code != FOREIGN_STATE
+            or not state.drop_foreign_state
+            or options.state_dir is None
+            or job_id is None
+        ):
+            raise
+    # renamed, not deleted: who dropped the wrong state can put it back
+    old = options.state_dir / job_id
+    number = next(n for n in itertools.count(1) if not old.with_name(f"{job_id}.dropped-{n}").exists())
+    old.rename(old.with_name(f"{job_id}.dropped-{number}"))
+    return state.jobs.manager.submit(graph, options, job_id, history)
+
+
+def final_order(plan: LogicalPlan) -> tuple[SortKey, ...]:
+    """Return the order asked of a whole result: the keys of the Sort or TopN under its sink."""
+    top = plan.inputs[0] if isinstance(plan, Sink) else plan
+    return top.keys if isinstance(top, Sort | TopN) else ()
+
+
+def result_shape(query: PlannedQuery) -> Shape:
+    """Return what is known of a streamed result before its first row."""
+    plan, facts = query.plan, query.facts
+    top = plan.inputs[0]
+    insert_only = facts.insert_only(top)
+    key = None if insert_only else facts.upsert_key(top)
+    limit = None if facts.finite(top) or not insert_only else trailing_limit(top)
+    in_order = key is not None and (
+        query.options.parallelism == 1
+        or (query.with_exchanges is not None and is_gathered_by(query.with_exchanges.inputs[0], key))
+    )
+    update_key = key if in_order else None
+    return Shape(
+        top.schema,
+        facts.finite(top),
+        insert_only,
+        key,
+        final_order(plan),
+        streamed=True,
+        limit=limit,
+        update_key=update_key,
+    )
+
+
+def trailing_limit(query: LogicalPlan) -> int | None:
+    """Return how many rows a query gives at most because its last clause is LIMIT."""
+    while isinstance(query, Project):
+        query = query.input
+    return query.limit if isinstance(query, Limit) else None
+
+
+def default_job_name(plan: LogicalPlan) -> str:
+    """Return the name of a job without 'pipeline.name': the tables it fills."""
+    tables = [table.name for table in sink_tables(plan)]
+    return f"insert-into-{'-'.join(tables)}" if tables else "query"
+
+
+def sink_tables(plan: LogicalPlan) -> list[CatalogTable]:
+    """Return the tables a plan writes to."""
+    return [sink.table for sink in plan.walk() if isinstance(sink, Sink) and sink.table is not None]
+
+
+def with_unique_sink(graph: JobGraph, number: int) -> tuple[JobGraph, str]:
+    """Give the collect sink of a job an id no other job has (the same query may run twice); return the
+    graph and the id.
+    """
+    sinks = [
+        spec.operator_id
+        for chain in graph.chains
+        for spec in chain.operators
+        if isinstance(spec, SinkSpec) and spec.table is None
+    ]
+    sink_id = f"{sinks[0]}-{number}"
+
+    def rename(spec: Any) -> Any:
+        return (
+            replace(spec, operator_id=sink_id) if isinstance(spec, SinkSpec) and spec.table is None else spec
+        )
+
+    chains = tuple(
+        replace(chain, operators=tuple(rename(spec) for spec in chain.operators)) for chain in graph.chains
+    )
+    return replace(graph, chains=chains), sink_id

@@ -1,0 +1,77 @@
+"""The jobs that fill materialized views, and which state of a view a query reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import MaterializedView
+from penstock.engine.connectors.in_process.materialized_view_source import FIRST_STATE_S
+from penstock.engine.connectors.in_process.materialized_views import MaterializedContents, MaterializedTables
+from penstock.engine.job.job_state import JobState
+from penstock.planner.logical.plan import LogicalPlan, Scan
+
+if TYPE_CHECKING:
+    from penstock.engine.job.job import Job
+
+
+@dataclass(frozen=True)
+class ViewJob:
+    """The job that fills a view, and the views it reads (folded names)."""
+
+    job: Job
+    follows: frozenset[str]
+
+
+@dataclass
+class MaterializedViewJobs:
+    """What fills the materialized views of a session: ``by_name`` their jobs by folded name, ``tables`` their
+    rows.
+    """
+
+    tables: MaterializedTables = field(default_factory=MaterializedTables)
+    by_name: dict[str, ViewJob] = field(default_factory=dict)
+
+    def job(self, name: str) -> Job | None:
+        """Return the job that fills a view."""
+        view = self.by_name.get(name.lower())
+        return None if view is None else view.job
+
+    def pin(self, plan: LogicalPlan) -> LogicalPlan:
+        """Return a bound plan that reads one state of each view, however often it reads it. Waits for the
+        first state of a view that just began.
+        """
+        versions: dict[str, int | None] = {}
+
+        def pin_scan(node: LogicalPlan) -> LogicalPlan:
+            if (
+                not isinstance(node, Scan)
+                or not isinstance(node.table, MaterializedView)
+                or "follow" in node.table.options
+            ):
+                return node
+            contents = self.tables.find(node.table.name)
+            if contents is None or "snapshot" in node.table.options:
+                return node
+            name = node.table.name.lower()
+            if name not in versions:
+                versions[name] = self._current_version(contents)
+            return replace(
+                node,
+                table=replace(node.table, options={**node.table.options, "snapshot": str(versions[name])}),
+            )
+
+        return plan.transform(pin_scan)
+
+    def _current_version(self, contents: MaterializedContents) -> int:
+        version, job = contents.pin(FIRST_STATE_S), self.job(contents.name)
+        if version is None:
+            message = f"materialized view {contents.name} is still being filled for the first time"
+            raise PenstockError("RUN-2920", message, hint="run the query again", sqlstate="55000")
+        if job is not None and job.state in (JobState.CANCELED, JobState.FAILED):
+            message = f"materialized view {contents.name} is kept no more: its job is {job.state.lower()}"
+            raise PenstockError(
+                "RUN-2920", message, hint="DROP MATERIALIZED VIEW and create it again", sqlstate="55000"
+            )
+        return version

@@ -1,0 +1,96 @@
+"""What the query pipeline makes of a query, stage by stage, and what a job was made of."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.settings import Settings
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.history_option import HistoryWish
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.physical.operator_specs import JobGraph
+
+if TYPE_CHECKING:
+    from penstock.client.execution.history_planning import History
+
+
+@dataclass(frozen=True)
+class PlannerOptions:
+    """What the settings ask of the planner."""
+
+    disabled_rules: tuple[str, ...]
+    mode: str
+    parallelism: int
+    max_parallelism: int
+    backend: str
+    time_zone: str
+
+    @classmethod
+    def from_settings(
+        cls, settings: Settings, mode: str | None = None, backend: str | None = None
+    ) -> PlannerOptions:
+        """Read them from a session's settings; ``mode`` and ``backend`` overrule those of that name."""
+        names = str(settings.get("optimizer.disabled-rules")).split(",")
+        disabled = [name.strip() for name in names if name.strip()]
+        if not settings.get("optimizer.split-aggregates"):
+            disabled.append("split_aggregates")
+        if not settings.get("optimizer.runtime-filters"):
+            disabled.append("runtime_filters")
+        return cls(
+            tuple(disabled),
+            mode or str(settings.get("execution.runtime-mode")),
+            int(settings.get("parallelism.default")),
+            int(settings.get("pipeline.max-parallelism")),
+            backend or str(settings.get("bounded.backend")),
+            str(settings.get("table.local-time-zone")),
+        )
+
+
+@dataclass(frozen=True)
+class OptimizedQuery:
+    """A query after the optimizer: ``plan`` is for ``runtime``, which is ``batch`` (the bounded backend runs
+    all of it) or ``streaming`` (a job of our own runtime).
+
+    ``history``: the WITH HISTORY option of its INSERT, if it has one.
+    """
+
+    bound: LogicalPlan
+    plan: LogicalPlan
+    runtime: str
+    options: PlannerOptions
+    history: HistoryWish | None = None
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A query that can be started. Without ``graph`` the bounded backend runs ``plan`` whole; else
+    ``with_exchanges`` is the plan with its exchanges and ``graph`` has its operator chains.
+
+    ``history``: what is loaded before ``graph`` runs.
+    """
+
+    bound: LogicalPlan
+    plan: LogicalPlan
+    options: PlannerOptions
+    facts: PlanFacts = field(default_factory=PlanFacts)
+    with_exchanges: LogicalPlan | None = None
+    graph: JobGraph | None = None
+    history: History | None = None
+
+
+@dataclass(frozen=True)
+class SubmittedJob:
+    """What a job was made of. ``sink_number``: that of the collect sink of a query; ``durable``: it keeps
+    its state beyond this process.
+    """
+
+    query: PlannedQuery
+    sink_number: int | None = None
+    durable: bool = False
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all its sources end by themselves."""
+        return self.query.facts.finite(self.query.plan)

@@ -1,0 +1,135 @@
+"""The query pipeline: from a parsed query to its rows or its job. ``run`` names the stages in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from penstock.client.execution.job_submission import start_on_backend, submit_job
+from penstock.client.execution.planned_query import OptimizedQuery, PlannedQuery, PlannerOptions
+from penstock.client.execution.session_state import SessionState
+from penstock.client.results.result import Result
+from penstock.optimizer.bounded_subplans import choose_runtime, optimize_sharing
+from penstock.optimizer.exchange_placement import lay_edges
+from penstock.optimizer.history_subplans import no_stream, wish_of
+from penstock.optimizer.optimizer import Observer, optimize
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.optimizer.sink_validation import check_order, check_sinks
+from penstock.planner.binder.binder import Binder
+from penstock.planner.binder.size_limits import check_plan
+from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.physical.physical_planner import plan_job
+from penstock.planner.sql_generator.support import speaks
+from penstock.planner.statements.nodes import ExecuteStatementSet, Insert, Query, Subscribe
+
+ParsedQuery = Query | Subscribe | Insert | ExecuteStatementSet
+
+
+class QueryPipeline:
+    """Runs parsed queries in a session; each stage can be called alone and starts nothing but ``start``."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+
+    def run(self, statement: ParsedQuery, params: Sequence[Any] = ()) -> Result:
+        """Run a parsed query or INSERT (``Session.parse`` made it) through all stages."""
+        bound = self.bind(statement, params)
+        optimized = self.optimize(bound)
+        planned = self.plan_physical(optimized)
+        return self.start(planned)
+
+    def bind(self, statement: ParsedQuery, params: Sequence[Any] = ()) -> LogicalPlan:
+        """Resolve names and types: a query's plan ends in the client, an INSERT's in its table. The plan
+        reads one state of each materialized view.
+        """
+        binder = Binder(self._state.catalog, self._state.settings)
+        match statement:
+            case Query():
+                plan: LogicalPlan = Sink(binder.bind_query(statement, params), None)
+            case Subscribe(query=query):
+                plan = Sink(binder.bind_query(query, params, follows=True), None)
+            case Insert():
+                plan = binder.bind_insert(statement, params)
+            case ExecuteStatementSet():
+                plan = binder.bind_statement_set(statement, params)
+        return self._state.views.pin(plan)
+
+    def plan(
+        self,
+        bound: LogicalPlan,
+        observer: Observer | None = None,
+        *,
+        mode: str | None = None,
+        backend: str | None = None,
+    ) -> PlannedQuery:
+        """Optimize a bound plan and make it physical. ``mode`` and ``backend`` overrule the settings."""
+        return self.plan_physical(self.optimize(bound, observer, mode=mode, backend=backend))
+
+    def optimize(
+        self,
+        bound: LogicalPlan,
+        observer: Observer | None = None,
+        *,
+        mode: str | None = None,
+        backend: str | None = None,
+    ) -> OptimizedQuery:
+        """Apply the rules for all runtimes, choose the runtime, apply the rules for that one. SQL-1715 for a
+        history of a query that reads no stream.
+        """
+        check_plan(bound, self._state.settings)
+        options = PlannerOptions.from_settings(self._state.settings, mode, backend)
+        is_supported = partial(_is_supported, backend=options.backend)
+        history, disabled = wish_of(bound), options.disabled_rules
+        shared = optimize_sharing(
+            bound, options.mode, disabled=disabled, observer=observer, speaks=is_supported
+        )
+        runtime, chosen = choose_runtime(shared, options.mode, speaks=is_supported)
+        parallelism = options.parallelism
+        if self._state.has_durable_jobs or history is not None:
+            # the plan has one shape at every parallelism, so that its state can be restored at another
+            parallelism = max(2, parallelism)
+        if history is not None:
+            disabled = (*disabled, "runtime_filters")  # a loaded history has no scans to prune
+        plan = optimize(
+            chosen, disabled=disabled, runtime=runtime, parallelism=parallelism, observer=observer
+        )
+        if runtime == "batch" and history is not None:
+            raise no_stream(history)
+        return OptimizedQuery(bound, plan, runtime, options, history)
+
+    def plan_physical(self, query: OptimizedQuery) -> PlannedQuery:
+        """ObjectPath exchanges, chain operators, make the job graph; a batch query is left as it is. SQL-1715
+        where a history could differ from a replay.
+        """
+        plan, options, settings = query.plan, query.options, self._state.settings
+        if query.runtime == "batch":
+            return PlannedQuery(query.bound, plan, options)
+        facts = PlanFacts(state_ttl_ms=int(settings.get("table.exec.state.ttl")))
+        check_sinks(plan, facts)
+        with_exchanges = lay_edges(plan, options.parallelism, facts=facts)
+        check_order(with_exchanges, facts)
+        graph = plan_job(
+            with_exchanges,
+            facts,
+            parallelism=options.parallelism,
+            max_parallelism=options.max_parallelism,
+            settings=settings,
+        )
+        history = None
+        if query.history is not None:
+            # imports the connectors, which list files: only for WITH HISTORY
+            from penstock.client.execution.history_planning import plan_history
+
+            history = plan_history(query.history, with_exchanges, graph, facts, settings)
+        return PlannedQuery(query.bound, plan, options, facts, with_exchanges, graph, history)
+
+    def start(self, query: PlannedQuery) -> Result:
+        """Start a planned query: on the bounded backend, or as a job of our own runtime."""
+        if query.graph is None:
+            return start_on_backend(query, self._state.backends)
+        return submit_job(query, self._state)
+
+
+def _is_supported(plan: LogicalPlan, backend: str) -> bool:
+    return speaks(plan, backend)

@@ -1,0 +1,82 @@
+"""The jobs of a session: their manager, their ids, what each was made of."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.client.execution.planned_query import SubmittedJob
+
+if TYPE_CHECKING:
+    from penstock.engine.api.operator import Services
+    from penstock.engine.job.job import Job
+    from penstock.engine.job.job_manager import JobManager
+
+
+class SessionJobs:
+    """Names and remembers the jobs a session starts; the first one starts the job manager.
+
+    ``submitted``: what each job was made of, by job id. ``reported``: ids of jobs whose end the user has
+    read. ``resume_as``: the id under which the next job continues. ``on_first_job``: called when the manager
+    starts.
+    """
+
+    def __init__(self, services: Callable[[], Services]) -> None:
+        self.submitted: dict[str, SubmittedJob] = {}
+        self.reported: set[str] = set()
+        self.resume_as: str | None = None
+        self.on_first_job: Callable[[], None] = lambda: None
+        self._services = services
+        self._lock = threading.Lock()
+        self._manager: JobManager | None = None
+        self._sink_numbers = itertools.count(1)
+        self._jobs_of_name: Counter[str] = Counter()
+
+    @property
+    def manager(self) -> JobManager:
+        """The job manager of this process, started by the first job."""
+        with self._lock:
+            if self._manager is None:
+                # the runtime and its kernels: not before a job needs them
+                from penstock.engine.job.job_manager import JobManager
+
+                self._manager = JobManager(self._services())
+                self.on_first_job()
+            return self._manager
+
+    def all(self) -> list[Job]:
+        """Return the jobs in the order they were started."""
+        return [] if self._manager is None else self._manager.jobs()
+
+    def next_sink_number(self) -> int:
+        """Return a number no other collect sink of this session has."""
+        return next(self._sink_numbers)
+
+    def assign_id(self, name: str, state_dir: Path) -> str:
+        """Return the id under which a job of that name keeps its state: the same one in the next process
+        that runs the same statements.
+        """
+        # it reads checkpoints: the engine is not loaded before a job starts
+        from penstock.client.execution.recorded_jobs import job_id_of
+
+        if self.resume_as is not None:
+            job_id, self.resume_as = self.resume_as, None
+            return job_id
+        self._jobs_of_name[name] += 1
+        return job_id_of(state_dir, name, self._jobs_of_name[name])
+
+    def release_id(self, name: str, job_id: str) -> None:
+        """Let the next job of a name have the id of one that was refused: only under that id it finds the
+        state that is there.
+        """
+        if job_id.endswith(f"-{self._jobs_of_name[name]}"):
+            self._jobs_of_name[name] -= 1
+
+    def close(self) -> None:
+        """Close the job manager, if one was started."""
+        if self._manager is not None:
+            self._manager.close()
