@@ -104,7 +104,6 @@ IN_A_CIRCLE = {
     "penstock.engine.operators.factory",
     "penstock.engine.operators.source.history_source",
     "penstock.engine.operators.source.sub_chain",
-    # both match names by pattern
 }
 
 
