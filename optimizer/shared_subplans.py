@@ -13,8 +13,9 @@ from penstock.catalog.types import BOOLEAN
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.column_substitution import inline, select_columns
 from penstock.planner.expressions.nodes import Call, Column, Expression
+from penstock.planner.logical.node_digest import table_text
 from penstock.planner.logical.plan import BoundedInput, Filter, LogicalPlan, Project, Scan, WatermarkAssign
-from penstock.planner.physical.plan_digest import Meanings, table_text
+from penstock.planner.physical.plan_digest import Meanings
 
 RULE = "share_bounded"
 

@@ -8,6 +8,7 @@ from dataclasses import field
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.manifest import OperatorEntry, OperatorRole
+from penstock.planner.logical.node_digest import table_text
 from penstock.planner.physical.operator_specs import (
     JobGraph,
     OperatorSpec,
@@ -15,7 +16,6 @@ from penstock.planner.physical.operator_specs import (
     SourceSpec,
     WatermarkSpec,
 )
-from penstock.planner.physical.plan_digest import table_text
 from penstock.planner.physical.state_compatibility import PlanMeaning
 from penstock.planner.physical.state_kinds import keeps_state
 

@@ -12,8 +12,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.optimizer.properties.column_substitution import inline, select_columns
 from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.logical.node_digest import table_text
 from penstock.planner.logical.plan import LogicalPlan, Project, Scan, WatermarkAssign
-from penstock.planner.physical.plan_digest import table_text
 
 
 @dataclass(frozen=True)

@@ -236,6 +236,11 @@ class AggregateCall:
         )
 
     @property
+    def version(self) -> str | None:
+        """What tells a function of the program from others of its name; none for a function of SQL."""
+        return None
+
+    @property
     def sort_keys(self) -> tuple[SortKey, ...]:
         """The ORDER BY inside the call."""
         keys = self.args[len(self.args) - len(self.order) :]

@@ -9,6 +9,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import calls_text, emission_text, keys_text, window_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import (
@@ -65,6 +66,9 @@ class Aggregate(UnaryNode):
     def operator_name(self) -> str:
         return _phase_name(self, "aggregate" if self.aggregates else "distinct")
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return _digest(self, inputs[0], "", texts)
+
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
@@ -109,6 +113,10 @@ class WindowAggregate(UnaryNode):
             return _phase_name(self, "window aggregate")
         return _phase_name(self, f"{self.window.name} aggregate")
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        window = texts.window(self.window, inputs[0].columns) + emission_text(self.emission)
+        return _digest(self, inputs[0], window, texts)
+
 
 def _text(node: Aggregate | WindowAggregate, window: str) -> str:
     phase = "" if node.phase is Phase.SINGLE else f"{node.phase.value.capitalize()} "
@@ -120,3 +128,11 @@ def _text(node: Aggregate | WindowAggregate, window: str) -> str:
 def _phase_name(node: Aggregate | WindowAggregate, what: str) -> str:
     phase = "" if node.phase is Phase.SINGLE else f"{node.phase.value} "
     return f"{phase}{what}{keys_text(' by', node.keys, node.input.schema)}"
+
+
+def _digest(node: Aggregate | WindowAggregate, below: Meaning, window: str, texts: ExactTexts) -> Meaning:
+    keys = tuple(below.columns[key] for key in node.keys)
+    rows = hash_parts("groups", below.rows, window, node.phase.value, *keys)
+    calls = tuple(hash_parts("aggregate", rows, texts.call(call, below.columns)) for call in node.aggregates)
+    added = len(node.schema) - len(keys) - len(calls)
+    return Meaning(rows, keys + calls + number_parts("window", rows, added))

@@ -9,6 +9,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.plan import LogicalPlan, UnaryNode
 from penstock.planner.logical.windows import Emission
@@ -45,6 +46,10 @@ class Emit(UnaryNode):
 
     def operator_name(self) -> str:
         return f"emit {self.kind.value}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        rows = hash_parts("emit", inputs[0].rows, self.kind.value, str(self.emission))
+        return Meaning(rows, inputs[0].columns)
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:

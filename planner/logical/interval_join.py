@@ -12,6 +12,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import demand
 
@@ -175,6 +176,10 @@ class TimedJoin(Join):
     @property
     def timing(self) -> str:
         return "Window" if self.time.of_windows else "Interval"
+
+    def timing_digest(self, inputs: tuple[Meaning, ...]) -> str:
+        sides = zip(self.time.sides, inputs, strict=True)
+        return hash_parts("timed", *(below.columns[side.time_column] for side, below in sides))
 
 
 def timed(join: Join, time: JoinTime) -> TimedJoin:

@@ -9,6 +9,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
 from penstock.planner.logical.plan import BoundedInput, LogicalPlan, Scan
 from penstock.planner.logical.windows import demand
@@ -102,3 +103,39 @@ class Join(LogicalPlan):
         )
         tables = dict.fromkeys(scan.table.name for scan in reads if isinstance(scan, Scan))
         return f"runtime filter on {', '.join(side.schema[key].name for key in keys)} of {', '.join(tables)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        left, right = inputs
+        keys, residual = digest_join_condition(
+            inputs, (self.left_keys, self.right_keys), self.residual, texts
+        )
+        timing = self.timing_digest(inputs)
+        rows = hash_parts("join", self.kind.value, left.rows, right.rows, residual, timing, *keys)
+        columns = mark_side("left", rows, left.columns)
+        if self.kind not in (JoinKind.SEMI, JoinKind.ANTI):
+            columns += mark_side("right", rows, right.columns)
+        return Meaning(rows, columns)
+
+    def timing_digest(self, inputs: tuple[Meaning, ...]) -> str:
+        """Return the hash of what settles the join besides its condition; nothing for a regular one."""
+        return ""
+
+
+def digest_join_condition(
+    inputs: tuple[Meaning, ...],
+    keys: tuple[tuple[int, ...], tuple[int, ...]],
+    residual: Expression | None,
+    texts: ExactTexts,
+) -> tuple[list[str], str]:
+    """Return what the pairs of keys of a join mean, and its condition over both sides."""
+    left, right = (one.columns for one in inputs)
+    pairs = [part for a, b in zip(*keys, strict=True) for part in (left[a], right[b])]
+    if residual is None:
+        return pairs, ""
+    sides = tuple(hash_parts("left", c) for c in left) + tuple(hash_parts("right", c) for c in right)
+    return pairs, texts.expression(residual, sides)
+
+
+def mark_side(side: str, rows: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what columns of a side mean behind a join."""
+    return tuple(hash_parts(side, rows, column) for column in columns)

@@ -10,6 +10,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.expressions.nodes import Call, Column
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import emission_text, window_text
 from penstock.planner.logical.plan import Filter, LogicalPlan, UnaryNode
 from penstock.planner.logical.windows import Emission, Windowing
@@ -49,6 +50,12 @@ class LateMark(UnaryNode):
 
     def operator_name(self) -> str:
         return "mark late rows"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        window = texts.window(self.window, below.columns)
+        mark = hash_parts("late", below.rows, window, str(self.lateness_us))
+        return Meaning(below.rows, below.columns + tuple(hash_parts(mark, str(i)) for i in range(3)))
 
 
 def late_part(marked: LateMark) -> LogicalPlan:

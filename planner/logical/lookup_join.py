@@ -11,7 +11,8 @@ from penstock.catalog.connectors.lookup import lookup_option, reload_ms
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.join import JoinKind, mark_side
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, expression_text, join_condition_text
 from penstock.planner.logical.plan import LogicalPlan, Scan
 from penstock.planner.logical.windows import demand
@@ -76,3 +77,13 @@ class LookupJoin(LogicalPlan):
 
     def operator_name(self) -> str:
         return f"{self.kind.value} lookup join {self.scan.table.name}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        left, right = inputs[0], self.scan.digest((), texts)
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        keys = (f"{left.columns[a]}={right.columns[b]}" for a, b in pairs)
+        residual = ""
+        if self.residual is not None:
+            residual = texts.expression(self.residual, left.columns + right.columns)
+        rows = hash_parts("lookup", self.kind.value, left.rows, right.rows, *keys, residual)
+        return Meaning(rows, mark_side("left", rows, left.columns) + mark_side("found", rows, right.columns))

@@ -15,6 +15,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
@@ -59,6 +60,12 @@ class RowValue(MatchValue):
             text = f"{'FIRST' if self.first else 'LAST'}({text}{f', {self.offset}' if self.offset else ''})"
         return f"PREV({text}, {self.before})" if self.before else text
 
+    def digest(self, columns: tuple[str, ...], texts: ExactTexts) -> str:
+        """Return what identifies the value, over the meanings of the input's columns."""
+        rows = (str(number) for number in sorted(self.rows))
+        place = (*rows, str(self.first), str(self.offset), str(self.before))
+        return hash_parts("row", str(self.final), texts.expression(self.expression, columns), *place)
+
 
 @dataclass(frozen=True)
 class RowsAggregate(MatchValue):
@@ -78,6 +85,11 @@ class RowsAggregate(MatchValue):
             else f"{_rows(self.rows, names)}*"
         )
         return f"{self.call.function}({argument})"
+
+    def digest(self, columns: tuple[str, ...], texts: ExactTexts) -> str:
+        """Return what identifies the value, over the meanings of the input's columns."""
+        rows = (str(number) for number in sorted(self.rows))
+        return hash_parts("rows", str(self.final), texts.call(self.call, columns), *rows)
 
 
 class Fact(StrEnum):
@@ -100,6 +112,10 @@ class MatchFact(MatchValue):
     def words(self, names: tuple[str, ...], source: Sequence[str]) -> str:
         """Return the value as text."""
         return f"{self.fact.value}()"
+
+    def digest(self, columns: tuple[str, ...], texts: ExactTexts) -> str:
+        """Return what identifies the value."""
+        return hash_parts("fact", str(self.final), self.fact.value)
 
 
 def _sign(value: MatchValue) -> str:
@@ -250,3 +266,22 @@ class MatchRecognize(UnaryNode):
     def _value_text(self, expression: Expression, values: Sequence[Value]) -> str:
         source = self.input.schema.names
         return renamed_text(expression, lambda index: values[index].words(self.variables, source))
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        """What breaks ties takes part: all columns. So do the names of variables, which CLASSIFIER tells."""
+        below, columns = inputs[0], inputs[0].columns
+
+        def defined(one: Definition) -> str:
+            values = tuple(value.digest(columns, texts) for value in one.values)
+            return hash_parts(str(one.variable), texts.expression(one.condition, values))
+
+        order = (texts.sort(key, columns) for key in self.order)
+        skip = (str(self.skip), *(str(number) for number in sorted(self.skip_rows)), str(self.within_us))
+        partition = (columns[key] for key in self.partition)
+        head = ("matches", below.rows, str(self.pattern), *map(defined, self.definitions), "how", *skip)
+        rows = hash_parts(*head, "per", *partition, "by", *order, "ties", *texts.ties(columns))
+        rows = hash_parts("all rows", rows) if self.all_rows else rows
+        kept = range(len(columns)) if self.all_rows else self.partition
+        values = tuple(value.digest(columns, texts) for value in self.values)
+        measures = (hash_parts("measure", rows, texts.expression(one, values)) for one in self.measures)
+        return Meaning(rows, (*(hash_parts("matched", rows, columns[i]) for i in kept), *measures))

@@ -14,6 +14,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import INT, Timestamp, TimestampLtz
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import AttachedWindow, demand
@@ -165,6 +166,20 @@ class Over(UnaryNode):
     def operator_name(self) -> str:
         return f"over{keys_text('', self.partition, self.input.schema)}"
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        """What breaks ties takes part: all columns where the answer depends on them."""
+        columns, rows = inputs[0].columns, inputs[0].rows
+        order = (texts.sort(key, columns) for key in self.order)
+        ties = texts.ties(columns) if self.breaks_ties else ()
+        partition = (columns[key] for key in self.partition)
+        within = hash_parts(
+            "within", str(self.timely), str(self.frame), *partition, "by", *order, "ties", *ties
+        )
+        if self.timely:
+            rows = hash_parts("over in time", rows, columns[self.time_column])
+        calls = (hash_parts("over", rows, within, texts.call(call, columns)) for call in self.calls)
+        return Meaning(rows, (*columns, *calls))
+
 
 @dataclass(frozen=True)
 class PartitionTop(UnaryNode):
@@ -199,6 +214,14 @@ class PartitionTop(UnaryNode):
 
     def operator_name(self) -> str:
         return f"top {self.limit}{keys_text(' per', self.partition, self.input.schema)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below, columns = inputs[0], inputs[0].columns
+        order = (texts.sort(key, columns) for key in self.order)
+        ties = texts.ties(columns) if self.rank == "row_number" else ()
+        head = ("partition top", below.rows, self.rank, str(self.limit), str(self.window is not None))
+        rows = hash_parts(*head, *(columns[key] for key in self.partition), "by", *order, "ties", *ties)
+        return Meaning(rows, columns if self.rank_name is None else (*columns, hash_parts("rank", rows)))
 
 
 def _specification(node: Over | PartitionTop) -> str:

@@ -21,6 +21,7 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.distribution import Edge
 from penstock.planner.logical.history_option import HistoryWish
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts, table_text
 from penstock.planner.logical.node_text import edge_text, expression_text, labelled, order_text, window_text
 from penstock.planner.logical.windows import (
     Windowing,
@@ -85,6 +86,17 @@ class LogicalPlan:
         """Return the short name of the operator that runs the node."""
         return type(self).__name__.lower()
 
+    @property
+    def subplans(self) -> tuple[LogicalPlan, ...]:
+        """The plans its rows are computed from: its inputs, or what a backend computes first."""
+        return self.inputs
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        """Return what the rows and each column mean, given what those of the subplans do. Operator ids are
+        made of it: what it hashes, and in which order, never changes.
+        """
+        raise AssertionError(type(self))
+
 
 @dataclass(frozen=True)
 class UnaryNode(LogicalPlan):
@@ -139,6 +151,19 @@ class Scan(LogicalPlan):
     def operator_name(self) -> str:
         return f"source {self.table.name}"
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        table = table_text(self.table)
+        source = self.table.source_schema
+        # not which fields of a row are read: one more changes nothing of the others
+        declared = {column.name: column.type for column in self.table.schema}
+        read = [source[i] for i in self.columns]
+        columns = tuple(
+            hash_parts("column", table, one.name.lower(), texts.kind(declared.get(one.name, one.type)))
+            for one in read
+        )
+        predicate = "" if self.predicate is None else texts.expression(self.predicate, columns)
+        return Meaning(hash_parts("scan", table, predicate), columns)
+
 
 @dataclass(frozen=True)
 class Values(LogicalPlan):
@@ -157,6 +182,11 @@ class Values(LogicalPlan):
     def text(self) -> str:
         count = len(self.rows)
         return f"Values {count} row{'' if count == 1 else 's'} [{', '.join(self.schema.names)}]"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        cells = (texts.expression(cell, ()) for row in self.rows for cell in row)
+        rows = hash_parts("values", *cells, str(len(self.rows)))
+        return Meaning(rows, tuple(hash_parts(rows, str(i)) for i in range(len(self.schema))))
 
 
 @dataclass(frozen=True)
@@ -182,6 +212,13 @@ class BoundedInput(LogicalPlan):
         tables = {node.table.name for node in self.plan.walk() if isinstance(node, Scan)}
         return f"bounded {', '.join(sorted(tables))}"
 
+    @property
+    def subplans(self) -> tuple[LogicalPlan, ...]:
+        return (self.plan,)
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return Meaning(hash_parts("bounded", inputs[0].rows), inputs[0].columns)
+
 
 @dataclass(frozen=True)
 class Filter(UnaryNode):
@@ -199,6 +236,11 @@ class Filter(UnaryNode):
 
     def text(self) -> str:
         return f"Filter {expression_text(self.predicate, self.input.schema)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        predicate = texts.expression(self.predicate, below.columns)
+        return Meaning(hash_parts("filter", below.rows, predicate), below.columns)
 
 
 @dataclass(frozen=True)
@@ -235,6 +277,10 @@ class Project(UnaryNode):
         items = zip(self.expressions, self.names, strict=True)
         return f"Project {', '.join(labelled(expression_text(e, self.input.schema), n) for e, n in items)}"
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        return Meaning(below.rows, tuple(texts.column(e, below.columns) for e in self.expressions))
+
 
 @dataclass(frozen=True)
 class WatermarkAssign(UnaryNode):
@@ -257,6 +303,12 @@ class WatermarkAssign(UnaryNode):
 
     def operator_name(self) -> str:
         return f"watermark {self.input.schema[self.time_column].name}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        watermark = texts.expression(self.watermark, below.columns)
+        rows = hash_parts("watermark", below.rows, below.columns[self.time_column], watermark)
+        return Meaning(rows, below.columns)
 
 
 @dataclass(frozen=True)
@@ -293,6 +345,11 @@ class WindowTable(UnaryNode):
     def operator_name(self) -> str:
         return f"{self.window.name} windows"
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        rows = hash_parts("windows", below.rows, texts.window(self.window, below.columns))
+        return Meaning(rows, below.columns + number_parts("window", rows, 3))
+
 
 @dataclass(frozen=True)
 class Union(LogicalPlan):
@@ -323,6 +380,13 @@ class Union(LogicalPlan):
     def text(self) -> str:
         return f"Union {len(self.branches)} inputs"
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        branches = (part for one in inputs for part in (one.rows, *texts.ties(one.columns)))
+        rows = hash_parts("union", *branches)
+        columns = [one.columns for one in inputs]
+        places = (texts.place(i, columns) for i in range(len(self.schema)))
+        return Meaning(rows, tuple(hash_parts("column", rows, *place) for place in places))
+
 
 @dataclass(frozen=True)
 class Sort(UnaryNode):
@@ -334,6 +398,9 @@ class Sort(UnaryNode):
 
     def text(self) -> str:
         return f"Sort {order_text(self.keys, self.input.schema)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return inputs[0]
 
 
 @dataclass(frozen=True)
@@ -348,6 +415,10 @@ class Limit(UnaryNode):
     def text(self) -> str:
         count = "all" if self.limit is None else self.limit
         return f"Limit {count}{f' offset {self.offset}' if self.offset else ''}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        return Meaning(hash_parts("limit", below.rows, str(self.limit), str(self.offset)), below.columns)
 
 
 @dataclass(frozen=True)
@@ -366,6 +437,12 @@ class TopN(UnaryNode):
 
     def operator_name(self) -> str:
         return f"top {self.limit}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        order = (texts.sort(key, below.columns) for key in self.keys)
+        head = ("top", below.rows, str(self.limit), str(self.offset))
+        return Meaning(hash_parts(*head, *order, *texts.ties(below.columns)), below.columns)
 
 
 @dataclass(frozen=True)
@@ -386,6 +463,11 @@ class Sink(UnaryNode):
 
     def _target(self) -> str:
         return "to the client" if self.table is None else self.table.name
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        table = "" if self.table is None else table_text(self.table)
+        return Meaning(hash_parts("sink", below.rows, *below.columns, table), below.columns)
 
 
 @dataclass(frozen=True)
@@ -408,6 +490,9 @@ class StatementSet(LogicalPlan):
     def text(self) -> str:
         return f"StatementSet {len(self.sinks)} sinks"
 
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return Meaning(hash_parts("set", *(sink.rows for sink in inputs)), ())
+
 
 @dataclass(frozen=True)
 class Exchange(UnaryNode):
@@ -419,3 +504,6 @@ class Exchange(UnaryNode):
 
     def text(self) -> str:
         return f"Exchange {edge_text(self.edge, self.input.schema)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return inputs[0]

@@ -11,6 +11,7 @@ from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.catalog.types import TimestampLtz
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.join import Join
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     Exchange,
@@ -58,6 +59,11 @@ class ProcessingTime(UnaryNode):
 
     def operator_name(self) -> str:
         return f"processing time {self.input.schema[self.time_column].name}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        columns, time = inputs[0].columns, self.time_column
+        rows = hash_parts("processing time", inputs[0].rows, columns[time])
+        return Meaning(rows, (*columns[:time], hash_parts("stamp", rows), *columns[time + 1 :]))
 
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)

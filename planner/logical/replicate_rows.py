@@ -7,6 +7,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import BIGINT
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
 
@@ -24,3 +25,7 @@ class Repeat(UnaryNode):
 
     def text(self) -> str:
         return f"Repeat by {self.input.schema.names[-1]}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        *columns, count = inputs[0].columns
+        return Meaning(hash_parts("repeat", inputs[0].rows, count), tuple(columns))

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.windows import demand
 
@@ -53,6 +54,11 @@ class SnapshotJoin(Join):
             until = str(datetime(1970, 1, 1) + timedelta(microseconds=self.loaded_us))
         idle = "" if self.idle_ms is None else f" or has stood still for {duration_text(self.idle_ms * 1000)}"
         return f", the right side loaded until {time} reaches {until}{idle}"
+
+    def timing_digest(self, inputs: tuple[Meaning, ...]) -> str:
+        return hash_parts(
+            "snapshot", inputs[1].columns[self.build_time], str(self.loaded_us), str(self.idle_ms)
+        )
 
 
 def snapshot_of(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:

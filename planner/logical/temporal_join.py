@@ -11,7 +11,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.interval_join import WINDOW_ROLES, lateness_us, slack_us
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.join import JoinKind, digest_join_condition, mark_side
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import demand
@@ -91,3 +92,14 @@ class TemporalJoin(LogicalPlan):
 
     def operator_name(self) -> str:
         return f"{self.kind.value} temporal join"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        left, right = inputs
+        keys, residual = digest_join_condition(
+            inputs, (self.left_keys, self.right_keys), self.residual, texts
+        )
+        times = (left.columns[self.left_time], right.columns[self.right_time])
+        ties = texts.ties(tuple(right.columns[i] for i in self.ties))
+        head = ("temporal join", self.kind.value, left.rows, right.rows, residual)
+        rows = hash_parts(*head, *times, *keys, "ties", *ties)
+        return Meaning(rows, mark_side("left", rows, left.columns) + mark_side("right", rows, right.columns))

@@ -8,6 +8,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import order_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
@@ -49,6 +50,12 @@ class TemporalSort(UnaryNode):
 
     def operator_name(self) -> str:
         return f"sort {self.input.schema[self.time_column].name}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        order = (texts.sort(key, below.columns) for key in self.keys)
+        rows = hash_parts("temporal sort", below.rows, *order, *texts.ties(below.columns))
+        return Meaning(rows, below.columns)
 
 
 def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:

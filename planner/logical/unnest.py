@@ -11,6 +11,7 @@ from penstock.catalog.python_functions import PythonTable
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.plan import UnaryNode
 from penstock.planner.logical.windows import demand
@@ -98,3 +99,16 @@ class Unnest(UnaryNode):
         return (
             f"Unnest {'outer ' if self.outer else ''}{call} AS {', '.join(names)}{condition}, keeping {kept}"
         )
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below, call = inputs[0], self.call
+        args = (texts.expression(arg, below.columns) for arg in call.args)
+        version = "" if call.body is None else call.body.version
+        rows = hash_parts("unnest", below.rows, call.function, version, str(self.outer), *args)
+        if self.condition is not None:
+            given_all = number_parts("given", rows, len(call.columns))
+            every = (*below.columns, *given_all, hash_parts("nth", rows))
+            rows = hash_parts("unnest on", rows, texts.expression(self.condition, every))
+        given = tuple(hash_parts("given", rows, str(i)) for i in self.gives)
+        number = (hash_parts("nth", rows),) if self.ordinality else ()
+        return Meaning(rows, (*(below.columns[i] for i in self.keep), *given, *number))

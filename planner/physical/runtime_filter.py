@@ -10,7 +10,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import INTEGERS, is_integer
 from penstock.planner.expressions.nodes import Cast, Column, Expression
 from penstock.planner.logical.join import Join
-from penstock.planner.physical.expression_digest import digest
+from penstock.planner.logical.node_digest import hash_parts
 from penstock.planner.physical.operator_specs import CalcSpec, OperatorSpec, SourceSpec
 
 _ID_LENGTH = 16
@@ -30,7 +30,9 @@ def runtime_filter(join: Join, port: int, join_id: str) -> RuntimeFilterSpec:
     """Return the filter before a port of a join."""
     side, keys = (join.left, join.left_keys) if port == 0 else (join.right, join.right_keys)
     name = f"runtime filter on {', '.join(side.schema[key].name for key in keys)}"
-    return RuntimeFilterSpec(digest("runtime filter", join_id)[:_ID_LENGTH], name, side.schema, join_id, keys)
+    return RuntimeFilterSpec(
+        hash_parts("runtime filter", join_id)[:_ID_LENGTH], name, side.schema, join_id, keys
+    )
 
 
 def skipping(chain: tuple[OperatorSpec, ...]) -> tuple[OperatorSpec, ...]:

@@ -14,11 +14,11 @@ from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.join import Join
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.node_digest import ALIKE, hash_parts, table_text
 from penstock.planner.logical.over import Over
 from penstock.planner.logical.plan import BoundedInput, LogicalPlan, Scan, Union
 from penstock.planner.logical.temporal_join import TemporalJoin
-from penstock.planner.physical.expression_digest import ALIKE, digest
-from penstock.planner.physical.plan_digest import Meanings, table_text
+from penstock.planner.physical.plan_digest import Meanings
 
 _LENGTH = 16
 
@@ -96,7 +96,9 @@ class _Alike:
 
     def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateMeaning:
         """Return what to say of one operator."""
-        alike = digest("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[:_LENGTH]
+        alike = hash_parts("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[
+            :_LENGTH
+        ]
         return StateMeaning(
             alike, tuple(self._carried(one) for one in ((node,) if isinstance(node, Scan) else node.inputs))
         )

@@ -29,6 +29,10 @@ class PythonAggregateCall(AggregateCall):
         """Its rows are kept, as it is computed from all of them."""
         return True
 
+    @property
+    def version(self) -> str:
+        return self.body.version
+
 
 def python_aggregate_call(
     call: FunctionCall,
