@@ -43,6 +43,59 @@ error[SQL-1001]: unexpected ")": "<" was expected
   1 | CREATE TABLE t (a ARRAY) WITH ('connector' = 'datagen')
     |                        ^
 ====
+# what goes on within a type is expected where it stands: brackets are those that were opened
+CREATE TABLE t (a ROW<b INT
+---
+error[SQL-1001]: the statement ends where "," or ">" was expected
+  1 | CREATE TABLE t (a ROW<b INT
+    |                            ^
+====
+CREATE TABLE t (a ROW(b INT, c MAP<INT, STRING>
+---
+error[SQL-1001]: the statement ends where "," or ")" was expected
+  1 | CREATE TABLE t (a ROW(b INT, c MAP<INT, STRING>
+    |                                                ^
+====
+CREATE TABLE t (a ARRAY<INT b>) WITH ('connector' = 'datagen')
+---
+error[SQL-1001]: unexpected "b": "(", ">", PRECISION, VARYING, WITH or WITHOUT was expected
+  1 | CREATE TABLE t (a ARRAY<INT b>) WITH ('connector' = 'datagen')
+    |                             ^
+====
+CREATE TABLE t (a INT COMENT 'x') WITH ('connector' = 'datagen')
+---
+error[SQL-1001]: unexpected "COMENT"
+  1 | CREATE TABLE t (a INT COMENT 'x') WITH ('connector' = 'datagen')
+    |                       ^^^^^^
+hint: did you mean "COMMENT"?
+====
+CREATE TABLE t (a INTERVL DAY) WITH ('connector' = 'datagen')
+---
+error[SQL-1001]: unexpected "INTERVL"
+  1 | CREATE TABLE t (a INTERVL DAY) WITH ('connector' = 'datagen')
+    |                   ^^^^^^^
+hint: did you mean "INTERVAL"?
+====
+CREATE TABLE t (a ROW<select INT>) WITH ('connector' = 'datagen')
+---
+error[SQL-1008]: SELECT is a reserved word
+  1 | CREATE TABLE t (a ROW<select INT>) WITH ('connector' = 'datagen')
+    |                       ^^^^^^
+hint: quote it to use it as a name: `select`
+====
+# syntax comes first: the second column's, though the first has an unknown type
+CREATE TABLE t (a INTT, b ARRAY) WITH ('connector' = 'datagen')
+---
+error[SQL-1001]: unexpected ")": "<" was expected
+  1 | CREATE TABLE t (a INTT, b ARRAY) WITH ('connector' = 'datagen')
+    |                                ^
+====
+SELECT CAST(price AS DECIMAL(10 2)) FROM bid
+---
+error[SQL-1001]: unexpected "2": "," or ")" was expected
+  1 | SELECT CAST(price AS DECIMAL(10 2)) FROM bid
+    |                                 ^
+====
 CREATE TABLE t (a ROW<b INT, b INT>) WITH ('connector' = 'datagen')
 ---
 error[SQL-1205]: field "b" is declared twice
