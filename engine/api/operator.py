@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -51,6 +51,14 @@ def given(batch: Batch, out: Output) -> Rest:
         if number:
             yield
         out.collect(piece)
+
+
+def emit_all(batches: Iterable[Batch], out: Output) -> Rest:
+    """Emit batches, each in slices."""
+    for number, batch in enumerate(batches):
+        if number:
+            yield
+        yield from given(batch, out)
 
 
 class SplitNews(StrEnum):

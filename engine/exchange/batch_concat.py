@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.row_pieces import LIMITS, cut
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.row_pieces import LIMITS, batches_of, cut, taken
 from penstock.engine.api.stream_elements import Batch
 
 
@@ -19,6 +20,29 @@ def gathered(pieces: Sequence[Batch]) -> list[Batch]:
     if sizes.sum() <= LIMITS.array_bytes:
         return [_one(pieces)]
     return [_one(pieces[first:last]) for first, last in cut(sizes, len(pieces), LIMITS.array_bytes)]
+
+
+def taken_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndarray | None) -> list[Batch]:
+    """Return the rows at distinct places, which count through all pieces, in that order and with these
+    weights: none, one batch, or as few as Arrow can hold them in.
+    """
+    if not places.size:
+        return []
+    if sum(piece.size_bytes for piece in pieces) <= LIMITS.array_bytes:
+        rows = pa.concat_batches([piece.rows for piece in pieces]) if len(pieces) > 1 else pieces[0].rows
+        return [Batch(rows.take(array_of(places)), weights)]
+    found, first = [], 0
+    for rows in batches_of(taken(pa.Table.from_batches([piece.rows for piece in pieces]), places)):
+        some = slice(first, first + rows.num_rows)
+        found.append(Batch(rows, None if weights is None else weights[some]))
+        first += rows.num_rows
+    return found
+
+
+def all_weights(pieces: Sequence[Batch]) -> np.ndarray:
+    """Return the weights of all pieces end to end, int64."""
+    ones = [np.ones(p.num_rows, np.int64) if p.weights is None else p.weights for p in pieces]
+    return np.concatenate([np.zeros(0, np.int64), *ones])
 
 
 def _one(pieces: Sequence[Batch]) -> Batch:

@@ -5,11 +5,10 @@ ThinnedChanges: changes put together and given no more often than asked for, tho
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
+from collections.abc import Sequence
 
 from penstock.engine.api.clock import Clock
-from penstock.engine.api.operator import Operator, Output, Rest, begun, given
+from penstock.engine.api.operator import Operator, Output, Rest, begun, emit_all
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.rows.row_difference import difference
 
@@ -21,31 +20,26 @@ class ThinnedChanges:
     The owner gives all before a barrier.
     """
 
-    def __init__(self, every_us: int, schema: pa.Schema, clock: Clock) -> None:
+    def __init__(self, every_us: int, clock: Clock) -> None:
         self._every_ms = every_us / 1000
-        self._none = Batch(
-            pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
-        )
         self._clock = clock
         self._held: list[Batch] = []
         self._rows = 0
         self._given_ms: float | None = None
 
-    def add(self, change: Batch | None, out: Output) -> Rest:
-        """Take a change."""
-        if change is None or not change.num_rows:
+    def add(self, changes: Sequence[Batch], out: Output) -> Rest:
+        """Take changes, each of rows."""
+        if not changes:
             return
         if not self._every_ms:
-            yield from given(change, out)
+            yield from emit_all(changes, out)
             return
         if self._given_ms is None:
             self._given_ms = self._clock.monotonic_ms()
-        self._held.append(change)
-        self._rows += change.num_rows
+        self._held += changes
+        self._rows += sum(change.num_rows for change in changes)
         if self._rows >= _ROWS_MAX:
-            net = self._net()
-            self._held = [] if net is None else [net]
-            self._rows = 0
+            self._held, self._rows = difference([], self._held), 0
 
     def give_due(self, out: Output) -> Rest:
         """Give what is held when its time has come."""
@@ -60,20 +54,9 @@ class ThinnedChanges:
         """Give what is held."""
         if not self._held:
             return
-        net = self._net()
+        net = difference([], self._held)
         self._held, self._rows, self._given_ms = [], 0, self._clock.monotonic_ms()
-        if net is not None:
-            yield from given(net, out)
-
-    def _net(self) -> Batch | None:
-        weights = [
-            np.ones(change.num_rows, np.int64) if change.weights is None else change.weights
-            for change in self._held
-        ]
-        return difference(
-            self._none,
-            Batch(pa.concat_batches([change.rows for change in self._held]), np.concatenate(weights)),
-        )
+        yield from emit_all(net, out)
 
 
 class GivesThinned(Operator):

@@ -14,10 +14,9 @@ class ThinnedRowsOperator(GivesThinned):
 
     def __init__(self, spec: ThinnedRowsSpec, options: JobOptions) -> None:
         self._every_us = spec.every_us
-        self._schema = spec.schema.to_arrow()
 
     def open(self, context: Context) -> None:
-        self._changes = ThinnedChanges(self._every_us, self._schema, context.clock)
+        self._changes = ThinnedChanges(self._every_us, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
-        return begun(self._changes.add(batch, out))
+        return begun(self._changes.add([batch] if batch.num_rows else [], out))

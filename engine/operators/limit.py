@@ -9,12 +9,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, ListState, Operator, Output
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+    emit_all,
+)
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.exchange.batch_concat import all_weights, taken_from
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.physical.operator_specs import LimitSpec
@@ -90,11 +98,11 @@ class LimitOfChangesOperator(Operator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
         batch = self._rows.consolidated(Batch(batch.rows, weights), keep=True)
         if not batch.num_rows:
-            return
+            return None
         assert batch.weights is not None
         present, emitted = self._counted()
         ids = self._rows.ids_of(batch)
@@ -113,11 +121,14 @@ class LimitOfChangesOperator(Operator):
         if not len(self._rows):  # the ids begin anew
             self._spare, self._emitted = _Candidates(), _Candidates()
         others, changes = self._elsewhere(wanted - emitted - int(more.sum()))
-        self._emit(Batch(batch.rows, left + more - shown), Batch(self._rows.store.take(others), changes), out)
+        pieces = [Batch(batch.rows, left + more - shown)]
+        for first, last in self._rows.store.pieces(others):
+            pieces.append(Batch(self._rows.store.take(others[first:last]), changes[first:last]))
         self._rows.match(others, changes)
         self._note(others)
         self._totals = present, wanted
         self._metrics.state_entries = len(self._rows)
+        return begun(emit_all(_changes(pieces), out))
 
     def _counted(self) -> tuple[int, int]:
         """How many rows there are and how many of them are emitted, after a restore as well."""
@@ -161,19 +172,6 @@ class LimitOfChangesOperator(Operator):
             return self._spare.take(wanted, self._spare_of)
         ids, counts = self._emitted.take(-wanted, self._emitted_of)
         return ids, -counts
-
-    def _emit(self, changed: Batch, others: Batch, out: Output) -> None:
-        """Emit what is retracted before what is inserted; a row may be both among the changed and the
-        others.
-        """
-        assert changed.weights is not None and others.weights is not None
-        rows = pa.concat_batches([changed.rows, others.rows])
-        weights = np.concatenate([changed.weights, others.weights])
-        order = np.argsort(weights > 0, kind="stable")
-        order = order[weights[order] != 0]
-        if order.size:
-            found = Batch(rows.take(array_of(order)), weights[order])
-            out.collect(Batch(found.rows) if (weights[order] == 1).all() else found)
 
 
 class _Candidates:
@@ -228,3 +226,14 @@ def _shared_out(spare: np.ndarray, wanted: int) -> np.ndarray:
     """
     ends = np.cumsum(spare)
     return np.clip(wanted - (ends - spare), 0, spare)
+
+
+def _changes(pieces: list[Batch]) -> list[Batch]:
+    """Return what changes: what is retracted before what is inserted; a row may be both among the changed
+    and the others.
+    """
+    weights = all_weights(pieces)
+    order = np.argsort(weights > 0, kind="stable")
+    order = order[weights[order] != 0]
+    weights = weights[order]
+    return taken_from(pieces, order, None if (weights == 1).all() else weights)

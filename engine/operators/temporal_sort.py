@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from penstock.engine.api.job_options import JobOptions
@@ -17,6 +15,7 @@ from penstock.engine.api.operator import (
     begun,
 )
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.exchange.batch_concat import all_weights, taken_from
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.total_order import RowOrder
@@ -60,12 +59,14 @@ class TemporalSortOperator(Operator):
         """Rows of a window come until the watermark has reached its end, which is later than their time."""
         self._passed.us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(self._passed.us)
-        if due is None:
-            return
-        due = due.take(self._order.sorted(due.rows))
-        if due.weights is not None:
-            due = replace(due, weights=np.maximum(due.weights, 0))
-        for number, piece in enumerate(due.single_rows()):
+        order = self._order.sorted_pieces([batch.rows for batch in due])
+        if any(batch.weights is not None for batch in due):
+            weights = np.maximum(all_weights(due)[order], 0)
+            order, weights = order[weights > 0], weights[weights > 0]
+            due = taken_from(due, order, weights)
+        else:
+            due = taken_from(due, order, None)
+        for number, piece in enumerate(piece for batch in due for piece in batch.single_rows()):
             if number:
                 yield
             out.collect(Batch(piece.rows))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 
@@ -13,6 +11,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, Operator, Output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.fold import weights_of
+from penstock.engine.exchange.batch_concat import gathered
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.mini_batch import HeldBatches
 from penstock.engine.state.aggregates.accumulators import Accumulators
@@ -82,7 +81,7 @@ class GroupAggregateOperator(Operator):
             return
         state, accumulators = self._state, self._accumulators
         if state.writes is not None and self._takes_back:
-            batches = [self._without_absent(_together(batches))]
+            batches = [self._without_absent(batch) for batch in gathered(batches)]
         known = len(state.keys)
         slots = [
             state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches
@@ -170,13 +169,3 @@ class GroupAggregateOperator(Operator):
             out.collect(
                 Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema))
             )
-
-
-def _together(batches: Sequence[Batch]) -> Batch:
-    """Return batches as one."""
-    if len(batches) == 1:
-        return batches[0]
-    return Batch(
-        pa.concat_batches([batch.rows for batch in batches]),
-        np.concatenate([weights_of(batch) for batch in batches]),
-    )

@@ -129,8 +129,7 @@ class SnapshotJoinOperator(JoinOperator):
         """Let the changes count that the table's time has reached: a row whose time is that of the loading
         belongs to what is loaded.
         """
-        due = self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1)
-        if due is not None and due.num_rows:
+        for due in self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1):
             yield from self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
 
     def on_port_time(self, port: int, time_us: int | None, out: Output) -> Rest | None:

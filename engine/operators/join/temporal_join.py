@@ -11,7 +11,8 @@ from penstock.catalog.coercion import is_orderable
 from penstock.catalog.schema import Schema
 from penstock.engine.api.arrow_numpy import array_of, is_true, truths
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.api.row_pieces import cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
@@ -25,8 +26,6 @@ from penstock.engine.windowing.late_row_filter import on_time
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import TemporalJoinSpec
-
-_ROWS_AT_ONCE = 65_536
 
 
 class TemporalJoinOperator(Operator):
@@ -106,15 +105,16 @@ class TemporalJoinOperator(Operator):
             )
             self._index.remove(self._versions.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         self._watermark_us = time_us
         slack_us, right_slack_us = self._spec.slacks_us
         last = time_us == MAX_WATERMARK_US
         base_us = max(time_us, MIN_WATERMARK_US + 1000)
-        due = self._waiting.due(time_us if last else base_us - right_slack_us)
-        if due is not None:
-            for start in range(0, due.num_rows, _ROWS_AT_ONCE):
-                self._answer(due.slice(start, _ROWS_AT_ONCE) if due.num_rows > _ROWS_AT_ONCE else due, out)
+        for due in self._waiting.due(time_us if last else base_us - right_slack_us):
+            yield from self._answer(due, out)
         if last:
             self._versions.clear()
             self._index.remove(self._index.live_slots())
@@ -143,10 +143,24 @@ class TemporalJoinOperator(Operator):
             else max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
         )
 
-    def _answer(self, batch: Batch, out: Output) -> None:
-        """Give rows that time has passed with their versions."""
+    def _answer(self, batch: Batch, out: Output) -> Rest:
+        """Emit rows that time has passed with their versions, in pieces that may be emitted at once."""
         slots = self._index.lookup([batch.rows.column(key) for key in self._keys[0]], batch.num_rows)
         ids = self._versions.in_force(slots, col.words(batch.rows.column(self._spec.times[0])))
+        store = self._versions.store
+
+        def sizes() -> np.ndarray:
+            found, both = ids >= 0, row_sizes(batch.rows)
+            both[found] += store.sizes(ids[found])
+            return both
+
+        for first, last in cut_pairs(ids.size, widest_row(batch.rows) + store.widest, sizes):
+            if first:
+                yield
+            piece = batch if last - first == ids.size else batch.slice(first, last - first)
+            self._join(piece, ids[first:last], out)
+
+    def _join(self, batch: Batch, ids: np.ndarray, out: Output) -> None:
         found = ids >= 0
         met, versions = _only(batch, found), self._versions.store.take(ids[found])
         if self._residual is not None and met.num_rows:

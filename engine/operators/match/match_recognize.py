@@ -110,11 +110,13 @@ class MatchRecognizeOperator(Operator):
         slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
         if slots.size:
             self._lives.touch(self._rows.slots(due), self._keys.capacity)
-            found = self._pass(
-                due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US
-            )
-            if found is not None:
-                yield from given(found, out)
+            touched = self._distinct.of(slots, self._keys.capacity)
+            for number, (slots, some) in enumerate(self._rows.at_once(touched, due)):
+                if number:
+                    yield
+                found = self._pass(some, slots, time_us == MAX_WATERMARK_US)
+                if found is not None:
+                    yield from given(found, out)
         self._metrics.state_entries = len(self._rows)
 
     @property

@@ -4,8 +4,6 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
@@ -22,7 +20,6 @@ from penstock.engine.api.operator import (
     begun,
     given,
 )
-from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.over.over_frames import Before, OverValues
@@ -125,10 +122,11 @@ class OverInTimeOperator(Operator):
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(passed_us)
         if due.size:
-            for number, some in enumerate(self._by_partition(due)):
+            touched = self._distinct.of(self._rows.slots(due), self._keys.capacity)
+            for number, (slots, some) in enumerate(self._rows.at_once(touched, due)):
                 if number:
                     yield
-                yield from given(self._passed(some, passed_us), out)
+                yield from given(self._passed(slots, some, passed_us), out)
         self._expire(passed_us)
         self._close(time_us)
         self._metrics.state_entries = len(self._rows)
@@ -145,25 +143,10 @@ class OverInTimeOperator(Operator):
             self._metrics.count(EXPIRED, int(expired.size))
             self._metrics.state_entries = len(self._rows)
 
-    def _by_partition(self, due: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield due rows in pieces of about as many as may be emitted at once; those of one partition stay
-        together.
-        """
-        if due.size <= LIMITS.piece_rows:
-            yield due
-            return
-        slots = self._rows.slots(due)
-        order = np.argsort(slots, kind="stable")
-        ends = np.append(np.flatnonzero(np.diff(slots[order])) + 1, due.size)
-        starts = np.append(0, ends[:-1])
-        for first, last in cut(ends - starts, ends.size, LIMITS.piece_rows):
-            yield due[order[starts[first] : ends[last - 1]]]
-
-    def _passed(self, due: np.ndarray, time_us: int) -> Batch:
-        """Return the due rows with their values, and keep of their partitions what later rows need."""
+    def _passed(self, touched: np.ndarray, due: np.ndarray, time_us: int) -> Batch:
+        """Return the due rows of some partitions with their values, and keep what later rows need."""
         rows, totals = self._rows, self._totals
         totals.reserve()
-        touched = self._distinct.of(rows.slots(due), self._keys.capacity)
         self._lives.touch(touched, self._keys.capacity)
         positions, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, emit_all
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels.arrow_views import words
 from penstock.engine.operators.over.partitions import Partitions, partitioned
@@ -100,10 +100,9 @@ class PartitionChanges(Operator):
         """Change whole partitions, and give what that changes of what they show."""
         before = self._shown(touched)
         emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
-        change = difference(before, self._shown(touched))
+        changes = difference([before], [self._shown(touched)])
         self._keys.remove(emptied)
-        if change is not None:
-            yield from given(change, out)
+        yield from emit_all(changes, out)
 
     def _shown(self, slots: np.ndarray) -> Batch:
         positions, ids = self._rows.links.expand(slots)

@@ -11,7 +11,9 @@ from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.api.row_pieces import as_one
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.exchange.batch_concat import all_weights, taken_from
 from penstock.engine.operators.over.partitions import Partitions, partitioned
 from penstock.engine.operators.over.peers import Peers
 from penstock.engine.state.aggregates.top_n_filter import BestKeys
@@ -131,7 +133,10 @@ class FirstRowsOperator(Operator):
             else None
         )
         part = partitioned(
-            pa.concat_batches([held, rows]), np.concatenate([touched[positions], slots]), self._order, arrived
+            as_one([held, rows], self._input),
+            np.concatenate([touched[positions], slots]),
+            self._order,
+            arrived,
         )
         kept = self._peers.ranks(part, self._spec.rank) <= self._spec.limit
         old = part.origins < ids.size
@@ -174,24 +179,18 @@ class FirstRowsOperator(Operator):
         gone, new = np.flatnonzero(old & changed), np.flatnonzero(kept & changed)
         taken, given = gone[alone[gone]], new[alone[new]]
         rows = part.rows.take(array_of(np.concatenate([taken, given])))
-        pieces = [self._ranked(rows, np.concatenate([before[taken], after[given]])).rows]
-        weights = np.repeat([-1, 1], [taken.size, given.size])
+        ranked = self._ranked(rows, np.concatenate([before[taken], after[given]]))
+        pieces = [Batch(ranked.rows, np.repeat([-1, 1], [taken.size, given.size]))]
         gone, new = gone[~alone[gone]], new[~alone[new]]
         if gone.size or new.size:  # rows with peers may be equal rows: what one loses the other may get
-            tied = difference(
-                self._ranked(part.rows.take(array_of(gone)), before[gone]),
-                self._ranked(part.rows.take(array_of(new)), after[new]),
+            pieces += difference(
+                [self._ranked(part.rows.take(array_of(gone)), before[gone])],
+                [self._ranked(part.rows.take(array_of(new)), after[new])],
             )
-            if tied is not None:
-                pieces.append(tied.rows)
-                weights = np.append(
-                    weights, np.ones(tied.num_rows, np.int64) if tied.weights is None else tied.weights
-                )
-        if weights.size:
-            turn = np.argsort(weights > 0, kind="stable")
-            out.collect(
-                Batch(pa.concat_batches(pieces), None if (weights == 1).all() else weights).take(turn)
-            )
+        weights = all_weights(pieces)
+        turn = np.argsort(weights > 0, kind="stable")
+        for batch in taken_from(pieces, turn, None if (weights == 1).all() else weights[turn]):
+            out.collect(batch)
 
     def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
         """Rows with their ranks, where these are asked for."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, emit_all
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.exchange.batch_concat import all_weights
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.row_difference import difference
@@ -37,62 +37,58 @@ class TopNOperator(Operator):
         self._rows = JoinSide(
             self._schema, [], self._slot, groups, retracting=not apart, counts=False, numbered=numbered
         )
-        self._shown: Batch | None = None
+        self._shown: list[Batch] | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         if self._shown is None:
-            self._shown = self._first(self._all_rows())
+            self._shown = self._first(self._ordered())
         if self._spec.insert_only:
             batch = self._cut(batch)
         self._store(self._rows.consolidated(batch, keep=True))
-        shown = self._first(self._all_rows())
-        change = difference(self._shown, shown)
-        if change is not None:
-            out.collect(change)
-        self._shown = shown
+        before, self._shown = self._shown, self._first(self._ordered())
         self._context.metrics.state_entries = len(self._rows)
+        return begun(emit_all(difference(before, self._shown), out))
 
     def _store(self, batch: Batch) -> None:
         if batch.num_rows:
             slots = self._slot.lookup_or_insert([], batch.num_rows)
             self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
 
-    def _all_rows(self) -> Batch:
-        """All kept rows in order; of an insert-only input those that can never be shown are let go."""
-        ids = self._rows.store.live_ids()
-        rows = Batch(self._rows.store.take(ids), self._rows.store.weights(ids))
-        order = self._order.sorted(rows.rows, self._rows.store.arrived(ids))
-        ordered = rows.take(order)
-        if not self._spec.insert_only:
-            return ordered
-        kept = self._up_to(ordered)
-        self._rows.remove(ids[order[kept:]])
-        return ordered.slice(0, kept)
+    def _ordered(self) -> np.ndarray:
+        """Return the ids of all kept rows in order; of an insert-only input those that can never be shown
+        are let go.
+        """
+        store = self._rows.store
+        ids = store.live_ids()
+        rows = [store.take(ids[first:last]) for first, last in store.chunks(ids)]
+        ids = ids[self._order.sorted_pieces(rows, store.arrived(ids))]
+        if self._spec.insert_only:
+            kept = self._up_to(store.weights(ids))
+            self._rows.remove(ids[kept:])
+            ids = ids[:kept]
+        return ids
 
     def _cut(self, batch: Batch) -> Batch:
         """The rows of an insert-only batch that can be among the first at all, in the order they arrived."""
         order = self._order.sorted(batch.rows)
-        return batch.take(np.sort(order[: self._up_to(batch.take(order))]))
+        return batch.take(np.sort(order[: self._up_to(all_weights([batch])[order])]))
 
-    def _up_to(self, ordered: Batch) -> int:
+    def _up_to(self, weights: np.ndarray) -> int:
         """Return how many ordered rows are needed to fill limit and offset."""
-        weights = np.ones(ordered.num_rows, np.int64) if ordered.weights is None else ordered.weights
-        return min(
-            ordered.num_rows,
-            int(np.searchsorted(np.cumsum(weights), self._spec.limit + self._spec.offset)) + 1,
-        )
+        wanted = self._spec.limit + self._spec.offset
+        return min(weights.size, int(np.searchsorted(np.cumsum(weights), wanted)) + 1)
 
-    def _first(self, ordered: Batch) -> Batch:
+    def _first(self, ordered: np.ndarray) -> list[Batch]:
         """Return the rows to show with the weight that lies between offset and offset + limit; rows of
         negative weight are never shown.
         """
-        assert ordered.weights is not None
-        weights = np.maximum(ordered.weights, 0)
+        store = self._rows.store
+        weights = np.maximum(store.weights(ordered), 0)
         ends = np.cumsum(weights)
         low, high = self._spec.offset, self._spec.offset + self._spec.limit
         visible = np.minimum(ends, high) - np.maximum(ends - weights, low)
-        chosen = np.flatnonzero(visible > 0)
-        return Batch(ordered.rows.take(array_of(chosen)), visible[chosen])
+        ids, visible = ordered[visible > 0], visible[visible > 0]
+        return [Batch(store.take(ids[first:last]), visible[first:last]) for first, last in store.chunks(ids)]

@@ -28,7 +28,7 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
 
     def open(self, context: Context) -> None:
         super().open(context)
-        self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
+        self._changes = ThinnedChanges(self._emission.every_us, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         return begun(self._change(batch, out))
@@ -42,7 +42,7 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
                 [batch.rows.column(key) for key in self._keys], times, times + self._gap_us
             )
             self._accumulators.add(sessions, batch.rows, batch.weights)
-            yield from self._changes.add(difference(before, self._shown(batch)), out)
+            yield from self._changes.add(difference([before], [self._shown(batch)]), out)
         self._count_entries()
 
     def _shown(self, batch: Batch) -> Batch:
@@ -59,7 +59,7 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         if turns is not None:
             before = self._shown(turns.batch)
             self._take_turns(turns)
-            yield from self._changes.add(difference(before, self._shown(turns.batch)), out)
+            yield from self._changes.add(difference([before], [self._shown(turns.batch)]), out)
         state = self._state
         ended = state.ended(time_us)
         closing = ended[state.bounds(ended)[1] >= self._watermark_us]

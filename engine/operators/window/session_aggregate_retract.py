@@ -34,7 +34,7 @@ class SessionUpdatesOperator(SessionChangesOperator):
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
+        self._changes = ThinnedChanges(self._emission.every_us, context.clock)
         self._index = KeyIndex(self._key_types)
         groups = context.key_groups.max_parallelism
         self._rows = SessionRows(
@@ -58,7 +58,7 @@ class SessionUpdatesOperator(SessionChangesOperator):
         if before is not None:
             after = self._now_shown(touched)
             assert after is not None
-            yield from self._changes.add(difference(before, after), out)
+            yield from self._changes.add(difference([before], [after]), out)
         self._index.remove(emptied)
         self._metrics.state_entries = len(self._rows)
 

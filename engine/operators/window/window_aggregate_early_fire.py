@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Output, Rest, begun
 from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
@@ -18,7 +17,6 @@ from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.windowing import window_arithmetic
 from penstock.engine.windowing.window_assigner import PlacedRows
 from penstock.planner.logical.windows import Windowing
-from penstock.planner.physical.operator_specs import WindowAggregateSpec
 
 
 class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
@@ -29,17 +27,9 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
     window is forgotten when the watermark is ``lateness_us`` past its end; until then its rows change it.
     """
 
-    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
-        super().__init__(spec, options)
-        self._nothing = Batch(
-            pa.RecordBatch.from_arrays(
-                [pa.array([], kind) for kind in self._schema.types], schema=self._schema
-            )
-        )
-
     def open(self, context: Context) -> None:
         super().open(context)
-        self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
+        self._changes = ThinnedChanges(self._emission.every_us, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         placed = self._rows.place(batch, self._watermark_us)
@@ -104,7 +94,7 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         ends = np.unique(ends)
         return ends if self._emission.early else ends[ends <= self._watermark_us]
 
-    def _shown(self, window_ends: np.ndarray, keys: list[pa.Array], rows: int) -> Batch:
+    def _shown(self, window_ends: np.ndarray, keys: list[pa.Array], rows: int) -> list[Batch]:
         """Return the results of some windows for the keys of a batch as they are now."""
         state = self._state
         wanted = np.zeros(state.keys.capacity, np.bool_)
@@ -120,18 +110,21 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         positions, entries = state.entries_of(slices)
         mine = wanted[state.key_slots(entries)]
         positions, entries = positions[mine], entries[mine]
-        return self._batch(
-            self._accumulators, entries, state.key_slots(entries), starts[positions], ends[positions]
-        )
+        return [
+            self._batch(
+                self._accumulators, entries, state.key_slots(entries), starts[positions], ends[positions]
+            )
+        ]
 
     def _shown_sliding(
         self, window_ends: np.ndarray, slices: np.ndarray, ends: np.ndarray, wanted: np.ndarray
-    ) -> Batch:
-        found, at_once = [self._nothing], max(1, LIMITS.merged_pairs // max(ends.size, 1))
+    ) -> list[Batch]:
+        found: list[Batch] = []
+        at_once = max(1, LIMITS.merged_pairs // max(ends.size, 1))
         for first in range(0, window_ends.size, at_once):
             of_slice, of_window = self._pairs(window_ends[first : first + at_once], ends)
             found += self._merged_windows(slices, ends, of_slice, of_window, wanted)
-        return Batch(pa.concat_batches([batch.rows for batch in found])) if len(found) > 2 else found[-1]
+        return found
 
     def _pairs(self, window_ends: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (position of a slice, end of a window that holds it) for some windows."""

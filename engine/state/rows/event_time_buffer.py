@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.arrow_numpy import array_of
-from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.batch_concat import all_weights, gathered, taken_from
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
+from penstock.engine.state.rows.row_difference import net_weights
 
 _PIECES_MAX = 32
 
@@ -74,49 +72,34 @@ class EventTimeBuffer(BatchBuffer):
         self.changes.reset()
         return batches
 
-    def due(self, time_us: int) -> Batch | None:
+    def due(self, time_us: int) -> list[Batch]:
         """Take out and return the rows with a time below ``time_us``, what they take back of each other
-        cancelled; None when there are none.
+        cancelled: none, one batch, or as few as Arrow can hold.
         """
         pieces = list(zip(self._batches, self._numbers, self._times, self._bounds, strict=True))
         if not any(first < time_us for *_, (first, _) in pieces):
-            return None
+            return []
         due, gone = [], []
         self._clear()
         for batch, numbers, times, (first, last) in pieces:
             if last < time_us:
-                due.append(batch)
+                due.append(Batch(batch.rows, batch.weights))
                 gone.append(numbers)
             elif first >= time_us:
                 self._keep(batch, numbers)
             else:
                 ready = times < time_us
-                due.append(batch.take(np.flatnonzero(ready)))
+                some = batch.take(np.flatnonzero(ready))
+                due.append(Batch(some.rows, some.weights))
                 gone.append(numbers[ready])
                 self._keep(batch.take(np.flatnonzero(~ready)), numbers[~ready])
         self.changes.release(np.concatenate(gone), len(self))
-        return _cancelled(_together(due))
+        return _cancelled(gathered(due))
 
 
-def _together(batches: Sequence[Batch]) -> Batch:
-    size = sum(batch.size_bytes for batch in batches)
-    if size > LIMITS.array_bytes:
-        raise TooLarge(size)
-    rows = pa.concat_batches([batch.rows for batch in batches])
-    if all(batch.weights is None for batch in batches):
-        return Batch(rows)
-    return Batch(
-        rows,
-        np.concatenate([np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in batches]),
-    )
-
-
-def _cancelled(batch: Batch) -> Batch:
-    if batch.weights is None:
-        return batch
-    slots = KeyIndex(batch.rows.schema.types).lookup_or_insert(batch.rows.columns, batch.num_rows)
-    _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
-    net = np.zeros(first.size, np.int64)
-    np.add.at(net, inverse, batch.weights)
+def _cancelled(due: list[Batch]) -> list[Batch]:
+    if all(batch.weights is None for batch in due):
+        return due
+    first, net = net_weights(due, all_weights(due))
     left = np.flatnonzero(net)
-    return Batch(batch.rows.take(array_of(first[left])), net[left])
+    return taken_from(due, first[left], net[left])

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.operator import KeyGroups, TrackedState
+from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.change_tracking import SlotChanges
@@ -108,6 +109,26 @@ class TimedRows(TrackedState, Mapped):
         ids, self.waiting = self.waiting[ready], self.waiting[~ready]
         self.passed_time.us = watermark_us
         return ids
+
+    def at_once(self, slots: np.ndarray, due: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield distinct slots with those of the due rows that are theirs, in pieces that may be looked at
+        at once with what is linked to them; the rows of one slot stay together.
+        """
+        earlier = int(self.passed.counts(slots).sum())
+        if due.size <= LIMITS.piece_rows and (due.size + earlier) * self.store.widest <= LIMITS.chunk_bytes:
+            yield slots, due
+            return
+        place = np.zeros(int(slots.max()) + 1, np.int64)
+        place[slots] = np.arange(slots.size)
+        of_due = place[self._slots[due]]
+        rows = np.bincount(of_due, minlength=slots.size)
+        positions, linked = self.passed.expand(slots)
+        sizes = np.bincount(of_due, self.store.sizes(due), slots.size)
+        sizes += np.bincount(positions, self.store.sizes(linked), slots.size)
+        costs = np.maximum(rows, (sizes * (LIMITS.piece_rows / LIMITS.chunk_bytes)).astype(np.int64))
+        order, ends = np.argsort(of_due, kind="stable"), np.cumsum(rows)
+        for first, last in cut(costs, slots.size, LIMITS.piece_rows):
+            yield slots[first:last], due[order[ends[first] - rows[first] : ends[last - 1]]]
 
     def keep(self, ids: np.ndarray) -> None:
         """Link passed rows to their slots."""

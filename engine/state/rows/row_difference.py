@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
+from collections.abc import Sequence
 
-from penstock.engine.api.arrow_numpy import array_of
+import numpy as np
+
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.exchange.batch_concat import all_weights, taken_from
 from penstock.engine.state.index.key_index import KeyIndex
 
 
-def difference(before: Batch, after: Batch) -> Batch | None:
-    """Return what must be taken back and what must be added, a row's changes in turn; None when nothing
-    changed.
+def difference(before: Sequence[Batch], after: Sequence[Batch]) -> list[Batch]:
+    """Return what must be taken back and then what must be added, none when nothing changed: as one batch,
+    or as few as Arrow can hold.
     """
-    rows = pa.concat_batches([before.rows, after.rows])
-    changes = np.concatenate([-_weights(before), _weights(after)])
-    slots = KeyIndex(rows.schema.types).lookup_or_insert(rows.columns, rows.num_rows)
-    _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
-    net = np.zeros(first.size, np.int64)
-    np.add.at(net, inverse, changes)
+    pieces = [*before, *after]
+    first, net = net_weights(pieces, np.concatenate([-all_weights(before), all_weights(after)]))
     changed = np.flatnonzero(net)
-    if not changed.size:
-        return None
     changed = changed[np.lexsort((first[changed], net[changed] > 0))]
     weights = net[changed]
-    return Batch(rows.take(array_of(first[changed])), None if (weights == 1).all() else weights)
+    return taken_from(pieces, first[changed], None if (weights == 1).all() else weights)
 
 
-def _weights(batch: Batch) -> np.ndarray:
-    return np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
+def net_weights(pieces: Sequence[Batch], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first place, counted through all pieces, of each distinct row, and the sum of the weights
+    of all that equal it, which may be 0; both int64.
+    """
+    if not weights.size:
+        return weights, weights
+    index = KeyIndex(pieces[0].rows.schema.types)
+    slots = np.concatenate([index.lookup_or_insert(p.rows.columns, p.num_rows) for p in pieces])
+    _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
+    net = np.zeros(first.size, np.int64)
+    np.add.at(net, inverse, weights)
+    return first, net

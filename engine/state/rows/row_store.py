@@ -156,9 +156,7 @@ class RowStore(Mapped):
         by_position[self._positions[ids]] = ids
         live = by_position[by_position >= 0]
         if self._files is None:
-            self._chunks = [
-                self.take(live[first:last]) for first, last in self._cut(live, live.size, LIMITS.chunk_bytes)
-            ]
+            self._chunks = [self.take(live[first:last]) for first, last in self.chunks(live)]
         else:
             spilled = SpilledRows()
             for first, last in self._cut(live, _ROWS_AT_ONCE, LIMITS.chunk_bytes):
@@ -178,6 +176,10 @@ class RowStore(Mapped):
     def pieces(self, ids: np.ndarray) -> Iterator[tuple[int, int]]:
         """Yield the bounds of pieces of live ids whose rows may be emitted at once."""
         return self._cut(ids, LIMITS.piece_rows, LIMITS.piece_bytes)
+
+    def chunks(self, ids: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Yield the bounds of pieces of live ids whose rows make a batch of some size each."""
+        return self._cut(ids, ids.size, LIMITS.chunk_bytes)
 
     def _cut(self, ids: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:
         return cut(

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
@@ -71,11 +72,14 @@ class RowsBehind(EventTimeBuffer):
 
     def turns(self, watermark_us: int) -> Turns | None:
         """Take out and return the rows whose turn has come, by what they were behind; None when there are
-        none.
+        none. Raises ``TooLarge``: which of them are late they tell of each other.
         """
-        due = self.due(watermark_us)
-        if due is None or not due.num_rows:
+        found = self.due(watermark_us)
+        if not found:
             return None
+        if len(found) > 1:
+            raise TooLarge(sum(batch.size_bytes for batch in found))
+        (due,) = found
         reached = numbers_of(due.rows.columns[-1])
         order = np.argsort(reached, kind="stable")
         return Turns(Batch(due.rows.select(range(len(self._schema) - 1)), due.weights), reached).of(order)

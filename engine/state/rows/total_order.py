@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
 from penstock.engine.expressions.nested.comparison import sort_keys
@@ -38,33 +39,59 @@ class RowOrder:
         """Return the positions of the rows in order, int64. ``arrived``: their numbers in the order they
         arrived (None: as they stand).
         """
-        columns: list[pa.Array] = []
+        return self.sorted_pieces([rows], arrived)
+
+    def sorted_pieces(
+        self, pieces: Sequence[pa.RecordBatch], arrived: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the positions of the rows of all pieces, counted through, in order, int64. Raises
+        ``TooLarge`` where the values of a nested key fit into no array.
+        """
+        count = sum(rows.num_rows for rows in pieces)
+        if not count:
+            return np.zeros(0, np.int64)
+        columns: list[pa.Array | pa.ChunkedArray] = []
         directions: list[str] = []
         for evaluate, descending, nulls_first in self._keys:
-            _add_key(evaluate(rows), descending, nulls_first, columns, directions)
-        for index in self._ties:
-            column = rows.column(index)
             _add_key(
-                canonical_text(column) if pa.types.is_nested(column.type) else column,
-                False,
-                True,
-                columns,
-                directions,
+                _end_to_end([evaluate(rows) for rows in pieces]), descending, nulls_first, columns, directions
             )
+        for index in self._ties:
+            parts = [rows.column(index) for rows in pieces]
+            if pa.types.is_nested(parts[0].type):
+                parts = [canonical_text(part) for part in parts]
+            _add_key(_end_to_end(parts), False, True, columns, directions)
         if self.arrival:
-            columns.append(array_of(np.arange(rows.num_rows) if arrived is None else arrived))
+            columns.append(array_of(np.arange(count) if arrived is None else arrived))
             directions.append("ascending" if self.arrival > 0 else "descending")
         if not columns:
-            return np.arange(rows.num_rows)
+            return np.arange(count)
         names = [f"k{number}" for number in range(len(columns))]
-        table = pa.RecordBatch.from_arrays(columns, names=names)
+        whole = all(isinstance(column, pa.Array) for column in columns)
+        table = pa.RecordBatch.from_arrays(columns, names=names) if whole else pa.table(columns, names=names)
         return numbers_of(pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True)))).astype(
             np.int64
         )
 
 
+def _end_to_end(parts: Sequence[pa.Array]) -> pa.Array | pa.ChunkedArray:
+    """Return values end to end as one array, or chunks where none can hold them."""
+    if len(parts) == 1:
+        return parts[0]
+    size = sum(part.nbytes for part in parts)
+    if size <= LIMITS.array_bytes:
+        return pa.concat_arrays(parts)
+    if pa.types.is_nested(parts[0].type):
+        raise TooLarge(size)
+    return pa.chunked_array(parts)
+
+
 def _add_key(
-    values: pa.Array, descending: bool, nulls_first: bool, columns: list[pa.Array], directions: list[str]
+    values: pa.Array | pa.ChunkedArray,
+    descending: bool,
+    nulls_first: bool,
+    columns: list[pa.Array | pa.ChunkedArray],
+    directions: list[str],
 ) -> None:
     """Add a key's columns: whether it is NULL, whether it is NaN, its value."""
     direction = "descending" if descending else "ascending"

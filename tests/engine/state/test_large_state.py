@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import BigInt, String
 from penstock.client.session import Session
 from penstock.engine.api.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
 from penstock.engine.api.stream_elements import Batch
@@ -28,12 +29,15 @@ from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.string_index import StringIndex
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.state.rows.table_contents import Contents
+from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.state_snapshot import FrozenState
 from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
+from penstock.planner.expressions.nodes import Column, SortKey
 
 TEXT = pa.schema([("k", pa.int64()), ("x", pa.string())])
 
@@ -220,6 +224,16 @@ QUERIES = {
     " GROUP BY window_start, window_end, x",
     "interval join": "SELECT a.k, a.x, b.x AS y FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '9' SECOND AND a.ts",
     "sorted": "SELECT k, x FROM a ORDER BY x DESC, k",
+    "sorted by time": "SELECT k, x, ts FROM a ORDER BY ts, x",
+    "first of all": "SELECT k, x FROM a ORDER BY x DESC, k LIMIT 50",
+    "first of changes": "SELECT x, COUNT(*) AS n FROM a GROUP BY x ORDER BY x LIMIT 30 OFFSET 5",
+    "limit of changes": "SELECT COUNT(*) AS n FROM (SELECT x, COUNT(*) AS c FROM a GROUP BY x LIMIT 30) AS t",
+    "temporal join": "SELECT a.k, a.x, v.x AS y FROM a JOIN v FOR SYSTEM_TIME AS OF a.ts ON a.k = v.k",
+    "over in time": "SELECT k, x, LAG(x) OVER (PARTITION BY k ORDER BY ts) AS y FROM a",
+    "early windows": "SELECT window_end, k, MAX(x) AS m FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECOND,"
+    " INTERVAL '20' SECOND)) GROUP BY window_start, window_end, k EMIT CHANGES EVERY INTERVAL '1' SECOND",
+    "match": "SELECT k, m, o FROM a MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.x AS m, B.x AS o"
+    " AFTER MATCH SKIP PAST LAST ROW PATTERN (A B) DEFINE B AS B.x > A.x) AS t",
 }
 
 
@@ -246,6 +260,9 @@ def session(tmp_path: Path) -> Session:
         )
         columns = "k INT, m INT, n INT, x STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts"
         session.execute(f"CREATE TABLE {name} ({columns}) WITH ({LINES}, 'path' = '{tmp_path}/{name}')")
+    session.execute(
+        f"CREATE TABLE v ({columns}, PRIMARY KEY (k) NOT ENFORCED) WITH ({LINES}, 'path' = '{tmp_path}/b')"
+    )
     return session
 
 
@@ -265,7 +282,7 @@ def test_too_large_is_a_fault_that_says_what_to_do() -> None:
     assert isinstance(error, PenstockError) and "5,000,000,000 bytes" in str(error) and error.hint
 
 
-def test_waiting_rows_are_merged_to_what_fits_and_too_many_due_at_once_are_refused() -> None:
+def test_waiting_rows_are_merged_to_what_fits_and_fall_due_in_as_many_batches() -> None:
     waiting = EventTimeBuffer(TEXT, [0], 0, 8)
     for n in range(10, 90):
         waiting.add(Batch(rows(n, 1)))
@@ -273,11 +290,32 @@ def test_waiting_rows_are_merged_to_what_fits_and_too_many_due_at_once_are_refus
     assert sorted(
         k for batch in waiting.snapshot().select(["c0"]).to_batches() for k in batch.column(0).to_pylist()
     ) == list(range(10, 90))
-    due = waiting.due(20)
-    assert (
-        due is not None
-        and sorted(due.rows.column(0).to_pylist()) == list(range(10, 20))
-        and len(waiting) == 70
+    (due,) = waiting.due(20)
+    assert sorted(due.rows.column(0).to_pylist()) == list(range(10, 20)) and len(waiting) == 70
+    waiting.add(Batch(rows(30, 20), np.full(20, -1)))
+    pieces = waiting.due(1_000)
+    assert len(pieces) > 1 and not len(waiting) and waiting.due(1_000) == []
+    left = [k for piece in pieces for k in piece.rows.column(0).to_pylist()]
+    assert sorted(left) == [*range(20, 30), *range(50, 90)], (
+        "what is taken back of another batch is cancelled"
     )
-    with pytest.raises(TooLarge):
-        waiting.due(1_000)
+
+
+def test_rows_are_sorted_and_compared_over_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [rows(n, 10) for n in (50, 10, 70, 30)]
+    text, number = (Column(kind, True, index=i) for i, kind in ((1, String()), (0, BigInt())))
+    orders = [
+        RowOrder((SortKey(text, True, False),), TEXT, "UTC"),
+        RowOrder((SortKey(number, False, False),), TEXT, "UTC"),
+    ]
+    found = [order.sorted_pieces(pieces).tolist() for order in orders]
+    before, after = [Batch(pieces[0]), Batch(pieces[1])], [Batch(pieces[1]), Batch(pieces[3])]
+    changes = difference(before, after)
+    assert len(difference([], [Batch(piece) for piece in pieces])) > 1
+    monkeypatch.setattr(LIMITS, "array_bytes", 2**31 - 1)
+    whole = pa.concat_batches(pieces)
+    assert found == [order.sorted(whole).tolist() for order in orders]
+    (expected,) = difference(before, after)
+    assert [
+        (k, w) for c in changes for k, w in zip(c.rows.column(0).to_pylist(), c.weights, strict=True)
+    ] == list(zip(expected.rows.column(0).to_pylist(), expected.weights, strict=True))
