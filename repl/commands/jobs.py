@@ -15,9 +15,9 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
-from penstock.repl.commands.run import JobWaiter
 from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.job_waiter import JobWaiter
 from penstock.repl.launch.session_factory import configured, messages_for, open_session, printer_for
 from penstock.repl.output.messages import Messages
 
@@ -52,7 +52,7 @@ def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     messages = messages_for(arguments)
     try:
         config = configured(arguments, parser)
-        jobs = _wanted(recorded_jobs(Path(arguments.state)), arguments)
+        jobs = _select(recorded_jobs(Path(arguments.state)), arguments)
     except PenstockError as error:
         messages.error(error)
         return EXIT_QUERY
@@ -61,15 +61,15 @@ def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
         return EXIT_OK
     running: list[Job] = []
     waiter = JobWaiter(messages, lambda: running, set(), verbose=arguments.verbose)
-    with ExitStack() as sessions, waiter.watching_signals():
+    with ExitStack() as sessions, waiter.handling_signals():
         try:
-            started = _run_on_all(jobs, config, arguments, running, messages, sessions)
+            started = _resume_all(jobs, config, arguments, running, messages, sessions)
             return waiter.wait_for_all() or started
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
 
 
-def _run_on_all(
+def _resume_all(
     jobs: list[RecordedJob],
     config: Config,
     arguments: argparse.Namespace,
@@ -100,7 +100,7 @@ def _run_on_all(
     return code
 
 
-def _wanted(jobs: list[RecordedJob], arguments: argparse.Namespace) -> list[RecordedJob]:
+def _select(jobs: list[RecordedJob], arguments: argparse.Namespace) -> list[RecordedJob]:
     """Return the jobs to run on: those left unfinished, or the one of an id, or those of a name, however
     they ended.
     """

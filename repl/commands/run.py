@@ -5,30 +5,21 @@ that outlives the process.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import signal
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.execution.job_wait import CANCEL_S, check_end
 from penstock.repl.launch.arguments import (
     EXIT_INTERRUPTED,
-    EXIT_JOB,
     EXIT_OK,
     EXIT_QUERY,
     Parser,
     key_values,
 )
 from penstock.repl.launch.config import Config
-from penstock.repl.launch.script_runner import JobFailed, ScriptRunner, read_script
+from penstock.repl.launch.job_waiter import JobWaiter, attach_waiter
+from penstock.repl.launch.script_runner import ScriptRunner, read_script
 from penstock.repl.launch.script_variables import substitute
 from penstock.repl.launch.session_factory import (
     configured,
@@ -37,17 +28,10 @@ from penstock.repl.launch.session_factory import (
     printer_for,
     refusal_code,
 )
-from penstock.repl.output.job_notices import JobNews
 from penstock.repl.output.messages import Messages
 
 if TYPE_CHECKING:
-    from penstock.client.results.result import Result
     from penstock.client.session import Session
-    from penstock.engine.job.job import Job
-
-_POLL_S = 0.1
-_STATUS_S = 1.0
-_AGAIN_S = 0.01
 
 
 def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
@@ -71,14 +55,14 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
     if arguments.check:
         with closing(session):
             return check_files(session, arguments.files, variables, messages)
-    waiter = waiter_for(session, messages, verbose=arguments.verbose)
-    with waiter.watching_signals(), closing(session):
+    waiter = attach_waiter(session, messages, verbose=arguments.verbose)
+    with waiter.handling_signals(), closing(session):
         runner = ScriptRunner(
             session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout
         )
         session.state.drop_foreign_state = arguments.force
         session.state.take_over = arguments.take_over
-        runner.after = waiter.tell_of_query
+        runner.after = waiter.report_query
         return _run_each(runner, waiter, arguments)
 
 
@@ -90,18 +74,6 @@ def _run_each(runner: ScriptRunner, waiter: JobWaiter, arguments: argparse.Names
         if waiter.interrupts:
             return EXIT_INTERRUPTED
     return runner.wait_for_jobs(waiter)
-
-
-def waiter_for(session: Session, messages: Messages, *, verbose: bool = False) -> JobWaiter:
-    """Return what waits for the jobs of a session from now on, and have all that is said of them go one
-    way.
-    """
-    state = session.state
-    waiter = JobWaiter(
-        messages, state.insert_jobs, state.jobs.reported, verbose=verbose, terminal=sys.stderr.isatty()
-    )
-    state.wait_for, state.report = waiter.wait, messages.note
-    return waiter
 
 
 def check_files(session: Session, files: list[str], variables: dict[str, str], messages: Messages) -> int:
@@ -121,234 +93,3 @@ def check_files(session: Session, files: list[str], variables: dict[str, str], m
     if not errors:
         messages.note(f"{', '.join(files)}: no errors")
     return EXIT_QUERY if errors else EXIT_OK
-
-
-class JobWaiter:
-    """Follows the jobs of scripts: tells their state changes and their ends. The first signal stops them with
-    a checkpoint, the second cancels them, the third kills.
-
-    ``jobs``: those there are by now. A job that fails does not end the others: ``wait_for_all`` says so by
-    its code. ``heard`` takes the ids of jobs whose end was told.
-    """
-
-    def __init__(
-        self,
-        messages: Messages,
-        jobs: Callable[[], list[Job]],
-        heard: set[str],
-        *,
-        verbose: bool = False,
-        terminal: bool = False,
-    ) -> None:
-        self._messages = messages
-        self._jobs = jobs
-        self._heard = heard
-        self._verbose = verbose
-        self._terminal = terminal
-        self._waiting = False
-        self._followed: dict[str, FollowedJob] = {}
-        self._asked = 0
-        self._next_status = 0.0
-        self.interrupts = 0
-
-    @contextmanager
-    def watching_signals(self) -> Iterator[None]:
-        """Take Ctrl-C and SIGTERM for a while."""
-        before = {
-            number: signal.signal(number, self.interrupted) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def interrupted(self, signum: int, frame: FrameType | None) -> None:
-        """Take a signal: while a job is waited for it is counted, else it is a KeyboardInterrupt.
-
-        One that comes in the middle of an import is sent again a moment later: raising there can leave
-        Python's import lock taken for ever, and the threads of jobs import too.
-        """
-        if not self._waiting and in_import(frame):
-            again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signum))
-            again.daemon = True
-            again.start()
-            return
-        self.interrupts += 1
-        if not self._waiting:
-            raise KeyboardInterrupt
-        if self.interrupts > 2:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            raise KeyboardInterrupt
-
-    def wait(self, job: Job) -> str:
-        """Wait for the end of a job and sum it up, telling of all others meanwhile.
-
-        Raises JobFailed when it fails, RUN-2903 when somebody stopped it, KeyboardInterrupt when a signal
-        did.
-        """
-        followed = self._follow(job)
-        followed.own = True
-        followed.tell_of_start()
-        try:
-            self._watch_until(job)
-        except KeyboardInterrupt:  # of a terminal whose signals nobody watches, or the third one
-            job.cancel()
-            job.wait(CANCEL_S)
-            self._messages.note(f"job {job.job_id}: {job.state.lower()}")
-            raise
-        if job.error is not None:
-            raise JobFailed(job.error)
-        told = followed.summary()
-        if self.interrupts:
-            self._messages.note(told)
-            raise KeyboardInterrupt
-        check_end(job)
-        return told
-
-    def wait_for_all(self) -> int:
-        """Wait until all jobs have ended, and return the exit code: that of a failed one, of an interrupt,
-        or 0.
-        """
-        while running := [job for job in self._jobs() if not job.wait(0)]:
-            self._watch_until(running[0])
-        self._tell_of_ends()
-        if self.interrupts:
-            return EXIT_INTERRUPTED
-        return EXIT_JOB if any(followed.failed for followed in self._followed.values()) else EXIT_OK
-
-    def tell_of_query(self, result: Result) -> None:
-        """Sum up the job of a query whose rows have all been printed."""
-        if result.job is not None and result.has_rows:
-            result.job.wait(_POLL_S)
-            self._messages.note(summary(result.job, result.elapsed_s))
-
-    def _watch_until(self, job: Job) -> None:
-        self._waiting = True
-        try:
-            while not job.wait(_POLL_S):
-                self._look()
-            self._look()
-        finally:
-            self._waiting = False
-            if self._terminal:
-                self._messages.status("")
-
-    def _look(self) -> None:
-        """Tell what is new of each job, stop them when that is asked for, redraw the status line."""
-        running = [followed for followed in map(self._follow, self._jobs()) if not followed.over]
-        for followed in running:
-            followed.tell_news()
-        if self.interrupts > self._asked:
-            self._asked = self.interrupts
-            for followed in running:
-                followed.stop(self._asked)
-        self._tell_of_ends()
-        if self._terminal and running and time.monotonic() >= self._next_status:
-            self._next_status = time.monotonic() + _STATUS_S
-            text = " · ".join(followed.summary() for followed in running)
-            self._messages.status(text[: shutil.get_terminal_size().columns - 1])
-
-    def _tell_of_ends(self) -> None:
-        for job in self._jobs():
-            if self._follow(job).tell_end():
-                self._heard.add(job.job_id)
-
-    def _follow(self, job: Job) -> FollowedJob:
-        if job.job_id not in self._followed or self._followed[job.job_id].job is not job:
-            self._followed[job.job_id] = FollowedJob(job, self._messages, verbose=self._verbose)
-        return self._followed[job.job_id]
-
-
-class FollowedJob:
-    """A job and what was told of it. ``own``: a statement waits for it, which tells its end itself.
-    ``failed``: its end was a failure.
-    """
-
-    def __init__(self, job: Job, messages: Messages, *, verbose: bool) -> None:
-        self.job = job
-        self.own = False
-        self.over = False
-        self.failed = False
-        self._messages = messages
-        self._verbose = verbose
-        self._news = JobNews(job, messages)
-        self._started = time.monotonic()
-        self._state = ""
-        self._checkpoints = 0
-
-    def tell_of_start(self) -> None:
-        """Tell what whoever starts it should know."""
-        for told in (
-            *self.job.start_notes,
-            *(self.job.state_diff.changes if self.job.state_diff is not None else ()),
-        ):
-            self._messages.note(f"job {self.job.job_id}: {told}")
-
-    def tell_news(self) -> None:
-        """Tell what has happened since the last look."""
-        job = self.job
-        before, self._state = self._state, str(job.state)
-        if self._state != before and not job.state.terminal and "RESTARTING" not in (self._state, before):
-            self._messages.note(f"job {job.job_id}: {self._state.lower()}")
-        self._news.tell()
-        completed = job.metrics().checkpoints_completed
-        if self._verbose and completed > self._checkpoints:
-            self._checkpoints = completed
-            self._messages.note(f"job {job.job_id}: checkpoint {completed}")
-
-    def tell_end(self) -> bool:
-        """Tell once that it has ended, and how; return whether it has just been told."""
-        if self.over or not self.job.wait(0):
-            return False
-        self.over = True
-        self.failed = self.job.error is not None
-        if self.own:
-            return False
-        self._news.tell()
-        if self.job.error is not None:
-            self._messages.error(self.job.error)
-        self._messages.note(self.summary())
-        return True
-
-    def stop(self, interrupts: int) -> None:
-        """Do what a first or a second signal asks for."""
-        if interrupts == 1:
-            self._messages.note(f"job {self.job.job_id}: stopping with a checkpoint (again to cancel)")
-            self.job.stop()
-        else:
-            self._messages.note(f"job {self.job.job_id}: cancelling")
-            self.job.cancel()
-
-    def summary(self) -> str:
-        """Return a line about it."""
-        if self.job.finished_before:
-            return f"job {self.job.job_id}: had finished before, nothing was written"
-        return summary(self.job, time.monotonic() - self._started)
-
-
-def in_import(frame: FrameType | None) -> bool:
-    """Return whether a frame belongs to an import, or to what an import runs."""
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def summary(job: Job, elapsed_s: float) -> str:
-    """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked,
-    windows, late rows, checkpoints.
-    """
-    metrics = job.metrics()
-    rate = metrics.rows_in / max(elapsed_s, 1e-3)
-    busy_rate = metrics.rows_in / max(metrics.busy_s, 1e-3)
-    parts = [
-        f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s, {busy_rate:,.0f} rows/s while busy)",
-        f"{metrics.rows_out:,} rows out",
-        f"{metrics.windows_closed:,} windows closed",
-        f"{metrics.late_rows:,} late rows",
-        f"{metrics.checkpoints_completed:,} checkpoints",
-    ]
-    return f"job {job.job_id}: {str(job.state).lower()} after {elapsed_s:.1f} s: {', '.join(parts)}"

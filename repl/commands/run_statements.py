@@ -8,8 +8,8 @@ import argparse
 from contextlib import closing
 
 from penstock.catalog.errors import PenstockError
-from penstock.repl.commands.run import waiter_for
 from penstock.repl.launch.arguments import EXIT_OK, Parser
+from penstock.repl.launch.job_waiter import attach_waiter
 from penstock.repl.launch.script_runner import ScriptRunner
 from penstock.repl.launch.session_factory import (
     configured,
@@ -32,8 +32,8 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
     except PenstockError as error:
         messages.error(error)
         return refusal_code(error)
-    waiter = waiter_for(session, messages)
-    with waiter.watching_signals(), closing(session):
+    waiter = attach_waiter(session, messages)
+    with waiter.handling_signals(), closing(session):
         runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
         return _run_all(runner, arguments) or runner.wait_for_jobs(waiter)
 

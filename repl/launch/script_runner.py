@@ -19,6 +19,7 @@ from penstock.repl.launch.arguments import (
     EXIT_TIMEOUT,
     EXIT_USAGE,
 )
+from penstock.repl.launch.job_waiter import JobFailed, JobWaiter
 from penstock.repl.launch.script_variables import substitute
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer
@@ -27,19 +28,10 @@ if TYPE_CHECKING:
     from penstock.client.results.result import Result
     from penstock.client.session import Session
     from penstock.client.statements.located_statements import LocatedStatement
-    from penstock.repl.commands.run import JobWaiter
 
 
 UNREADABLE = "CLI-6131"
 DIFFERENT = "VER-7002"
-
-
-class JobFailed(Exception):
-    """A job that had started has failed; ``error`` says of what."""
-
-    def __init__(self, error: PenstockError) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 class ScriptRunner:

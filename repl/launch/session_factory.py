@@ -18,7 +18,7 @@ from penstock.repl.launch.arguments import (
     key_values,
 )
 from penstock.repl.launch.config import Config, load_config, with_flags
-from penstock.repl.output.messages import Messages, News
+from penstock.repl.output.messages import EngineLogHandler, Messages
 
 if TYPE_CHECKING:
     from penstock.catalog.errors import PenstockError
@@ -42,7 +42,7 @@ def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messa
     """Return the way to stderr."""
     messages = Messages(sys.stderr, as_json=arguments.json_errors, color=wants_color(sys.stderr), quiet=quiet)
     if not sys.stderr.isatty():
-        News(messages).listen()
+        EngineLogHandler(messages).attach()
     return messages
 
 

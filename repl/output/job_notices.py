@@ -1,5 +1,5 @@
-"""What happens to a job while somebody waits for it or for its rows, told once on stderr: restarts and
-why, checkpoints that fail.
+"""The events of a job while somebody waits for it or for its rows, each reported once on stderr: restarts
+and why, checkpoints that fail.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 EVERY_S = 0.5
 
 
-class JobNews:
-    """Tells the events of one job that were not told yet; of one that failed the error is told by others."""
+class JobNotices:
+    """Reports each event of one job once; the error of one that failed is reported by its waiter."""
 
     def __init__(self, job: Job, messages: Messages) -> None:
         self._job = job
         self._messages = messages
         self._last: JobEvent | None = None
 
-    def tell(self) -> None:
-        """Tell what has happened since."""
-        for event in self._fresh():
+    def report(self) -> None:
+        """Report what has happened since the last call."""
+        for event in self._new_events():
             self._last = event
             if event.kind != "FAILED":
                 between = " " if event.text.startswith("(") else ": "
                 self._messages.note(f"job {self._job.job_id}: {event.kind.lower()}{between}{event.text}")
 
-    def _fresh(self) -> list[JobEvent]:
+    def _new_events(self) -> list[JobEvent]:
         fresh: list[JobEvent] = []
         for event in reversed(self._job.metrics().events):
             if event is self._last:
@@ -44,22 +44,22 @@ class JobNews:
 
 
 @contextmanager
-def news_told(job: Job | None, messages: Messages, every_s: float = EVERY_S) -> Iterator[None]:
-    """Tell what happens to the job of a result while its rows are printed."""
+def reporting_events(job: Job | None, messages: Messages, every_s: float = EVERY_S) -> Iterator[None]:
+    """Report the events of the job of a result while its rows are printed."""
     if job is None:
         yield
         return
-    done, news = threading.Event(), JobNews(job, messages)
+    done, notices = threading.Event(), JobNotices(job, messages)
 
-    def follow() -> None:
+    def report_until_done() -> None:
         while not done.wait(every_s):
-            news.tell()
+            notices.report()
 
-    following = threading.Thread(target=follow, name="penstock-news", daemon=True)
-    following.start()
+    reporter = threading.Thread(target=report_until_done, name="penstock-notices", daemon=True)
+    reporter.start()
     try:
         yield
     finally:
         done.set()
-        following.join()
-        news.tell()
+        reporter.join()
+        notices.report()

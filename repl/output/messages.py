@@ -41,8 +41,8 @@ class Messages:
         self._out.flush()
 
 
-class News(logging.Handler):
-    """Notes what the engine logs for who waits, such as that Spark is being started."""
+class EngineLogHandler(logging.Handler):
+    """Prints what the engine logs as notes, such as that Spark is being started."""
 
     def __init__(self, messages: Messages) -> None:
         super().__init__(logging.INFO)
@@ -54,11 +54,11 @@ class News(logging.Handler):
         with contextlib.suppress(ValueError, OSError):
             self._messages.note(record.getMessage())
 
-    def listen(self) -> None:
-        """Hear what is logged from now on, in the place of one that did before."""
+    def attach(self) -> None:
+        """Handle what is logged from now on, instead of an earlier handler."""
         logger = logging.getLogger("penstock")
         logger.handlers[:] = [
-            *(handler for handler in logger.handlers if not isinstance(handler, News)),
+            *(handler for handler in logger.handlers if not isinstance(handler, EngineLogHandler)),
             self,
         ]
         logger.setLevel(logging.INFO)

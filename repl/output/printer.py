@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.catalog.settings import Settings
 from penstock.client.results.result import Result
-from penstock.repl.output.job_notices import news_told
+from penstock.repl.output.job_notices import reporting_events
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import progress_line
 from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
@@ -56,7 +56,7 @@ class Printer:
         """Print one result to its end. KeyboardInterrupt stops the result and is raised again."""
         started = time.perf_counter()
         try:
-            with news_told(
+            with reporting_events(
                 result.job if result.has_rows and not self._draws(result) else None, self.messages
             ):
                 rows = self._rows(result)

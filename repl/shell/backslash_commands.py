@@ -21,12 +21,12 @@ from penstock.repl.output.row_writers import FORMATS
 from penstock.repl.shell.backslash_table import ALIASES, COMMANDS
 
 if TYPE_CHECKING:
-    from penstock.repl.shell.shell import Shell
+    from penstock.repl.shell.shell_context import ShellContext
 
 _ROWS_MODES = ("auto", "table", "changelog")
 
 
-def run_command(shell: Shell, text: str) -> bool:
+def run_command(context: ShellContext, text: str) -> bool:
     """Run one command; return False when it leaves the shell. CLI-6140 with the nearest name for an
     unknown one.
     """
@@ -42,69 +42,70 @@ def run_command(shell: Shell, text: str) -> bool:
             f"there is no command {name}",
             hint=did_you_mean(name, known) or r"\? lists the commands",
         )
-    action(shell, argument)
+    action(context, argument)
     return True
 
 
-def _help(shell: Shell, argument: str) -> None:
+def _help(context: ShellContext, argument: str) -> None:
     width = max(len(f"{name} {arguments}") for name, arguments, _ in COMMANDS)
     lines = [f"{f'{name} {arguments}':{width}}  {help}" for name, arguments, help in COMMANDS]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _sql(statement: str) -> Callable[[Shell, str], None]:
+def _sql(statement: str) -> Callable[[ShellContext, str], None]:
     """Return an action that runs a statement; the argument takes the place of ``{}``, or the part after
     ``|`` is left out without one.
     """
 
-    def action(shell: Shell, argument: str) -> None:
+    def action(context: ShellContext, argument: str) -> None:
         always, _, with_argument = statement.partition("|")
         quoted = argument.replace("'", "''")
         text = always + (with_argument.format(quoted) if argument else "")
-        room = shell.room
-        for parsed in room.session.parse(text):
-            room.printer.show(room.session.run(parsed))
+        for parsed in context.session.parse(text):
+            context.printer.show(context.session.run(parsed))
 
     return action
 
 
-def _describe(shell: Shell, argument: str) -> None:
+def _describe(context: ShellContext, argument: str) -> None:
     if argument:
         name = "`" + argument.strip('`"').replace("`", "``") + "`"
-        _sql(f"DESCRIBE {name}")(shell, "")
+        _sql(f"DESCRIBE {name}")(context, "")
     else:
-        _sql("SHOW TABLES")(shell, "")
-        if shell.room.session.catalog.views():
-            _sql("SHOW VIEWS")(shell, "")
+        _sql("SHOW TABLES")(context, "")
+        if context.session.catalog.views():
+            _sql("SHOW VIEWS")(context, "")
 
 
-def _like(statement: str) -> Callable[[Shell, str], None]:
+def _like(statement: str) -> Callable[[ShellContext, str], None]:
     """Return an action that lists names; its argument is a pattern with * or %, or a part of the name."""
 
-    def action(shell: Shell, argument: str) -> None:
+    def action(context: ShellContext, argument: str) -> None:
         pattern = argument.replace("*", "%")
-        _sql(f"{statement}| LIKE '{{}}'")(shell, pattern if not pattern or "%" in pattern else f"%{pattern}%")
+        _sql(f"{statement}| LIKE '{{}}'")(
+            context, pattern if not pattern or "%" in pattern else f"%{pattern}%"
+        )
 
     return action
 
 
-def _connectors(shell: Shell, argument: str) -> None:
+def _connectors(context: ShellContext, argument: str) -> None:
     from penstock.client.statements.show import connector_list
 
     if argument:
-        _sql("SHOW CONNECTORS| LIKE '{}'")(shell, argument.replace("*", "%"))
+        _sql("SHOW CONNECTORS| LIKE '{}'")(context, argument.replace("*", "%"))
     else:
-        shell.room.printer.show(connector_list())
+        context.printer.show(connector_list())
 
 
-def _jobs(shell: Shell, argument: str) -> None:
-    _sql("DESCRIBE JOB '{}'".format(argument.replace("'", "''")) if argument else "SHOW JOBS")(shell, "")
+def _jobs(context: ShellContext, argument: str) -> None:
+    _sql("DESCRIBE JOB '{}'".format(argument.replace("'", "''")) if argument else "SHOW JOBS")(context, "")
 
 
-def _syntax(shell: Shell, argument: str) -> None:
+def _syntax(context: ShellContext, argument: str) -> None:
     from penstock.client.statements.show import help_on
 
-    shell.room.printer.show(help_on(argument or None))
+    context.printer.show(help_on(argument or None))
 
 
 def _switch(argument: str, now: bool, command: str) -> bool:
@@ -118,29 +119,29 @@ def _switch(argument: str, now: bool, command: str) -> bool:
     return values[argument]
 
 
-def _vertical(shell: Shell, argument: str) -> None:
-    style = shell.room.printer.style
+def _vertical(context: ShellContext, argument: str) -> None:
+    style = context.printer.style
     if argument == "auto":
         style.vertical = "auto"
     else:
         style.vertical = "on" if _switch(argument, style.vertical == "on", r"\x") else "off"
-    shell.say(f"one field a line: {style.vertical}")
+    context.note(f"one field a line: {style.vertical}")
 
 
-def _rows_only(shell: Shell, argument: str) -> None:
-    style = shell.room.printer.style
+def _rows_only(context: ShellContext, argument: str) -> None:
+    style = context.printer.style
     style.look = replace(style.look, show_heading=not _switch(argument, not style.look.show_heading, r"\t"))
-    shell.say(f"rows only: {'off' if style.look.show_heading else 'on'}")
+    context.note(f"rows only: {'off' if style.look.show_heading else 'on'}")
 
 
-def _timing(shell: Shell, argument: str) -> None:
-    style = shell.room.printer.style
+def _timing(context: ShellContext, argument: str) -> None:
+    style = context.printer.style
     style.timing = _switch(argument, style.timing, r"\timing")
-    shell.say(f"timing: {'on' if style.timing else 'off'}")
+    context.note(f"timing: {'on' if style.timing else 'off'}")
 
 
-def _mode(shell: Shell, argument: str) -> None:
-    style = shell.room.printer.style
+def _mode(context: ShellContext, argument: str) -> None:
+    style = context.printer.style
     if argument in _ROWS_MODES:
         style.mode = argument
         if argument == "table":
@@ -154,11 +155,11 @@ def _mode(shell: Shell, argument: str) -> None:
             rf"\mode cannot be {argument}",
             hint=did_you_mean(argument, known) or f"there is {', '.join(known)}",
         )
-    shell.say(f"mode {style.mode}, format {style.format}")
+    context.note(f"mode {style.mode}, format {style.format}")
 
 
-def _pset(shell: Shell, argument: str) -> None:
-    style = shell.room.printer.style
+def _pset(context: ShellContext, argument: str) -> None:
+    style = context.printer.style
     key, _, value = argument.partition(" ")
     if key == "null":
         style.look = replace(style.look, null=value.strip("'"))
@@ -170,48 +171,48 @@ def _pset(shell: Shell, argument: str) -> None:
             rf"\pset cannot set {argument}",
             hint=did_you_mean(key, ("null", "max_rows")) or r"\pset null TEXT, \pset max_rows N",
         )
-    shell.say(f"null {style.look.null!r}, max_rows {style.look.max_rows or 'none'}")
+    context.note(f"null {style.look.null!r}, max_rows {style.look.max_rows or 'none'}")
 
 
-def _set(shell: Shell, argument: str) -> None:
+def _set(context: ShellContext, argument: str) -> None:
     key, _, value = argument.partition(" ")
     if value:
-        shell.room.session.settings.set(key, value.strip().strip("'"))
+        context.session.settings.set(key, value.strip().strip("'"))
         return
-    origin = shell.config.origin
+    origin = context.config.origin
     for name in ("format", "timing", "null", "max_rows", "vertical", "keys", "history"):
-        sys.stdout.write(f"{name} = {getattr(shell.config, name)} ({origin.get(name, 'default')})\n")
-    settings = shell.room.session.settings
+        sys.stdout.write(f"{name} = {getattr(context.config, name)} ({origin.get(name, 'default')})\n")
+    settings = context.session.settings
     for name, _ in settings.items():
         if (not key or name.startswith(key)) and settings.is_set(name):
             sys.stdout.write(f"{name} = {settings.shown(name)} ({origin.get(f'settings.{name}', 'SET')})\n")
 
 
-def _include(shell: Shell, argument: str) -> None:
+def _include(context: ShellContext, argument: str) -> None:
     if not argument:
         raise PenstockError("CLI-6141", r"\i takes a file", hint=r"\i FILE runs a script")
-    shell.run_statements(read_script(argument), argument)
+    context.run_statements(read_script(argument), argument)
 
 
-def _output(shell: Shell, argument: str) -> None:
+def _output(context: ShellContext, argument: str) -> None:
     try:
-        shell.room.send_output_to(argument or None)
+        context.send_output_to(argument or None)
     except OSError as error:
         raise PenstockError(
             "CLI-6131", f"cannot write {argument}: {error.strerror}", kind=Kind.EXTERNAL, sqlstate="58030"
         ) from error
-    shell.say(f"rows go to {argument}" if argument else "rows go to the screen")
+    context.note(f"rows go to {argument}" if argument else "rows go to the screen")
 
 
-def _edit(shell: Shell, argument: str) -> None:
+def _edit(context: ShellContext, argument: str) -> None:
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
         path = Path(argument) if argument else Path(directory) / "statement.sql"
         if not argument:
-            path.write_text(shell.last_statement + "\n", encoding="utf-8")
+            path.write_text(context.last_statement + "\n", encoding="utf-8")
         try:
             subprocess.run([*editor, str(path)], check=True)
-            shell.next_input = path.read_text(encoding="utf-8").strip()
+            context.next_input = path.read_text(encoding="utf-8").strip()
         except (OSError, subprocess.CalledProcessError) as error:
             hint = "set $EDITOR to the editor you like"
             raise PenstockError(
@@ -223,35 +224,34 @@ def _edit(shell: Shell, argument: str) -> None:
             ) from error
 
 
-def _watch(shell: Shell, argument: str) -> None:
+def _watch(context: ShellContext, argument: str) -> None:
     """Run the last statement every few seconds until Ctrl-C; an endless query watches itself."""
     try:
         seconds = float(argument or 2)
     except ValueError:
         raise PenstockError("CLI-6141", rf"\watch takes seconds, not {argument}") from None
-    if not shell.last_statement:
+    if not context.last_statement:
         raise PenstockError("CLI-6143", "there is no statement to watch", hint="run one first")
-    room = shell.room
     while True:
-        for parsed in room.session.parse(shell.last_statement):
-            result = room.session.run(parsed)
+        for parsed in context.session.parse(context.last_statement):
+            result = context.session.run(parsed)
             if not result.shape.finite:
                 result.cancel()
                 raise PenstockError(
                     "CLI-6144", "this query never ends: it watches itself", hint="run it without \\watch"
                 )
-            room.printer.show(result)
+            context.printer.show(result)
         time.sleep(max(0.1, seconds))
 
 
-def _error_details(shell: Shell, argument: str) -> None:
-    if shell.last_error is None:
-        shell.say("there was no error")
+def _error_details(context: ShellContext, argument: str) -> None:
+    if context.last_error is None:
+        context.note("there was no error")
     else:
-        sys.stdout.write(json.dumps(shell.last_error.as_dict(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(context.last_error.as_dict(), indent=2) + "\n")
 
 
-def _connect(shell: Shell, argument: str) -> None:
+def _connect(context: ShellContext, argument: str) -> None:
     hint = "penstock without a URL runs the engine in this process"
     raise PenstockError(
         "CLI-6020",
@@ -261,7 +261,7 @@ def _connect(shell: Shell, argument: str) -> None:
     )
 
 
-_ACTIONS: dict[str, Callable[[Shell, str], None]] = {
+_ACTIONS: dict[str, Callable[[ShellContext, str], None]] = {
     r"\?": _help,
     r"\h": _syntax,
     r"\d": _describe,

@@ -1,45 +1,118 @@
-"""What the shell works with once the engine is loaded: session, messages, printer."""
+"""What the shell and its backslash commands work on: the session, the last statement, the last error."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
-from typing import TextIO
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from penstock.repl.commands.run import waiter_for
+from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.config import Config
-from penstock.repl.launch.session_factory import messages_for, open_session, printer_for
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+    from penstock.repl.output.printer import Printer
+    from penstock.repl.shell.shell_session import ShellSession
 
 
-class Room:
-    """A session and the way to the screen. Raises PenstockError when a configured setting is wrong."""
+class ShellContext:
+    """The state of a shell. The session and the printer load in the background while the user reads the
+    first prompt.
+
+    ``next_input``: text the next prompt starts with. ``explain_mode``: whether queries are explained instead
+    of run. ``print_above``: prints what a job says above the prompt.
+    """
 
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
-        self.messages = messages_for(arguments)
-        self.session = open_session(config, arguments)
-        self.session.state.warms_backend = True
-        waiter_for(self.session, self.messages)
-        self.printer = printer_for(config, self.messages)
-        self.printer.style.timing = config.timing
-        self.printer.settings = self.session.settings
-        self._file: TextIO | None = None
-        look = self.printer.style.look
-        self._screen = (self.printer.style.terminal, look.color, look.width)
+        self.config = config
+        self.last_error: PenstockError | None = None
+        self.last_statement = ""
+        self.next_input = ""
+        self.explain_mode: Callable[[], bool] = lambda: False
+        self.print_above: Callable[[str], None] | None = None
+        self._arguments = arguments
+        self._loaded: ShellSession | None = None
+        self._failure: PenstockError | None = None
+        self._loader = threading.Thread(target=self._load, name="penstock-loader", daemon=True)
+
+    def start_loading(self) -> None:
+        """Begin to load the engine; called when the first prompt is drawn."""
+        if self._loader.ident is None:
+            self._loader.start()
+
+    def _load(self) -> None:
+        # imports the engine: not in the thread that draws the prompt
+        from penstock.repl.shell.shell_session import ShellSession
+
+        try:
+            loaded = ShellSession(self.config, self._arguments)
+            if self.print_above is not None:
+                loaded.session.state.print_stream.write = self.print_above
+            self._loaded = loaded
+        except PenstockError as error:
+            self._failure = error
+
+    def _wait_loaded(self) -> ShellSession:
+        """Wait for the session and the printer. Raises PenstockError when the configuration is wrong."""
+        self.start_loading()
+        self._loader.join()
+        if self._failure is not None:
+            raise self._failure
+        assert self._loaded is not None
+        return self._loaded
+
+    @property
+    def session(self) -> Session:
+        """The session; waits until it is loaded."""
+        return self._wait_loaded().session
+
+    @property
+    def printer(self) -> Printer:
+        """The printer; waits until it is loaded."""
+        return self._wait_loaded().printer
+
+    @property
+    def session_if_loaded(self) -> Session | None:
+        """The session, or None while it is being loaded."""
+        return self._loaded.session if self._loaded is not None else None
 
     def send_output_to(self, path: str | None) -> None:
         """Print rows into a file from now on, or on the screen again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if path is not None:
-            self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115, PTH123  # closed by the next \o or the shell's end
-        self.printer.out = self._file or sys.stdout
-        style = self.printer.style
-        style.terminal, color, width = (False, False, None) if self._file else self._screen
-        style.look = replace(style.look, color=color, width=width)
+        self._wait_loaded().send_output_to(path)
+
+    def run_statements(self, text: str, file: str | None = None) -> None:
+        """Run the statements of a text and print their results, stopping at the first error, which is
+        raised.
+        """
+        session, printer = self.session, self.printer
+        if file is None:
+            self.last_statement = text.strip()
+        for statement in session.parse(text, file):
+            result = session.explain(statement) if self.explain_mode() else session.run(statement)
+            printer.show(result)
+
+    def status(self) -> str:
+        """Return the bottom bar's words: running jobs."""
+        session = self.session_if_loaded
+        running = 0 if session is None else sum(not job.state.terminal for job in session.jobs())
+        return f"{running} job{'' if running == 1 else 's'} running" if running else ""
+
+    def report(self, error: PenstockError) -> None:
+        """Print an error and store it for ``\\errverbose``."""
+        self.last_error = error
+        if self._loaded is None:
+            sys.stderr.write(error.render() + "\n")
+        else:
+            self._loaded.messages.error(error)
+
+    def note(self, text: str) -> None:
+        """Print a note."""
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
     def close(self) -> None:
-        """Close the output file and the session."""
-        self.send_output_to(None)
-        self.session.close()
+        """Stop what runs in this process."""
+        if self._loaded is not None:
+            self._loaded.close()

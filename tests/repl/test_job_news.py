@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.engine.job.job_events import JobEvent
-from penstock.repl.output.job_notices import JobNews
+from penstock.repl.output.job_notices import JobNotices
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer, Style
 
@@ -24,11 +24,11 @@ def test_each_event_is_told_once_in_order_and_a_failure_by_its_error() -> None:
         JobEvent(3, "FAILED", "RUN-2900: x"),
     ]
     out, job = io.StringIO(), a_job(*events[:1])
-    news = JobNews(job, Messages(out))
-    news.tell()
-    news.tell()
+    notices = JobNotices(job, Messages(out))
+    notices.report()
+    notices.report()
     job.metrics = lambda: SimpleNamespace(events=tuple(events))
-    news.tell()
+    notices.report()
     assert out.getvalue() == "job j: restarting (RUN-2900: x) in 1.0 s\njob j: running: recovered\n"
 
 

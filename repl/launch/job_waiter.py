@@ -1,0 +1,278 @@
+"""Waits for the jobs of scripts: progress and ends on stderr; the first signal stops, the second cancels."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import PenstockError
+from penstock.client.execution.job_wait import CANCEL_S, check_end
+from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK
+from penstock.repl.output.job_notices import JobNotices
+from penstock.repl.output.messages import Messages
+
+if TYPE_CHECKING:
+    from penstock.client.results.result import Result
+    from penstock.client.session import Session
+    from penstock.engine.job.job import Job
+
+_POLL_S = 0.1
+_STATUS_S = 1.0
+_AGAIN_S = 0.01
+
+
+class JobFailed(Exception):
+    """A job that had started has failed; ``error`` says of what."""
+
+    def __init__(self, error: PenstockError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def attach_waiter(session: Session, messages: Messages, *, verbose: bool = False) -> JobWaiter:
+    """Return a waiter that from now on waits for the jobs of a session and reports all about them."""
+    state = session.state
+    waiter = JobWaiter(
+        messages, state.insert_jobs, state.jobs.reported, verbose=verbose, terminal=sys.stderr.isatty()
+    )
+    state.wait_for, state.report = waiter.wait, messages.note
+    return waiter
+
+
+class JobWaiter:
+    """Follows the jobs of scripts: reports their state changes and their ends. The first signal stops them
+    with a checkpoint, the second cancels them, the third kills.
+
+    ``jobs`` returns those there are by now. A job that fails does not end the others: ``wait_for_all``
+    returns the code of its failure. ``reported`` gets the ids of jobs whose end was reported.
+    """
+
+    def __init__(
+        self,
+        messages: Messages,
+        jobs: Callable[[], list[Job]],
+        reported: set[str],
+        *,
+        verbose: bool = False,
+        terminal: bool = False,
+    ) -> None:
+        self._messages = messages
+        self._jobs = jobs
+        self._reported = reported
+        self._verbose = verbose
+        self._terminal = terminal
+        self._waiting = False
+        self._followed: dict[str, FollowedJob] = {}
+        self._asked = 0
+        self._next_status = 0.0
+        self.interrupts = 0
+
+    @contextmanager
+    def handling_signals(self) -> Iterator[None]:
+        """Handle Ctrl-C and SIGTERM inside the block."""
+        before = {
+            number: signal.signal(number, self.handle_signal) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_signal(self, signum: int, frame: FrameType | None) -> None:
+        """Handle a signal: while a job is waited for it is counted, else it is a KeyboardInterrupt.
+
+        One that comes in the middle of an import is sent again a moment later: raising there can leave
+        Python's import lock taken for ever, and the threads of jobs import too.
+        """
+        if not self._waiting and in_import(frame):
+            again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signum))
+            again.daemon = True
+            again.start()
+            return
+        self.interrupts += 1
+        if not self._waiting:
+            raise KeyboardInterrupt
+        if self.interrupts > 2:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            raise KeyboardInterrupt
+
+    def wait(self, job: Job) -> str:
+        """Wait for the end of a job and sum it up, reporting all others meanwhile.
+
+        Raises JobFailed when it fails, RUN-2903 when somebody stopped it, KeyboardInterrupt when a signal
+        did.
+        """
+        followed = self._follow(job)
+        followed.awaited = True
+        followed.report_start()
+        try:
+            self._watch_until(job)
+        except KeyboardInterrupt:  # of a terminal whose signals nobody watches, or the third one
+            job.cancel()
+            job.wait(CANCEL_S)
+            self._messages.note(f"job {job.job_id}: {job.state.lower()}")
+            raise
+        if job.error is not None:
+            raise JobFailed(job.error)
+        text = followed.summary()
+        if self.interrupts:
+            self._messages.note(text)
+            raise KeyboardInterrupt
+        check_end(job)
+        return text
+
+    def wait_for_all(self) -> int:
+        """Wait until all jobs have ended, and return the exit code: that of a failed one, of an interrupt,
+        or 0.
+        """
+        while running := [job for job in self._jobs() if not job.wait(0)]:
+            self._watch_until(running[0])
+        self._report_ends()
+        if self.interrupts:
+            return EXIT_INTERRUPTED
+        return EXIT_JOB if any(followed.failed for followed in self._followed.values()) else EXIT_OK
+
+    def report_query(self, result: Result) -> None:
+        """Sum up the job of a query whose rows have all been printed."""
+        if result.job is not None and result.has_rows:
+            result.job.wait(_POLL_S)
+            self._messages.note(summary(result.job, result.elapsed_s))
+
+    def _watch_until(self, job: Job) -> None:
+        self._waiting = True
+        try:
+            while not job.wait(_POLL_S):
+                self._poll()
+            self._poll()
+        finally:
+            self._waiting = False
+            if self._terminal:
+                self._messages.status("")
+
+    def _poll(self) -> None:
+        """Report what is new of each job, stop them after a signal, redraw the status line."""
+        running = [followed for followed in map(self._follow, self._jobs()) if not followed.over]
+        for followed in running:
+            followed.report_events()
+        if self.interrupts > self._asked:
+            self._asked = self.interrupts
+            for followed in running:
+                followed.stop(self._asked)
+        self._report_ends()
+        if self._terminal and running and time.monotonic() >= self._next_status:
+            self._next_status = time.monotonic() + _STATUS_S
+            text = " · ".join(followed.summary() for followed in running)
+            self._messages.status(text[: shutil.get_terminal_size().columns - 1])
+
+    def _report_ends(self) -> None:
+        for job in self._jobs():
+            if self._follow(job).report_end():
+                self._reported.add(job.job_id)
+
+    def _follow(self, job: Job) -> FollowedJob:
+        if job.job_id not in self._followed or self._followed[job.job_id].job is not job:
+            self._followed[job.job_id] = FollowedJob(job, self._messages, verbose=self._verbose)
+        return self._followed[job.job_id]
+
+
+class FollowedJob:
+    """A job and what was reported of it. ``awaited``: a statement waits for it and reports its end itself.
+    ``failed``: its end was a failure.
+    """
+
+    def __init__(self, job: Job, messages: Messages, *, verbose: bool) -> None:
+        self.job = job
+        self.awaited = False
+        self.over = False
+        self.failed = False
+        self._messages = messages
+        self._verbose = verbose
+        self._notices = JobNotices(job, messages)
+        self._started = time.monotonic()
+        self._state = ""
+        self._checkpoints = 0
+
+    def report_start(self) -> None:
+        """Report what its user should know at its start."""
+        for text in (
+            *self.job.start_notes,
+            *(self.job.state_diff.changes if self.job.state_diff is not None else ()),
+        ):
+            self._messages.note(f"job {self.job.job_id}: {text}")
+
+    def report_events(self) -> None:
+        """Report what has happened since the last call."""
+        job = self.job
+        before, self._state = self._state, str(job.state)
+        if self._state != before and not job.state.terminal and "RESTARTING" not in (self._state, before):
+            self._messages.note(f"job {job.job_id}: {self._state.lower()}")
+        self._notices.report()
+        completed = job.metrics().checkpoints_completed
+        if self._verbose and completed > self._checkpoints:
+            self._checkpoints = completed
+            self._messages.note(f"job {job.job_id}: checkpoint {completed}")
+
+    def report_end(self) -> bool:
+        """Report once that it has ended, and how; return whether this call did."""
+        if self.over or not self.job.wait(0):
+            return False
+        self.over = True
+        self.failed = self.job.error is not None
+        if self.awaited:
+            return False
+        self._notices.report()
+        if self.job.error is not None:
+            self._messages.error(self.job.error)
+        self._messages.note(self.summary())
+        return True
+
+    def stop(self, interrupts: int) -> None:
+        """Do what a first or a second signal asks for."""
+        if interrupts == 1:
+            self._messages.note(f"job {self.job.job_id}: stopping with a checkpoint (again to cancel)")
+            self.job.stop()
+        else:
+            self._messages.note(f"job {self.job.job_id}: cancelling")
+            self.job.cancel()
+
+    def summary(self) -> str:
+        """Return a line about it."""
+        if self.job.finished_before:
+            return f"job {self.job.job_id}: had finished before, nothing was written"
+        return summary(self.job, time.monotonic() - self._started)
+
+
+def in_import(frame: FrameType | None) -> bool:
+    """Return whether a frame belongs to an import, or to what an import runs."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def summary(job: Job, elapsed_s: float) -> str:
+    """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked,
+    windows, late rows, checkpoints.
+    """
+    metrics = job.metrics()
+    rate = metrics.rows_in / max(elapsed_s, 1e-3)
+    busy_rate = metrics.rows_in / max(metrics.busy_s, 1e-3)
+    parts = [
+        f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s, {busy_rate:,.0f} rows/s while busy)",
+        f"{metrics.rows_out:,} rows out",
+        f"{metrics.windows_closed:,} windows closed",
+        f"{metrics.late_rows:,} late rows",
+        f"{metrics.checkpoints_completed:,} checkpoints",
+    ]
+    return f"job {job.job_id}: {str(job.state).lower()} after {elapsed_s:.1f} s: {', '.join(parts)}"

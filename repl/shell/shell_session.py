@@ -1,0 +1,45 @@
+"""What the shell loads with the engine: session, messages, printer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import TextIO
+
+from penstock.repl.launch.config import Config
+from penstock.repl.launch.job_waiter import attach_waiter
+from penstock.repl.launch.session_factory import messages_for, open_session, printer_for
+
+
+class ShellSession:
+    """A session and the way to the screen. Raises PenstockError when a configured setting is wrong."""
+
+    def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
+        self.messages = messages_for(arguments)
+        self.session = open_session(config, arguments)
+        self.session.state.warms_backend = True
+        attach_waiter(self.session, self.messages)
+        self.printer = printer_for(config, self.messages)
+        self.printer.style.timing = config.timing
+        self.printer.settings = self.session.settings
+        self._file: TextIO | None = None
+        look = self.printer.style.look
+        self._screen = (self.printer.style.terminal, look.color, look.width)
+
+    def send_output_to(self, path: str | None) -> None:
+        """Print rows into a file from now on, or on the screen again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if path is not None:
+            self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115, PTH123  # closed by the next \o or the shell's end
+        self.printer.out = self._file or sys.stdout
+        style = self.printer.style
+        style.terminal, color, width = (False, False, None) if self._file else self._screen
+        style.look = replace(style.look, color=color, width=width)
+
+    def close(self) -> None:
+        """Close the output file and the session."""
+        self.send_output_to(None)
+        self.session.close()
