@@ -9,7 +9,7 @@ from penstock.catalog.connectors.registry import Boundedness, gives_changes
 from penstock.catalog.connectors.registry import boundedness as table_boundedness
 from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.state_bounds import StateBound, state_bound
-from penstock.optimizer.properties.unique_keys import Keys, unique_keys
+from penstock.optimizer.properties.unique_keys import unique_keys
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind
@@ -19,6 +19,7 @@ from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     BoundedInput,
+    Keys,
     LogicalPlan,
     Scan,
     TopN,

@@ -9,9 +9,10 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.distribution import Partitioning, move_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import calls_text, emission_text, keys_text, window_text
-from penstock.planner.logical.plan import UnaryNode
+from penstock.planner.logical.plan import NO_KEYS, Keys, UnaryNode
 from penstock.planner.logical.windows import (
     ON_CLOSE,
     AttachedWindow,
@@ -69,6 +70,12 @@ class Aggregate(UnaryNode):
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         return _digest(self, inputs[0], "", texts)
 
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return NO_KEYS if self.phase is Phase.LOCAL else frozenset({frozenset(range(len(self.keys)))})
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return move_keys(inputs[0], {key: i for i, key in enumerate(self.keys)})
+
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
@@ -116,6 +123,22 @@ class WindowAggregate(UnaryNode):
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         window = texts.window(self.window, inputs[0].columns) + emission_text(self.emission)
         return _digest(self, inputs[0], window, texts)
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        """A group and its window; attached windows of one start or one end may differ in the other."""
+        if self.phase is Phase.LOCAL:
+            return NO_KEYS
+        keys = frozenset(range(len(self.keys)))
+        start = len(self.keys) + len(self.aggregates)
+        if isinstance(self.window, AttachedWindow):
+            return frozenset({keys | {start, start + 1}})
+        found = {keys | {start + 1}}
+        if not self.window.ends_share_start:
+            found.add(keys | {start})
+        return frozenset(found)
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return move_keys(inputs[0], {key: i for i, key in enumerate(self.keys)})
 
 
 def _text(node: Aggregate | WindowAggregate, window: str) -> str:

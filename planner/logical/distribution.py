@@ -4,6 +4,8 @@ may ask for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from penstock.catalog.frozen_dataclass import dataclass
 
 
@@ -97,3 +99,16 @@ SINGLE = Requirement("single")
 def by_keys(keys: tuple[int, ...]) -> Requirement:
     """Return the requirement that rows with equal values in these columns meet; no columns means one task."""
     return Requirement("keys", keys) if keys else SINGLE
+
+
+Partitioning = frozenset[tuple[int, ...]]
+"""Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns
+equal).
+"""
+
+UNKNOWN: Partitioning = frozenset()
+
+
+def move_keys(known: Partitioning, places: Mapping[int, int]) -> Partitioning:
+    """Return the key lists all of whose columns a node still has, given where these are now."""
+    return frozenset(tuple(places[key] for key in keys) for keys in known if places.keys() >= set(keys))

@@ -11,7 +11,7 @@ from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
-from penstock.planner.logical.plan import LogicalPlan, UnaryNode
+from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 from penstock.planner.logical.windows import Emission
 
 
@@ -24,7 +24,7 @@ class EmitKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Emit(UnaryNode):
+class Emit(PassThroughNode):
     """Rows of a query under its EMIT clause. ``penstock.optimizer.emit_strategy`` checks it and leaves only
     those that an operator obeys:
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.distribution import UNKNOWN, Partitioning
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
-from penstock.planner.logical.plan import BoundedInput, LogicalPlan, Scan
+from penstock.planner.logical.plan import BoundedInput, Keys, LogicalPlan, Scan
 from penstock.planner.logical.windows import demand
 
 
@@ -119,6 +120,35 @@ class Join(LogicalPlan):
     def timing_digest(self, inputs: tuple[Meaning, ...]) -> str:
         """Return the hash of what settles the join besides its condition; nothing for a regular one."""
         return ""
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        left, right = inputs
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return left
+        width = len(self.left.schema)
+        shifted = frozenset(frozenset(i + width for i in key) for key in right)
+        found = {a | b for a in left for b in shifted}
+        left_meets_one = any(key <= set(self.right_keys) for key in right)
+        right_meets_one = any(key <= set(self.left_keys) for key in left)
+        if left_meets_one and self.kind in (JoinKind.INNER, JoinKind.LEFT):
+            found |= left
+        if right_meets_one and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
+            found |= shifted
+        return frozenset(found)
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        """Rows of the preserved side stay in their subtask. Rows that only come in pairs lie by the equal
+        keys of both sides.
+
+        Restored state moves by the join's keys; where a side is copied, the other's rows need not lie so.
+        """
+        if self.copied is not None or self.kind is JoinKind.FULL:
+            return UNKNOWN
+        width = len(self.left.schema)
+        right = frozenset(tuple(key + width for key in keys) for keys in inputs[1])
+        if self.kind is JoinKind.INNER:
+            return inputs[0] | right
+        return right if self.kind is JoinKind.RIGHT else inputs[0]
 
 
 def digest_join_condition(

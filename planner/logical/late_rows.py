@@ -12,12 +12,12 @@ from penstock.catalog.types import BOOLEAN
 from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import emission_text, window_text
-from penstock.planner.logical.plan import Filter, LogicalPlan, UnaryNode
+from penstock.planner.logical.plan import Filter, LogicalPlan, PassThroughNode
 from penstock.planner.logical.windows import Emission, Windowing
 
 
 @dataclass(frozen=True)
-class LateMark(UnaryNode):
+class LateMark(PassThroughNode):
     """Each row with whether it is ``late`` for every window it falls in, the end of the last of them, and the
     watermark that says so.
 

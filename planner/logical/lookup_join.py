@@ -11,10 +11,11 @@ from penstock.catalog.connectors.lookup import lookup_option, reload_ms
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.distribution import Partitioning
 from penstock.planner.logical.join import JoinKind, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, expression_text, join_condition_text
-from penstock.planner.logical.plan import LogicalPlan, Scan
+from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan, Scan
 from penstock.planner.logical.windows import demand
 
 
@@ -87,3 +88,10 @@ class LookupJoin(LogicalPlan):
             residual = texts.expression(self.residual, left.columns + right.columns)
         rows = hash_parts("lookup", self.kind.value, left.rows, right.rows, *keys, residual)
         return Meaning(rows, mark_side("left", rows, left.columns) + mark_side("found", rows, right.columns))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        meets_one = any(key <= set(self.right_keys) for key in self.scan.unique_keys(()))
+        return inputs[0] if meets_one else NO_KEYS
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return inputs[0]

@@ -15,6 +15,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
+from penstock.planner.logical.distribution import Partitioning, move_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
 from penstock.planner.logical.plan import UnaryNode
@@ -285,3 +286,7 @@ class MatchRecognize(UnaryNode):
         values = tuple(value.digest(columns, texts) for value in self.values)
         measures = (hash_parts("measure", rows, texts.expression(one, values)) for one in self.measures)
         return Meaning(rows, (*(hash_parts("matched", rows, columns[i]) for i in kept), *measures))
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        places = {key: i for i, key in enumerate(self.partition)}
+        return inputs[0] if self.all_rows else move_keys(inputs[0], places)

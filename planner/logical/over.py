@@ -16,7 +16,7 @@ from penstock.catalog.types import INT, Timestamp, TimestampLtz
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
-from penstock.planner.logical.plan import UnaryNode
+from penstock.planner.logical.plan import Keys, PassThroughNode
 from penstock.planner.logical.windows import AttachedWindow, demand
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -78,7 +78,7 @@ def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tup
 
 
 @dataclass(frozen=True)
-class Over(UnaryNode):
+class Over(PassThroughNode):
     """Each row, with one column per call appended; all calls share partition, order and frame (ranks, LAG and
     LEAD look past the frame).
 
@@ -180,9 +180,14 @@ class Over(UnaryNode):
         calls = (hash_parts("over", rows, within, texts.call(call, columns)) for call in self.calls)
         return Meaning(rows, (*columns, *calls))
 
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        width = len(self.input.schema)
+        numbers = {width + i for i, call in enumerate(self.calls) if call.function == "row_number"}
+        return inputs[0] | {frozenset({*self.partition, number}) for number in numbers}
+
 
 @dataclass(frozen=True)
-class PartitionTop(UnaryNode):
+class PartitionTop(PassThroughNode):
     """The rows whose ``rank`` (row_number, rank, dense_rank) within their partition is at most ``limit``,
     kept up to date.
 
@@ -222,6 +227,15 @@ class PartitionTop(UnaryNode):
         head = ("partition top", below.rows, self.rank, str(self.limit), str(self.window is not None))
         rows = hash_parts(*head, *(columns[key] for key in self.partition), "by", *order, "ties", *ties)
         return Meaning(rows, columns if self.rank_name is None else (*columns, hash_parts("rank", rows)))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        """Numbered rows of a partition differ in their number, and a single one needs none."""
+        keys = frozenset(self.partition)
+        if self.rank != "row_number":
+            return inputs[0]
+        if self.limit == 1:
+            return inputs[0] | {keys}
+        return inputs[0] if self.rank_name is None else inputs[0] | {keys | {len(self.input.schema)}}
 
 
 def _specification(node: Over | PartitionTop) -> str:

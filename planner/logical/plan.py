@@ -12,14 +12,16 @@ from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import BOOLEAN, Boolean, Null, Row
+from penstock.catalog.types import BOOLEAN, Boolean, Null, Row, is_integer
 from penstock.planner.expressions.nodes import (
+    Cast,
+    Column,
     Expression,
     Literal,
     SortKey,
     expression_role,
 )
-from penstock.planner.logical.distribution import Edge
+from penstock.planner.logical.distribution import UNKNOWN, Edge, Forward, Partition, Partitioning, move_keys
 from penstock.planner.logical.history_option import HistoryWish
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts, table_text
 from penstock.planner.logical.node_text import edge_text, expression_text, labelled, order_text, window_text
@@ -33,6 +35,12 @@ from penstock.planner.logical.windows import (
 
 def _reads_inside(expression: Expression, schema: Schema) -> bool:
     return all(0 <= index < len(schema) for index in expression.columns())
+
+
+Keys = frozenset[frozenset[int]]
+"""Sets of columns no two rows of a node agree on; the empty set: there is at most one row."""
+
+NO_KEYS: Keys = frozenset()
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,14 @@ class LogicalPlan:
         """
         raise AssertionError(type(self))
 
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        """Return what identifies the rows, given what identifies those of the subplans."""
+        return NO_KEYS
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        """Return by whose hash the rows lie over their subtasks, given how those of the inputs lie."""
+        return UNKNOWN
+
 
 @dataclass(frozen=True)
 class UnaryNode(LogicalPlan):
@@ -114,6 +130,19 @@ class UnaryNode(LogicalPlan):
 
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
         return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class PassThroughNode(UnaryNode):
+    """Base of nodes that hand rows on, or drop them: columns at their places come first, and no row comes
+    more often than it came.
+    """
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return inputs[0]
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return inputs[0]
 
 
 @dataclass(frozen=True)
@@ -164,6 +193,12 @@ class Scan(LogicalPlan):
         predicate = "" if self.predicate is None else texts.expression(self.predicate, columns)
         return Meaning(hash_parts("scan", table, predicate), columns)
 
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        source = self.table.source_schema
+        positions = {source[column].name.lower(): i for i, column in enumerate(self.columns)}
+        key = [positions.get(name.lower()) for name in self.table.primary_key]
+        return frozenset({frozenset(i for i in key if i is not None)}) if key and None not in key else NO_KEYS
+
 
 @dataclass(frozen=True)
 class Values(LogicalPlan):
@@ -187,6 +222,9 @@ class Values(LogicalPlan):
         cells = (texts.expression(cell, ()) for row in self.rows for cell in row)
         rows = hash_parts("values", *cells, str(len(self.rows)))
         return Meaning(rows, tuple(hash_parts(rows, str(i)) for i in range(len(self.schema))))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return frozenset({frozenset()}) if len(self.rows) <= 1 else NO_KEYS
 
 
 @dataclass(frozen=True)
@@ -219,9 +257,12 @@ class BoundedInput(LogicalPlan):
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         return Meaning(hash_parts("bounded", inputs[0].rows), inputs[0].columns)
 
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return inputs[0]
+
 
 @dataclass(frozen=True)
-class Filter(UnaryNode):
+class Filter(PassThroughNode):
     """Keep the rows whose predicate is TRUE."""
 
     predicate: Expression
@@ -281,9 +322,30 @@ class Project(UnaryNode):
         below = inputs[0]
         return Meaning(below.rows, tuple(texts.column(e, below.columns) for e in self.expressions))
 
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        places: dict[int, int] = {}
+        for index, expression in enumerate(self.expressions):
+            whole = (
+                isinstance(expression, Cast)
+                and not expression.safe
+                and is_integer(expression.type)
+                and is_integer(expression.arg.type)
+            )
+            kept = expression.children[0] if whole else expression  # unlike whole numbers stay unlike
+            if isinstance(kept, Column):
+                places.setdefault(kept.index, index)
+        return frozenset(frozenset(places[i] for i in key) for key in inputs[0] if key <= places.keys())
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        places: dict[int, int] = {}
+        for index, expression in enumerate(self.expressions):
+            if isinstance(expression, Column):
+                places.setdefault(expression.index, index)
+        return move_keys(inputs[0], places)
+
 
 @dataclass(frozen=True)
-class WatermarkAssign(UnaryNode):
+class WatermarkAssign(PassThroughNode):
     """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds
     its split's watermark from below.
     """
@@ -312,7 +374,7 @@ class WatermarkAssign(UnaryNode):
 
 
 @dataclass(frozen=True)
-class WindowTable(UnaryNode):
+class WindowTable(PassThroughNode):
     """A windowing table-valued function: each row once per window it falls in, with window_start, window_end,
     window_time appended.
 
@@ -349,6 +411,11 @@ class WindowTable(UnaryNode):
         below = inputs[0]
         rows = hash_parts("windows", below.rows, texts.window(self.window, below.columns))
         return Meaning(rows, below.columns + number_parts("window", rows, 3))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        if not (self.window.overlapping or self.window.merging):
+            return inputs[0]
+        return frozenset(key | {len(self.input.schema) + 1} for key in inputs[0])
 
 
 @dataclass(frozen=True)
@@ -387,9 +454,12 @@ class Union(LogicalPlan):
         places = (texts.place(i, columns) for i in range(len(self.schema)))
         return Meaning(rows, tuple(hash_parts("column", rows, *place) for place in places))
 
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return frozenset.intersection(*inputs)
+
 
 @dataclass(frozen=True)
-class Sort(UnaryNode):
+class Sort(PassThroughNode):
     """ORDER BY of the whole result: bounded backends sort; on a finite stream the client sorts the folded
     rows.
     """
@@ -402,9 +472,12 @@ class Sort(UnaryNode):
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         return inputs[0]
 
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return UNKNOWN
+
 
 @dataclass(frozen=True)
-class Limit(UnaryNode):
+class Limit(PassThroughNode):
     """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are
     left, as many as there may be.
     """
@@ -420,9 +493,12 @@ class Limit(UnaryNode):
         below = inputs[0]
         return Meaning(hash_parts("limit", below.rows, str(self.limit), str(self.offset)), below.columns)
 
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return UNKNOWN
+
 
 @dataclass(frozen=True)
-class TopN(UnaryNode):
+class TopN(PassThroughNode):
     """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are
     broken by all columns in order.
     """
@@ -444,9 +520,12 @@ class TopN(UnaryNode):
         head = ("top", below.rows, str(self.limit), str(self.offset))
         return Meaning(hash_parts(*head, *order, *texts.ties(below.columns)), below.columns)
 
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return UNKNOWN
+
 
 @dataclass(frozen=True)
-class Sink(UnaryNode):
+class Sink(PassThroughNode):
     """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names
     it. ``history``: what comes first.
     """
@@ -495,7 +574,7 @@ class StatementSet(LogicalPlan):
 
 
 @dataclass(frozen=True)
-class Exchange(UnaryNode):
+class Exchange(PassThroughNode):
     """An edge laid by ``penstock.optimizer.exchange_placement``: how the input's rows travel to the node
     above.
     """
@@ -507,3 +586,8 @@ class Exchange(UnaryNode):
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         return inputs[0]
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        if isinstance(self.edge, Partition):
+            return frozenset({self.edge.keys}) if self.edge.keys else UNKNOWN
+        return inputs[0] if isinstance(self.edge, Forward) else UNKNOWN

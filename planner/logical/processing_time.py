@@ -10,12 +10,14 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.catalog.types import TimestampLtz
 from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.distribution import Partitioning
 from penstock.planner.logical.join import Join
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     Exchange,
     Filter,
+    Keys,
     LogicalPlan,
     Project,
     TopN,
@@ -64,6 +66,12 @@ class ProcessingTime(UnaryNode):
         columns, time = inputs[0].columns, self.time_column
         rows = hash_parts("processing time", inputs[0].rows, columns[time])
         return Meaning(rows, (*columns[:time], hash_parts("stamp", rows), *columns[time + 1 :]))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return frozenset(key for key in inputs[0] if self.time_column not in key)
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return frozenset(keys for keys in inputs[0] if self.time_column not in keys)
 
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)

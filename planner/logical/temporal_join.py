@@ -10,11 +10,12 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.distribution import Partitioning
 from penstock.planner.logical.interval_join import WINDOW_ROLES, lateness_us, slack_us
 from penstock.planner.logical.join import JoinKind, digest_join_condition, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import Keys, LogicalPlan
 from penstock.planner.logical.windows import demand
 
 
@@ -103,3 +104,9 @@ class TemporalJoin(LogicalPlan):
         head = ("temporal join", self.kind.value, left.rows, right.rows, residual)
         rows = hash_parts(*head, *times, *keys, "ties", *ties)
         return Meaning(rows, mark_side("left", rows, left.columns) + mark_side("right", rows, right.columns))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return inputs[0]
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return inputs[0]

@@ -8,14 +8,15 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.distribution import UNKNOWN, Partitioning
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import order_text
-from penstock.planner.logical.plan import UnaryNode
+from penstock.planner.logical.plan import PassThroughNode
 from penstock.planner.logical.windows import demand
 
 
 @dataclass(frozen=True)
-class TemporalSort(UnaryNode):
+class TemporalSort(PassThroughNode):
     """Rows in the order of ``keys``, the first an event time, ascending; ties are broken by all columns. Rows
     wait until the watermark passes them.
 
@@ -56,6 +57,9 @@ class TemporalSort(UnaryNode):
         order = (texts.sort(key, below.columns) for key in self.keys)
         rows = hash_parts("temporal sort", below.rows, *order, *texts.ties(below.columns))
         return Meaning(rows, below.columns)
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return UNKNOWN
 
 
 def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:

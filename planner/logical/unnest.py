@@ -11,9 +11,10 @@ from penstock.catalog.python_functions import PythonTable
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.distribution import Partitioning, move_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import expression_text
-from penstock.planner.logical.plan import UnaryNode
+from penstock.planner.logical.plan import NO_KEYS, Keys, UnaryNode
 from penstock.planner.logical.windows import demand
 
 LISTED = frozenset({"unnest", "explode", "posexplode"})
@@ -112,3 +113,14 @@ class Unnest(UnaryNode):
         given = tuple(hash_parts("given", rows, str(i)) for i in self.gives)
         number = (hash_parts("nth", rows),) if self.ordinality else ()
         return Meaning(rows, (*(below.columns[i] for i in self.keep), *given, *number))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        if self.outer or not self.ordinality:
+            return NO_KEYS
+        places = {old: new for new, old in enumerate(self.keep)}
+        last = len(self.schema) - 1
+        kept = (key for key in inputs[0] if key <= places.keys())
+        return frozenset(frozenset({*(places[i] for i in key), last}) for key in kept)
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return move_keys(inputs[0], {old: new for new, old in enumerate(self.keep)})
