@@ -1,0 +1,168 @@
+"""Figures of the code's shape, for this checkout or another: ``python -m tests.house_figures [FOLDER]``."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.import_graph import circles, imported
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("catalog", "planner", "optimizer", "engine", "client", "repl", "penstock")
+LONG_LINE = 110
+LONG_SENTENCE = 25
+NOT_IN_NAMES = [
+    "told",
+    "news",
+    "take_back",
+    "let_go",
+    "held",
+    "under_way",
+    "waiting",
+    "site",
+    "road",
+    "laid",
+    "meaning",
+    "room",
+    "house",
+    "floor",
+    "door",
+    "layer",
+    "layers",
+    "tell",
+    "give",
+    "gives",
+    "given",
+    "go_on",
+    "going_on",
+    "place",
+    "placed",
+    "passed_time",
+    "reached_time",
+    "in_flight",
+    "way",
+    "hurry",
+    "wish",
+    "in_time",
+    "on_time",
+    "feed",
+    "kept",
+    "taken",
+    "found",
+]
+"""Words that a reader cannot guess, as parts of names; the table in CONTRIBUTING.md says what to write."""
+
+_NAMED = {
+    "operator (MATCH_RECOGNIZE)": r"\bMatchRecognize\w*|match_recognize\b",
+    "window kind (CUMULATE)": r"\b(?i:cumulate)\w*",
+    "connector (nexmark)": r"\b(?i:nexmark)\w*",
+}
+
+
+def product_files(root: Path) -> list[Path]:
+    """Return the source files that are installed."""
+    return sorted(
+        [path for folder in PACKAGES for path in (root / folder).rglob("*.py")] + [*root.glob("penstock.py")]
+    )
+
+
+def homonymous_classes(files: Iterable[Path]) -> dict[str, list[str]]:
+    """Return the public classes that two modules define, with the files that do."""
+    defined: dict[str, list[str]] = defaultdict(list)
+    for path in files:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined[node.name].append(path.as_posix())
+    return {name: places for name, places in defined.items() if len(places) > 1}
+
+
+def private_words(files: Iterable[Path]) -> dict[str, list[str]]:
+    """Return by word of ``NOT_IN_NAMES`` the files, classes and functions named with it."""
+    used: dict[str, list[str]] = defaultdict(list)
+    for path in files:
+        names = [(path.stem, 1)]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                names.append((node.name, node.lineno))
+        for name, line in names:
+            parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+            for word in NOT_IN_NAMES:
+                if f"_{word}_" in f"_{parts}_":
+                    used[word].append(f"{path.as_posix()}:{line} {name}")
+    return used
+
+
+def long_sentences(text: str) -> int:
+    """Return how many sentences of a page have more than 25 words; code, tables and headings aside."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    prose = "\n".join("" if line.startswith(("#", "|")) else line for line in prose.splitlines())
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose)
+    sentences = (part for block in blocks for part in re.split(r"(?<=[.!?])\s+", block))
+    return sum(len(sentence.split()) > LONG_SENTENCE for sentence in sentences)
+
+
+def circles_of(root: Path, files: Iterable[Path]) -> list[set[str]]:
+    """Return the circles of files of a checkout, with the package ``penstock`` or without."""
+    prefix = ["penstock"] if (root / "penstock").is_dir() else []
+    modules = {}
+    for path in files:
+        parts = list(path.relative_to(root).with_suffix("").parts)
+        parts = parts if parts[0] == "penstock" else prefix + parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return circles(
+        {name: imported(ast.parse(path.read_text("utf-8")), modules) for name, path in modules.items()}
+    )
+
+
+def figures(root: Path) -> dict[str, str]:
+    """Return each figure by its name."""
+    files = product_files(root)
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    plain = {path: text for path, text in texts.items() if path.name != "__init__.py"}
+    sizes = sorted(len(text.splitlines()) for text in plain.values())
+    folders = Counter(path.parent for path in plain)
+    largest, count = folders.most_common(1)[0]
+    lines = [line for text in texts.values() for line in text.splitlines()]
+    pages = [root / "README.md", *(root / "docs").glob("*.md")]
+    rounds = circles_of(root, files)
+    settings = (root / "pyproject.toml").read_text(encoding="utf-8")
+    made = {
+        "files (without `__init__.py`)": f"{len(plain)}",
+        "folders with files": f"{len(folders)}",
+        "largest folder": f"{largest.relative_to(root).as_posix() or '.'}: {count}",
+        "lines of a file, median": f"{statistics.median(sizes):.0f}",
+        "lines of a file, 9 of 10 at most": f"{sizes[math.ceil(len(sizes) * 0.9) - 1]}",
+        "lines": f"{len(lines):,}",
+        "lines that are a comment": f"{sum(line.lstrip().startswith('#') for line in lines):,}",
+        "lines over 110 columns": f"{sum(len(line) > LONG_LINE for line in lines):,}",
+        "circles of files (files in them)": f"{len(rounds)} ({sum(map(len, rounds))})",
+        "exceptions from the order of folders": str(
+            len(re.findall(r'^ *"[\w.]+ -> ', settings, re.MULTILINE))
+        ),
+        "public classes of one name": f"{len(homonymous_classes(files))}",
+        "names with a private word": f"{sum(map(len, private_words(files).values()))}",
+    }
+    for what, pattern in _NAMED.items():
+        made[f"files that name one {what}"] = str(sum(bool(re.search(pattern, t)) for t in texts.values()))
+    made["sentences over 25 words in README and docs"] = str(
+        sum(long_sentences(page.read_text(encoding="utf-8")) for page in pages)
+    )
+    return made
+
+
+def main() -> None:
+    """Print a table: one row a figure, one column a checkout."""
+    roots = [Path(name).resolve() for name in sys.argv[1:]] or [ROOT]
+    columns = [figures(root) for root in roots]
+    for name in columns[0]:
+        print("|", name, "|", " | ".join(column[name] for column in columns), "|")
+
+
+if __name__ == "__main__":
+    main()
