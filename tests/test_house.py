@@ -132,7 +132,7 @@ PRIVATE_WORDS = {
     "placed": 9,
     "room": 7,
     "site": 3,
-    "taken": 15,
+    "taken": 16,
     "tell": 12,
     "told": 18,
     "under_way": 1,

@@ -12,7 +12,7 @@ from penstock.engine.api.operator import Context, KeyedState, Operator, Output
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.expressions.datum import nulls_of, values_of
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups.session_state import SessionState
+from penstock.engine.state.groups.session_state import SessionWindowState
 from penstock.engine.state.rows.rows_behind import RowsBehind, less
 from penstock.engine.windowing import window_arithmetic
 from penstock.planner.physical.operator_specs import LateMarkSpec
@@ -83,7 +83,7 @@ class SessionLateMarkOperator(LateMarkOperator):
         self._metrics = context.metrics
         keys, groups = self._window.partition_keys, context.key_groups.max_parallelism
         self._input = pa.schema(list(self._schema)[:-3])
-        self._sessions = SessionState(
+        self._sessions = SessionWindowState(
             [self._input.field(key).type for key in keys], Accumulators((), True, "UTC"), groups
         )
         self._behind = RowsBehind(self._input, keys, self._window.time_column, groups)

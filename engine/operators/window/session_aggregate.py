@@ -12,7 +12,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups.session_state import SessionState
+from penstock.engine.state.groups.session_state import SessionWindowState
 from penstock.engine.state.rows.rows_behind import RowsBehind, Turns, less
 from penstock.engine.windowing.late_row_filter import without_late
 from penstock.planner.logical.windows import Windowing
@@ -47,7 +47,7 @@ class SessionAggregateOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         groups = context.key_groups.max_parallelism
-        self._state = SessionState(self._key_types, self._accumulators, groups)
+        self._state = SessionWindowState(self._key_types, self._accumulators, groups)
         self._behind = RowsBehind(self._input, self._keys, self._time_column, groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:

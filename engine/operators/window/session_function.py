@@ -16,7 +16,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups.session_state import SessionState
+from penstock.engine.state.groups.session_state import SessionWindowState
 from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
 from penstock.engine.state.rows.rows_behind import RowsBehind, Turns
 from penstock.engine.windowing.late_row_filter import without_late
@@ -46,7 +46,7 @@ class SessionTableOperator(Operator):
         self._metrics = context.metrics
         types = [self._input.field(key).type for key in self._window.partition_keys]
         groups = context.key_groups
-        self._sessions = SessionState(types, Accumulators((), True, self._zone), groups.max_parallelism)
+        self._sessions = SessionWindowState(types, Accumulators((), True, self._zone), groups.max_parallelism)
         keys, time = self._window.partition_keys, self._window.time_column
         self._rows = TimedRows(self._input, keys, time, self._sessions.keys, groups)
         self._behind = RowsBehind(self._input, keys, time, groups.max_parallelism)

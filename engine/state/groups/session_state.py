@@ -21,7 +21,7 @@ from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.state_snapshot import whole
 
 
-class SessionState(TrackedState, Mapped):
+class SessionWindowState(TrackedState, Mapped):
     """Sessions by dense number (a slot of the accumulators): key, start, end. A free number has the
     greatest end.
     """
