@@ -53,7 +53,10 @@ def assign(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
     """Return a relation of ``source``'s columns and BIGINT columns s and e: each row once per window [s,
     e); rows without a time are gone.
     """
-    return _KINDS[type(window)](ctes, _timed(ctes, source, schema, window), schema, window)
+    made = _KINDS.get(type(window))
+    if made is None:
+        raise ctes.flavour.refusal(f"window function {window.name.upper()}")
+    return made(ctes, _timed(ctes, source, schema, window), schema, window)
 
 
 def earlier(end: exp.Expr) -> exp.Expr:
@@ -154,4 +157,4 @@ _KINDS: dict[type[Windowing], Callable[[Ctes, str, Schema, Windowing], str]] = {
     CumulateWindow: _cumulating,
     SessionWindow: _sessions,
 }
-"""What makes the windows of each kind of the rows that have a time."""
+"""What makes the windows of each kind of the rows that have a time; a kind without is refused of backends."""

@@ -33,7 +33,13 @@ from penstock.planner.logical.plan import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.logical.windows import WINDOW_FUNCTIONS, CumulateWindow, HopWindow, Windowing
+from penstock.planner.logical.windows import (
+    WINDOW_FUNCTIONS,
+    CumulateWindow,
+    HopWindow,
+    TumbleWindow,
+    Windowing,
+)
 from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_sql
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour, spark_sql
 
@@ -159,6 +165,18 @@ def test_literals_have_their_types() -> None:
         in spark_sql(plan).text
     )
     assert SparkFlavour().kind(TIME).sql("spark") == "TIME(6)"
+
+
+class _EngineOnlyWindow(TumbleWindow):
+    """A kind that no backend has words for."""
+
+
+def test_windows_without_words_are_refused() -> None:
+    scan: LogicalPlan = Scan(TABLE, (2,))
+    timed = WatermarkAssign(scan, 0, Column(TIMESTAMP, True, index=0))
+    with pytest.raises(PenstockError, match="BND-5101") as caught:
+        duckdb_sql(WindowTable(timed, _EngineOnlyWindow(0, 6_000_000)))
+    assert caught.value.message == "window function TUMBLE has no spelling on the bounded backend duckdb"
 
 
 @pytest.mark.parametrize("kind", list(WINDOW_FUNCTIONS.values()))

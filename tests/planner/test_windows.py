@@ -133,6 +133,16 @@ def test_a_new_kind_runs_by_its_three_tables(
     assert verified.note.startswith("equal: 3 rows")
 
 
+def test_a_kind_without_sql_runs_on_the_engine_alone(
+    calendar: penstock.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(WINDOW_FUNCTIONS, "WEEKLY", WeeklyWindow)
+    monkeypatch.setitem(window_arithmetic._ENDS, WeeklyWindow, window_arithmetic._TumbleEnds)
+    assert len(calendar.execute(_WEEKS).fetchall()) == 3
+    with pytest.raises(penstock.Error, match="VER-7001"):
+        calendar.execute(f"VERIFY {_WEEKS} AGAINST BATCH ON duckdb")
+
+
 def test_a_kind_in_no_table_is_no_function(calendar: penstock.Connection) -> None:
     with pytest.raises(penstock.ProgrammingError, match="WEEKLY"):
         calendar.execute(_WEEKS)
