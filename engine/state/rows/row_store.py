@@ -55,6 +55,7 @@ class RowStore(Mapped):
         self.widest = 0
         self._given = 0
         self._free = np.zeros(0, np.int64)
+        self._free_ids = 0
         self._positions = np.zeros(_FIRST_IDS, np.int64)
         self._weights = np.zeros(_FIRST_IDS, np.int64)
         self._arrived = np.zeros(_FIRST_IDS if self.numbered else 0, np.int64)
@@ -91,8 +92,9 @@ class RowStore(Mapped):
         return ids
 
     def _take_ids(self, count: int) -> np.ndarray:
-        reused = self._free[max(0, self._free.size - count) :][::-1]
-        self._free = self._free[: self._free.size - reused.size]
+        left = max(0, self._free_ids - count)
+        reused = self._free[left : self._free_ids][::-1]
+        self._free_ids = left
         fresh = np.arange(self._given, self._given + count - reused.size)
         self._given += fresh.size
         if self._given > self.capacity:
@@ -143,7 +145,11 @@ class RowStore(Mapped):
         self._release(ids)
 
     def _release(self, gone: np.ndarray) -> None:
-        self._free = np.concatenate([self._free, gone[::-1]])
+        first, self._free_ids = self._free_ids, self._free_ids + gone.size
+        if self._free_ids > self._free.size:
+            # twice as long: a list made anew at each release would cost as much as all that was ever released
+            self._free = grown(self._free, max(self._free_ids, 2 * self._free.size))
+        self._free[first : self._free_ids] = gone[::-1]
         self._live -= gone.size
         if self._live == 0:
             self._clear()

@@ -69,6 +69,21 @@ def test_row_store_compacts_and_keeps_ids():
     assert len(store._chunks) == 1
 
 
+def test_releases_seldom_copy_the_free_ids():
+    store = RowStore(SCHEMA)
+    ids = store.append(batch(range(4000)))
+    lists = []
+    for first in range(0, 1500, 3):
+        store.drop(ids[first : first + 3])
+        if not lists or lists[-1] is not store._free:
+            lists.append(store._free)
+    assert 1 < len(lists) <= 12, "a list for each power of two, not for each of 500 releases"
+    assert store.append(batch(range(1600))).tolist() == [
+        *ids[:1500][::-1].reshape(-1, 3)[:, ::-1].ravel(),
+        *range(4000, 4100),
+    ]
+
+
 def test_row_store_rescales_exactly():
     store = RowStore(SCHEMA)
     store.append(batch([*range(300), 5]), np.array([1] * 300 + [4]))
