@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.package_tree import PACKAGES
 
+_NAMED_CLASS = re.compile(r"penstock(\.\w+)+:\w+")  # "module:class" in a table that is imported from
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -50,6 +52,8 @@ def imported(tree: ast.Module, modules: Mapping[str, object]) -> set[str]:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 names.add(whole if whole in modules else str(node.module))
+        elif isinstance(node, ast.Constant) and _NAMED_CLASS.fullmatch(str(node.value)):
+            names.add(str(node.value).partition(":")[0])
     return {name for name in names if name in modules}
 
 

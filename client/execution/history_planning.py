@@ -22,7 +22,7 @@ from penstock.planner.physical.operator_specs import HistorySpec, JobGraph, Sour
 from penstock.planner.sql_generator.support import speaks
 
 if TYPE_CHECKING:
-    from penstock.engine.bounded.backend import BoundedBackends
+    from penstock.engine.bounded.registry import BoundedBackends
 
 
 @dataclass(frozen=True)

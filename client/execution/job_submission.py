@@ -24,7 +24,7 @@ from penstock.planner.physical.physical_planner import plan_job
 
 if TYPE_CHECKING:
     from penstock.engine.api.job_options import JobOptions
-    from penstock.engine.bounded.backend import BoundedBackends
+    from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.job.job import Job
 
 FOREIGN_STATE = "STA-3007"

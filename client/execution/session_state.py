@@ -28,7 +28,7 @@ from penstock.engine.connectors.print_stream import PrintStream
 
 if TYPE_CHECKING:
     from penstock.client.monitoring.http_server import MetricsServer
-    from penstock.engine.bounded.backend import BoundedBackends
+    from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.job.job import Job
 
 
@@ -77,7 +77,7 @@ class SessionState:
     def backends(self) -> BoundedBackends:
         """The bounded backends; each is started when a plan needs it."""
         # numba, duckdb, pyspark: not before a plan needs them
-        from penstock.engine.bounded.backend import BoundedBackends
+        from penstock.engine.bounded.registry import BoundedBackends
 
         return BoundedBackends(Services(*self._readable_tables), settings=self.settings)
 

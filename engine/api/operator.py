@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.clock import Clock
+from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator_events import KeysKnown, News
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class Output(Protocol):
@@ -355,3 +357,7 @@ class SourceStatus:
     ended: bool = False
     wake_ms: int | None = None
     rests: bool = False
+
+
+BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
+"""Makes the operator of a spec for one subtask; handed in, so that simulations may put in others."""

@@ -1,11 +1,7 @@
-"""What runs bounded plans: the backend's interface, its results, and the service that makes backends when
-they are needed.
-"""
+"""What runs bounded plans: the backend's interface, and the rows of a query it runs."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,15 +12,9 @@ from weakref import WeakSet
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Schema
-from penstock.catalog.settings import Settings
-from penstock.engine.api.operator import Services
 from penstock.engine.api.threads import EngineThread, close_at_exit
-from penstock.planner.logical.history_scan import up_to
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.physical.operator_specs import HistorySpec
-from penstock.planner.sql_generator.support import backend_for
 
 _BATCHES_AHEAD = 4
 
@@ -174,79 +164,3 @@ def _cancel_running() -> None:
     """End the queries whose rows nobody will take any more."""
     for result in list(_RUNNING):
         result.cancel()
-
-
-class BoundedBackends:
-    """The service that gives backends by name; nothing is imported or started before a backend is asked
-    for.
-    """
-
-    def __init__(self, services: Services, default: str = "spark", settings: Settings | None = None) -> None:
-        """``services`` gives registered tables; ``default`` is what ``backend(None)`` returns, the value of
-        ``bounded.backend``.
-
-        ``settings`` of the session, as they are when a query is run.
-        """
-        self.default = default
-        self._services = services
-        self._settings = settings or Settings()
-        self._made: dict[str, BoundedBackend] = {}
-        self._scratch: Path | None = None
-        self._lock = threading.Lock()
-
-    def backend(self, name: str | None = None) -> BoundedBackend:
-        """Return a backend, made on first use. BND-5000 for an unknown name."""
-        wanted = name or self.default
-        with self._lock:
-            if wanted not in self._made:
-                self._made[wanted] = self._make(wanted)
-            return self._made[wanted]
-
-    def for_plan(self, plan: LogicalPlan, name: str | None = None) -> BoundedBackend:
-        """Return the backend that runs a plan: one that only copies where a table of a database is read as it
-        is, Spark for its own tables, else the one of that name.
-        """
-        from penstock.engine.bounded.passthrough import CopyingBackend, copies
-
-        return CopyingBackend() if copies(plan) else self.backend(backend_for(plan, name or self.default))
-
-    def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:
-        """Start the query that computes a history over some of its splits."""
-        plan = up_to(spec.plan, splits)
-        return self.for_plan(plan, spec.backend).run(plan, time_zone=time_zone)
-
-    def _make(self, name: str) -> BoundedBackend:
-        if name == "spark":
-            from penstock.engine.bounded.spark.backend import SparkBackend
-
-            return SparkBackend(self._services, self._settings)
-        if name == "duckdb":
-            from penstock.engine.bounded.duckdb import DuckDbBackend
-
-            return DuckDbBackend(self._services)
-        raise PenstockError(
-            "BND-5000",
-            f"there is no bounded backend '{name}'",
-            hint=did_you_mean(name, ("spark", "duckdb"), others=True),
-        )
-
-    def staging_root(self, state_dir: Path | None, job_id: str, operator_id: str) -> Path:
-        """Return where a source keeps its staged rows: beside the job's checkpoints, or as long as this
-        process lives when those are in memory.
-        """
-        with self._lock:
-            if state_dir is None and self._scratch is None:
-                self._scratch = Path(tempfile.mkdtemp(prefix="penstock-staged-"))
-            root = state_dir if state_dir is not None else self._scratch
-        assert root is not None
-        return root / job_id / "staged" / operator_id
-
-    def close(self) -> None:
-        """Close every backend that was made."""
-        with self._lock:
-            made, self._made = list(self._made.values()), {}
-            scratch, self._scratch = self._scratch, None
-        for backend in made:
-            backend.close()
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Services
+from penstock.engine.api.operator import BuildOperator, Services
 from penstock.engine.api.threads import EngineThread
 from penstock.engine.checkpoint.plan_identity import PlanIdentity, plan_identity
 from penstock.engine.checkpoint.savepoints import start_from
@@ -28,7 +28,7 @@ from penstock.engine.operators.factory import build_operator
 from penstock.engine.storage.local import LocalStorage
 from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.storage.storage import Storage, check_name, directory_name
-from penstock.engine.task_manager.task_deployment import BuildOperator, Deployer
+from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.engine.task_manager.task_manager import IoThread, ThreadedWorkers
 from penstock.planner.physical.operator_specs import JobGraph
 

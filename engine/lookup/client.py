@@ -211,8 +211,8 @@ class _Reading:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         # readers of files, backends: where such a table is looked up
-        from penstock.engine.bounded.backend import BoundedBackends
         from penstock.engine.bounded.connector_relations import own_batches
+        from penstock.engine.bounded.registry import BoundedBackends
         from penstock.planner.sql_generator.query import ScannedTable
 
         what = self._what

@@ -1,10 +1,12 @@
-"""The one table from operator spec to operator class. Classes are imported when a plan first needs them,
-so that starting up stays quick.
+"""The one table from operator spec to operator class. A class is imported by the first plan that needs it, so
+that starting up stays quick.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
@@ -47,274 +49,129 @@ from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
 
 
 def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
-    """Return a new operator for one subtask of a spec."""
-    maker = _MAKERS.get(type(spec))
-    if maker is None:
+    """Return a new operator for one subtask of a spec. INT-9017 for a spec that is not in the table."""
+    entry = _OPERATOR_CLASSES.get(type(spec))
+    if entry is None:
         raise PenstockError(
             "INT-9017", f"no operator for {type(spec).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
         )
-    return maker(spec, options)
+    module, _, name = (entry if isinstance(entry, str) else entry(spec)).partition(":")
+    operator_class = getattr(import_module(module), name)
+    # a history runs operators inside itself: this function is handed in, its file imports no factory
+    made: Operator = (
+        operator_class(spec, options, build_operator)
+        if isinstance(spec, HistorySpec)
+        else operator_class(spec, options)
+    )
+    return made
 
 
-def _source(spec: SourceSpec, options: JobOptions) -> Operator:
+def _source(spec: SourceSpec) -> str:
     if spec.table.connector == "materialized" and option(spec.table, "follow"):
-        from penstock.engine.operators.source.materialized_view_source import FollowOperator
-
-        return FollowOperator(spec, options)
-    from penstock.engine.operators.source.source import SourceOperator
-
-    return SourceOperator(spec, options)
+        return "penstock.engine.operators.source.materialized_view_source:FollowOperator"
+    return "penstock.engine.operators.source.source:SourceOperator"
 
 
-def _history(spec: HistorySpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.source.history_source import HistoryOperator
-
-    return HistoryOperator(spec, options)
-
-
-def _read_splits(spec: ReadSplitsSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.source.finished_splits import ReadSplitsOperator
-
-    return ReadSplitsOperator(spec, options)
-
-
-def _values(spec: ValuesSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.source.values import ValuesOperator
-
-    return ValuesOperator(spec, options)
-
-
-def _bounded_source(spec: BoundedSourceSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.source.bounded_source import BoundedSourceOperator
-
-    return BoundedSourceOperator(spec, options)
-
-
-def _calc(spec: CalcSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.calc import CalcOperator
-
-    return CalcOperator(spec, options)
-
-
-def _runtime_filter(spec: RuntimeFilterSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.source.runtime_filter import RuntimeFilterOperator
-
-    return RuntimeFilterOperator(spec, options)
-
-
-def _watermark(spec: WatermarkSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.source.watermark_generator import WatermarkOperator
-
-    return WatermarkOperator(spec, options)
-
-
-def _processing_time(spec: ProcessingTimeSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.source.processing_time import ProcessingTimeOperator
-
-    return ProcessingTimeOperator(spec, options)
-
-
-def _late_mark(spec: LateMarkSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.window.late_row_marker import LateMarkOperator, SessionLateMarkOperator
-
+def _late_mark(spec: LateMarkSpec) -> str:
     by_session = spec.window.merging and spec.insert_only
-    return SessionLateMarkOperator(spec, options) if by_session else LateMarkOperator(spec, options)
+    return (
+        "penstock.engine.operators.window.late_row_marker:SessionLateMarkOperator"
+        if by_session
+        else "penstock.engine.operators.window.late_row_marker:LateMarkOperator"
+    )
 
 
-def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
+def _window_table(spec: WindowTableSpec) -> str:
     if spec.window.merging:
         if not spec.insert_only:
-            from penstock.engine.operators.window.session_function_retract import SessionTableUpdatesOperator
-
-            return SessionTableUpdatesOperator(spec, options)
-        from penstock.engine.operators.window.session_function import SessionTableOperator
-
-        return SessionTableOperator(spec, options)
-    from penstock.engine.operators.window.window_function import WindowTableOperator
-
-    return WindowTableOperator(spec, options)
+            return "penstock.engine.operators.window.session_function_retract:SessionTableUpdatesOperator"
+        return "penstock.engine.operators.window.session_function:SessionTableOperator"
+    return "penstock.engine.operators.window.window_function:WindowTableOperator"
 
 
-def _window_aggregate(spec: WindowAggregateSpec, options: JobOptions) -> Operator:
+def _window_aggregate(spec: WindowAggregateSpec) -> str:
     if spec.phase is Phase.LOCAL:
-        from penstock.engine.operators.window.local_window_aggregate import LocalWindowAggregateOperator
-
-        return LocalWindowAggregateOperator(spec, options)
+        return "penstock.engine.operators.window.local_window_aggregate:LocalWindowAggregateOperator"
     if isinstance(spec.window, Windowing) and spec.window.merging:
         if not spec.insert_only:
-            from penstock.engine.operators.window.session_aggregate_retract import SessionUpdatesOperator
-
-            return SessionUpdatesOperator(spec, options)
+            return "penstock.engine.operators.window.session_aggregate_retract:SessionUpdatesOperator"
         if spec.emission.corrects:
-            from penstock.engine.operators.window.session_aggregate_early_fire import SessionChangesOperator
-
-            return SessionChangesOperator(spec, options)
-        from penstock.engine.operators.window.session_aggregate import SessionAggregateOperator
-
-        return SessionAggregateOperator(spec, options)
+            return "penstock.engine.operators.window.session_aggregate_early_fire:SessionChangesOperator"
+        return "penstock.engine.operators.window.session_aggregate:SessionAggregateOperator"
     if spec.emission.corrects:
-        from penstock.engine.operators.window.window_aggregate_early_fire import WindowChangesOperator
-
-        return WindowChangesOperator(spec, options)
-    from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
-
-    return WindowAggregateOperator(spec, options)
+        return "penstock.engine.operators.window.window_aggregate_early_fire:WindowChangesOperator"
+    return "penstock.engine.operators.window.window_aggregate:WindowAggregateOperator"
 
 
-def _group_aggregate(spec: GroupAggregateSpec, options: JobOptions) -> Operator:
+def _group_aggregate(spec: GroupAggregateSpec) -> str:
     if spec.phase is Phase.LOCAL:
-        from penstock.engine.operators.aggregate.local_aggregate import LocalAggregateOperator
-
-        return LocalAggregateOperator(spec, options)
-    from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
-
-    return GroupAggregateOperator(spec, options)
+        return "penstock.engine.operators.aggregate.local_aggregate:LocalAggregateOperator"
+    return "penstock.engine.operators.aggregate.group_aggregate:GroupAggregateOperator"
 
 
-def _join(spec: JoinSpec, options: JobOptions) -> Operator:
+def _join(spec: JoinSpec) -> str:
     if spec.time is not None:
-        from penstock.engine.operators.join.interval_join import TimedJoinOperator
-
-        return TimedJoinOperator(spec, options)
-    from penstock.engine.operators.join.regular_join import JoinOperator
-
-    return JoinOperator(spec, options)
+        return "penstock.engine.operators.join.interval_join:TimedJoinOperator"
+    return "penstock.engine.operators.join.regular_join:JoinOperator"
 
 
-def _snapshot_join(spec: SnapshotJoinSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.join.snapshot_join import SnapshotJoinOperator
-
-    return SnapshotJoinOperator(spec, options)
-
-
-def _temporal_join(spec: TemporalJoinSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.join.temporal_join import TemporalJoinOperator
-
-    return TemporalJoinOperator(spec, options)
+def _limit(spec: LimitSpec) -> str:
+    return (
+        "penstock.engine.operators.limit:LimitOperator"
+        if spec.insert_only
+        else "penstock.engine.operators.limit:LimitOfChangesOperator"
+    )
 
 
-def _lookup_join(spec: LookupJoinSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.join.lookup_join import LookupJoinOperator
-
-    return LookupJoinOperator(spec, options)
-
-
-def _union(spec: UnionSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.union import UnionOperator
-
-    return UnionOperator(spec, options)
-
-
-def _unnest(spec: UnnestSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.unnest import UnnestOperator
-
-    return UnnestOperator(spec, options)
-
-
-def _repeat(spec: RepeatSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.replicate_rows import RepeatOperator
-
-    return RepeatOperator(spec, options)
-
-
-def _limit(spec: LimitSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.limit import LimitOfChangesOperator, LimitOperator
-
-    return LimitOperator(spec, options) if spec.insert_only else LimitOfChangesOperator(spec, options)
-
-
-def _top_n(spec: TopNSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.rank.top_n import TopNOperator
-
-    return TopNOperator(spec, options)
-
-
-def _over(spec: OverSpec, options: JobOptions) -> Operator:
+def _over(spec: OverSpec) -> str:
     if spec.in_time:
-        from penstock.engine.operators.over.over_event_time import OverInTimeOperator
-
-        return OverInTimeOperator(spec, options)
-    from penstock.engine.operators.over.over_retract import OverChangesOperator
-
-    return OverChangesOperator(spec, options)
+        return "penstock.engine.operators.over.over_event_time:OverInTimeOperator"
+    return "penstock.engine.operators.over.over_retract:OverChangesOperator"
 
 
-def _partition_top(spec: PartitionTopSpec, options: JobOptions) -> Operator:
+def _partition_top(spec: PartitionTopSpec) -> str:
     if not spec.insert_only:
-        from penstock.engine.operators.rank.partition_top_n_retract import PartitionTopOperator
-
-        return PartitionTopOperator(spec, options)
+        return "penstock.engine.operators.rank.partition_top_n_retract:PartitionTopOperator"
     if spec.window is not None:
-        from penstock.engine.operators.window.window_top_n import WindowTopOperator
-
-        return WindowTopOperator(spec, options)
-    from penstock.engine.operators.rank.partition_top_n_append import FirstRowsOperator
-
-    return FirstRowsOperator(spec, options)
+        return "penstock.engine.operators.window.window_top_n:WindowTopOperator"
+    return "penstock.engine.operators.rank.partition_top_n_append:FirstRowsOperator"
 
 
-def _temporal_sort(spec: TemporalSortSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.temporal_sort import TemporalSortOperator
-
-    return TemporalSortOperator(spec, options)
-
-
-def _final_rows(spec: FinalRowsSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.emit_final import FinalRowsOperator
-
-    return FinalRowsOperator(spec, options)
-
-
-def _thinned_rows(spec: ThinnedRowsSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.emit_changes import ThinnedRowsOperator
-
-    return ThinnedRowsOperator(spec, options)
-
-
-def _match(spec: MatchSpec, options: JobOptions) -> Operator:
-    from penstock.engine.operators.match.match_recognize import MatchRecognizeOperator
-
-    return MatchRecognizeOperator(spec, options)
-
-
-def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
+def _sink(spec: SinkSpec) -> str:
     if spec.table is not None and spec.table.connector == "materialized":
-        from penstock.engine.operators.materialized_view_sink import MaterializeOperator
-
-        return MaterializeOperator(spec, options)
-    from penstock.engine.operators.sink import SinkOperator
-
-    return SinkOperator(spec, options)
+        return "penstock.engine.operators.materialized_view_sink:MaterializeOperator"
+    return "penstock.engine.operators.sink:SinkOperator"
 
 
-_MAKERS: dict[type, Callable[..., Operator]] = {
+_OPERATOR_CLASSES: dict[type[OperatorSpec], str | Callable[[Any], str]] = {
     SourceSpec: _source,
-    HistorySpec: _history,
-    ReadSplitsSpec: _read_splits,
-    ValuesSpec: _values,
-    BoundedSourceSpec: _bounded_source,
-    CalcSpec: _calc,
-    RuntimeFilterSpec: _runtime_filter,
-    WatermarkSpec: _watermark,
-    ProcessingTimeSpec: _processing_time,
+    HistorySpec: "penstock.engine.operators.source.history_source:HistoryOperator",
+    ReadSplitsSpec: "penstock.engine.operators.source.finished_splits:ReadSplitsOperator",
+    ValuesSpec: "penstock.engine.operators.source.values:ValuesOperator",
+    BoundedSourceSpec: "penstock.engine.operators.source.bounded_source:BoundedSourceOperator",
+    CalcSpec: "penstock.engine.operators.calc:CalcOperator",
+    RuntimeFilterSpec: "penstock.engine.operators.source.runtime_filter:RuntimeFilterOperator",
+    WatermarkSpec: "penstock.engine.operators.source.watermark_generator:WatermarkOperator",
+    ProcessingTimeSpec: "penstock.engine.operators.source.processing_time:ProcessingTimeOperator",
     LateMarkSpec: _late_mark,
     WindowTableSpec: _window_table,
     WindowAggregateSpec: _window_aggregate,
     GroupAggregateSpec: _group_aggregate,
     JoinSpec: _join,
-    SnapshotJoinSpec: _snapshot_join,
-    TemporalJoinSpec: _temporal_join,
-    LookupJoinSpec: _lookup_join,
-    UnionSpec: _union,
+    SnapshotJoinSpec: "penstock.engine.operators.join.snapshot_join:SnapshotJoinOperator",
+    TemporalJoinSpec: "penstock.engine.operators.join.temporal_join:TemporalJoinOperator",
+    LookupJoinSpec: "penstock.engine.operators.join.lookup_join:LookupJoinOperator",
+    UnionSpec: "penstock.engine.operators.union:UnionOperator",
     LimitSpec: _limit,
-    RepeatSpec: _repeat,
-    UnnestSpec: _unnest,
-    TopNSpec: _top_n,
+    RepeatSpec: "penstock.engine.operators.replicate_rows:RepeatOperator",
+    UnnestSpec: "penstock.engine.operators.unnest:UnnestOperator",
+    TopNSpec: "penstock.engine.operators.rank.top_n:TopNOperator",
     OverSpec: _over,
     PartitionTopSpec: _partition_top,
-    TemporalSortSpec: _temporal_sort,
-    FinalRowsSpec: _final_rows,
-    ThinnedRowsSpec: _thinned_rows,
-    MatchSpec: _match,
+    TemporalSortSpec: "penstock.engine.operators.temporal_sort:TemporalSortOperator",
+    FinalRowsSpec: "penstock.engine.operators.emit_final:FinalRowsOperator",
+    ThinnedRowsSpec: "penstock.engine.operators.emit_changes:ThinnedRowsOperator",
+    MatchSpec: "penstock.engine.operators.match.match_recognize:MatchRecognizeOperator",
     SinkSpec: _sink,
 }
+"""By the class of a spec ``module:class``, or the choice among several of them."""

@@ -10,7 +10,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.key_groups import key_group_range
-from penstock.engine.api.operator import Context, Operator, RestoredFrom, Services
+from penstock.engine.api.operator import BuildOperator, Context, RestoredFrom, Services
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.restore import Restorer
 from penstock.engine.connectors.in_process.late_row_store import late_log
@@ -36,7 +36,6 @@ from penstock.planner.physical.operator_specs import (
     SnapshotJoinSpec,
 )
 
-BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
 Channels = list[list[ChannelEnds]]
 NO_ENDS = ChannelEnds(None, None)
 ALL_HERE = AllHere()

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.engine.api.operator import Services
-from penstock.engine.bounded.backend import BoundedBackends, BoundedResult, Emit
+from penstock.engine.bounded.backend import BoundedResult, Emit
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.storage.staged_rows import StagedRows, stage
 from penstock.planner.physical.operator_specs import BoundedSourceSpec, JobGraph
 

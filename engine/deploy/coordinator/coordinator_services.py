@@ -12,7 +12,8 @@ from typing import Any
 
 from penstock.engine.api.operator import Services
 from penstock.engine.api.threads import EngineThread
-from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.bounded.backend import BoundedResult
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.connectors.in_process.bad_record_store import BadRecords
 from penstock.engine.connectors.in_process.late_row_store import LateRows
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables

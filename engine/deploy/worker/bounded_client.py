@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.operator import Services
-from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.bounded.backend import BoundedResult
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.deploy.protocol.messages import BoundedRows, BoundedTaken, BoundedWanted
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.physical.operator_specs import BoundedSourceSpec, HistorySpec, JobGraph

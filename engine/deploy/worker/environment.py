@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.engine.api.clock import Clock
+from penstock.engine.api.operator import BuildOperator
 from penstock.engine.exchange.channel import ConsumerChannel, ProducerChannel, Wakeup
 from penstock.engine.network.admission import Refusals, refusals_of
 from penstock.engine.network.data_plane import LOOPBACK, DataPlane
@@ -21,7 +22,7 @@ from penstock.engine.storage.local import LocalStorage
 from penstock.engine.storage.storage import Storage
 from penstock.engine.task.messages import TaskReport
 from penstock.engine.task.task import Task
-from penstock.engine.task_manager.task_deployment import BuildOperator, Deployment
+from penstock.engine.task_manager.task_deployment import Deployment
 from penstock.engine.task_manager.task_manager import IoThread, ThreadedWorkers
 
 

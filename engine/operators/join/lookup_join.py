@@ -89,7 +89,7 @@ class LookupJoinOperator(Operator):
         ):
             return None
         # what runs bounded plans knows where their rows are staged
-        from penstock.engine.bounded.backend import BoundedBackends
+        from penstock.engine.bounded.registry import BoundedBackends
 
         root = context.services.get(BoundedBackends).staging_root(
             options.state_dir, context.job_id, context.operator_id

@@ -11,8 +11,9 @@ import pyarrow as pa
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, HeadOperator, ListState, Output, SourceStatus
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.bounded.backend import BoundedResult
 from penstock.engine.bounded.exact_types import ExactBatches
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.storage.staged_rows import StagedRows, attempt_directory, is_complete, new_attempt
 from penstock.planner.physical.operator_specs import BoundedSourceSpec
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, HeadOperator, Output, SourceStatus
+from penstock.engine.api.operator import BuildOperator, Context, HeadOperator, Output, SourceStatus
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.bounded.backend import BoundedResult
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.source import check_unchanged
 from penstock.engine.operators.source.sub_chain import InnerChain
@@ -35,9 +36,11 @@ class HistoryOperator(HeadOperator):
     so. Time is told once, behind all rows.
     """
 
-    def __init__(self, spec: HistorySpec, options: JobOptions) -> None:
+    def __init__(self, spec: HistorySpec, options: JobOptions, build: BuildOperator) -> None:
+        """``build`` makes the operators that read files with late rows."""
         self._spec = spec
         self._options = options
+        self._build = build
         self._time_us = MIN_WATERMARK_US
         self._result: BoundedResult | None = None
         self._inner: InnerChain | None = None
@@ -92,7 +95,9 @@ class HistoryOperator(HeadOperator):
 
     def _times(self, late: set[str]) -> _Steps:
         """Read the event times; note the splits that have late rows, and the time all have come to."""
-        self._inner = chain = InnerChain(self._spec.timing, self._options, self._context, self._splits)
+        self._inner = chain = InnerChain(
+            self._spec.timing, self._options, self._context, self._splits, self._build
+        )
         while chain.step():
             for split, batch in chain.taken():
                 if batch.behind is not None:
@@ -122,7 +127,9 @@ class HistoryOperator(HeadOperator):
 
     def _read(self, splits: tuple[str, ...], out: Output) -> _Steps:
         """Give what our own operators make of splits."""
-        self._inner = chain = InnerChain(self._spec.operators, self._options, self._context, splits)
+        self._inner = chain = InnerChain(
+            self._spec.operators, self._options, self._context, splits, self._build
+        )
         while chain.step():
             for _, batch in chain.taken():
                 out.collect(replace(batch, origin=0))

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyGroups
+from penstock.engine.api.operator import BuildOperator, Context, KeyGroups
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
-from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 from penstock.planner.physical.operator_specs import OperatorSpec, SourceSpec
@@ -42,8 +41,14 @@ class InnerChain:
     """
 
     def __init__(
-        self, specs: Sequence[OperatorSpec], options: JobOptions, outer: Context, splits: Sequence[str]
+        self,
+        specs: Sequence[OperatorSpec],
+        options: JobOptions,
+        outer: Context,
+        splits: Sequence[str],
+        build: BuildOperator,
     ) -> None:
+        """``outer``: the context of the operator it runs in; ``build`` makes an operator of a spec."""
         source, *others = specs
         assert isinstance(source, SourceSpec)
         unwatched = {
@@ -53,7 +58,7 @@ class InnerChain:
         groups = KeyGroups(0, outer.key_groups.max_parallelism, outer.key_groups.max_parallelism)
         made = [
             ChainedOperator(
-                build_operator(spec, options),
+                build(spec, options),
                 Context(
                     spec.operator_id,
                     spec.name,

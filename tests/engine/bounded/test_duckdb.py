@@ -29,7 +29,8 @@ from penstock.catalog.types import (
     Decimal,
 )
 from penstock.engine.api.operator import Services
-from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
+from penstock.engine.bounded.backend import BoundedBackend
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows
 from penstock.planner.expressions.nodes import Cast

@@ -36,8 +36,9 @@ from penstock.catalog.types import (
     Row,
 )
 from penstock.engine.api.operator import Services
-from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
+from penstock.engine.bounded.backend import BoundedBackend
 from penstock.engine.bounded.file_relations import FileRelation, file_relation
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.connectors.filesystem.partition_paths import NULL_PARTITION

@@ -25,7 +25,8 @@ from penstock.catalog.types import (
     YEAR_MONTH_INTERVAL,
 )
 from penstock.engine.api.operator import Services
-from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
+from penstock.engine.bounded.backend import BoundedBackend
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows

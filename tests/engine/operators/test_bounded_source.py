@@ -15,7 +15,8 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Services
-from penstock.engine.bounded.backend import BoundedBackends, BoundedResult, Emit
+from penstock.engine.bounded.backend import BoundedResult, Emit
+from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.operators.source.bounded_source import BoundedSourceOperator
 from penstock.engine.storage.staged_rows import stage
 from penstock.planner.logical.plan import LogicalPlan, Values
