@@ -1,1 +1,3 @@
-"""What has a name; types; errors; settings."""
+"""Types, schemas, tables, names, settings and errors: the nouns that every package uses. It may import
+no other package.
+"""

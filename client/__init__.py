@@ -1,1 +1,1 @@
-"""Session, DB-API, results."""
+"""Session, DB-API connection and cursor. It may import engine, optimizer, planner and catalog."""

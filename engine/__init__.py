@@ -1,1 +1,1 @@
-"""Runs physical plans: elements, operators, state, tasks, jobs, checkpoints."""
+"""Runs physical plans: operators, state, tasks, jobs and checkpoints. It may import planner and catalog."""

@@ -1,1 +1,1 @@
-"""SQL and Table frontend, logical plan, edges, chains, physical plan, EXPLAIN."""
+"""SQL and the Table API to logical plans, physical plans and SQL text. It may import catalog."""

@@ -1,1 +1,1 @@
-"""The command line's entry."""
+"""The command line. It may import client and all packages below it."""

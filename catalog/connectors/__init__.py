@@ -1,1 +1,3 @@
-"""Declared options and promises, one connector a file."""
+"""The options each connector declares and what it promises, such as exactly-once. It may import the
+files of catalog.
+"""

@@ -1,1 +1,1 @@
-"""Signatures and typing rules, one family a file."""
+"""Signatures and result types of SQL functions, one family a file. It may import the files of catalog."""

@@ -1,1 +1,3 @@
-"""The catalog on disk, as the statements that make it again."""
+"""The catalog on disk: the statements that make it again. In catalog it may import functions and
+connectors.
+"""

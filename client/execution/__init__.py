@@ -1,1 +1,3 @@
-"""From a parsed query to its job: session state, query pipeline, job submission. Knows no statement."""
+"""The state of a session, the query pipeline and the submission of jobs. In client it may import results
+and monitoring.
+"""

@@ -99,7 +99,7 @@ class QueryPipeline:
         return OptimizedQuery(bound, plan, runtime, options, history)
 
     def plan_physical(self, query: OptimizedQuery) -> PlannedQuery:
-        """ObjectPath exchanges, chain operators, make the job graph; a batch query is left as it is. SQL-1715
+        """Place exchanges, chain operators, make the job graph; a batch query is left as it is. SQL-1715
         where a history could differ from a replay.
         """
         plan, options, settings = query.plan, query.options, self._state.settings

@@ -1,1 +1,1 @@
-"""Prometheus and bottlenecks."""
+"""The Prometheus endpoint and the search for bottlenecks. In client it imports no other folder."""

@@ -1,1 +1,1 @@
-"""The result of a statement: its shape, its rows as they come, their final order."""
+"""Results: rows, their order, and changes. In client it imports no other folder."""

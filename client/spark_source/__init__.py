@@ -1,1 +1,3 @@
-"""Penstock as a data source of Spark."""
+"""penstock as a data source of Spark. In client it may import cursor and script_check and the layers
+below.
+"""

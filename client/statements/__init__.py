@@ -1,1 +1,3 @@
-"""One file a statement family, and the dispatch."""
+"""The executors of statements, one family a file, and their dispatch. In client it may import execution
+and the layers below.
+"""

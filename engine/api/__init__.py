@@ -1,3 +1,3 @@
 """What every part of the engine speaks: stream elements, interfaces of operator, source and sink, clock,
-options.
+options. In engine it may import metrics.
 """

@@ -1,1 +1,3 @@
-"""Bounded backends: interface and DuckDB."""
+"""The interface of a bounded backend, and DuckDB behind it. In engine it may import state and connectors
+and the layers below.
+"""

@@ -1,1 +1,3 @@
-"""Coordinator, snapshot format, store, restore, savepoints."""
+"""Checkpoints: coordinator, snapshot format, store, restore and savepoints. In engine it may import task
+and bounded and the layers below.
+"""

@@ -1,1 +1,3 @@
-"""Worker processes: a job's tasks run in other processes of this machine."""
+"""Worker processes: tasks of a job in other processes than the job master's. In engine it may import
+task_manager and operators and the layers below.
+"""

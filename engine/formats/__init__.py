@@ -1,1 +1,3 @@
-"""File formats, one a file."""
+"""File formats: readers and writers, one format a file. In engine it may import expressions and
+windowing and exchange and changelog and the layers below.
+"""

@@ -1,1 +1,1 @@
-"""Numba loops over columns."""
+"""Compiled numba loops over columns. In engine it may import api and the layers below."""

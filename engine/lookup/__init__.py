@@ -1,1 +1,3 @@
-"""Lookup joins: asking, caching, versions of reloaded tables."""
+"""Lookups of joins: requests, cache and reloaded tables. In engine it may import task and bounded and
+the layers below.
+"""

@@ -1,1 +1,3 @@
-"""Data plane between task managers."""
+"""The data plane: frames, credit and connections between processes. In engine it may import expressions
+and windowing and exchange and changelog and the layers below.
+"""

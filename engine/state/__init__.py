@@ -1,1 +1,3 @@
-"""Snapshots, change tracking, TTL of keyed state."""
+"""Keyed state: snapshots, change tracking and time to live. In engine it may import network and
+functions and formats and the layers below.
+"""

@@ -1,1 +1,3 @@
-"""Durable files behind six verbs."""
+"""Durable files behind one interface, on disk and in memory. In engine it may import api and the layers
+below.
+"""

@@ -1,1 +1,3 @@
-"""Slots, placement and deployment of tasks."""
+"""Slots, and the placement and deployment of tasks to them. In engine it may import lookup and
+checkpoint and the layers below.
+"""

@@ -1,1 +1,1 @@
-"""One rule a file."""
+"""Rewrites of the logical plan, one rule a file. In optimizer it may import properties."""

@@ -1,1 +1,3 @@
-"""A SELECT and its clauses, names and types resolved."""
+"""A SELECT and its clauses, with names and types resolved. In planner it may import statements and the
+layers below.
+"""

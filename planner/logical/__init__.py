@@ -1,1 +1,3 @@
-"""The logical plan: one file a node family."""
+"""The logical plan: one file a family of nodes; a node knows its text and its identity. In planner it
+may import expressions.
+"""

@@ -1,1 +1,3 @@
-"""Query text to syntax trees."""
+"""Query text to syntax trees: scanner, token stream and the query grammar. In planner it may import
+expressions.
+"""

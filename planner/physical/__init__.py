@@ -1,1 +1,3 @@
-"""Operator specs, chains, job graph, stable operator ids."""
+"""Operator specs, chains, the job graph and stable operator ids. In planner it may import binder and the
+layers below.
+"""

@@ -1,1 +1,1 @@
-"""Bounded plans as SQL text."""
+"""Bounded plans as SQL text for a bounded backend. In planner it may import binder and the layers below."""

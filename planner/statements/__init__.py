@@ -1,1 +1,3 @@
-"""Scripts and the statements that are no queries (lark)."""
+"""Scripts, and the statements that are not queries, by a lark grammar. In planner it may import parser
+and logical and the layers below.
+"""

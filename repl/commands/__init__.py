@@ -1,1 +1,3 @@
-"""Penstock run, -c, jobs, checkpoint, doctor, spark."""
+"""The subcommands: run, jobs, checkpoint, doctor, spark. In repl it may import launch and the layers
+below.
+"""

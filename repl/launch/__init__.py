@@ -1,1 +1,1 @@
-"""Flags, configuration, session, scripts."""
+"""Flags, configuration, and the session they open. In repl it may import output."""

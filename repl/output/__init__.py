@@ -1,1 +1,1 @@
-"""Rows and messages as text."""
+"""Rows and messages as text. In repl it imports no other folder."""

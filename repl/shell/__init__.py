@@ -1,1 +1,1 @@
-"""The interactive shell."""
+"""The interactive shell. In repl it may import launch and the layers below."""

@@ -1,1 +1,3 @@
-"""Spark SQL: application, JVM, relations, errors."""
+"""Spark SQL behind that interface: its JVM, sessions, tables and errors. It may import what
+engine/bounded may.
+"""

@@ -1,1 +1,3 @@
-"""PostgreSQL, SQLite, DuckDB: scan, lookup, two-phase sink."""
+"""PostgreSQL, SQLite and DuckDB: scan, lookup and a two-phase sink. It may import what engine/connectors
+may.
+"""

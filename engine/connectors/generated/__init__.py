@@ -1,1 +1,1 @@
-"""Datagen and Nexmark: rows as functions of their numbers."""
+"""Datagen and Nexmark: rows computed from their numbers. It may import what engine/connectors may."""

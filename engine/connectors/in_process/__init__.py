@@ -1,1 +1,3 @@
-"""Tables that live in this process."""
+"""Tables of this process: registered tables, results, materialized views, late rows, bad records. It may
+import what engine/connectors may.
+"""

@@ -1,1 +1,3 @@
-"""The side of the job master."""
+"""The job master's side: launches, registers and watches worker processes. It may import what
+engine/deploy may.
+"""

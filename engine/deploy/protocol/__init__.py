@@ -1,1 +1,1 @@
-"""Control messages and their codec."""
+"""Control messages between both sides, and their codec. It may import what engine/deploy may."""

@@ -1,1 +1,1 @@
-"""Workers inside Spark's executors."""
+"""Worker processes hosted by the executors of a Spark. It may import what engine/deploy may."""

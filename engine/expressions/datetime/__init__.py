@@ -1,1 +1,1 @@
-"""Dates and times."""
+"""Functions of dates, times and intervals. It may import what engine/expressions may."""

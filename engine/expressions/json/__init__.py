@@ -1,1 +1,1 @@
-"""JSON."""
+"""Functions of JSON. It may import what engine/expressions may."""

@@ -1,1 +1,1 @@
-"""Arrays, maps, rows."""
+"""Functions of arrays, maps and rows. It may import what engine/expressions may."""

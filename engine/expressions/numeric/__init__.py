@@ -1,1 +1,1 @@
-"""Numbers, comparison, hashes."""
+"""Arithmetic, comparison and hashes. It may import what engine/expressions may."""

@@ -1,1 +1,1 @@
-"""Strings."""
+"""Functions of strings. It may import what engine/expressions may."""

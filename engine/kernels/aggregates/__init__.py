@@ -1,1 +1,1 @@
-"""Accumulator updates."""
+"""Compiled updates of accumulators. It may import what engine/kernels may."""

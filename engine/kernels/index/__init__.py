@@ -1,1 +1,1 @@
-"""Hash tables and linked lists."""
+"""Compiled hash tables and linked lists. It may import what engine/kernels may."""

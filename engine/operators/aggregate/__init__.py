@@ -1,1 +1,1 @@
-"""GROUP BY."""
+"""Operators of GROUP BY. It may import what engine/operators may."""

@@ -1,1 +1,1 @@
-"""OVER."""
+"""Operators of OVER. It may import what engine/operators may."""

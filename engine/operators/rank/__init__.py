@@ -1,1 +1,1 @@
-"""Top-N and deduplication."""
+"""Operators of Top-N and deduplication. It may import what engine/operators may."""

@@ -1,1 +1,1 @@
-"""Operators at the head of a chain."""
+"""Operators at the head of a chain, and watermark generators. It may import what engine/operators may."""

@@ -1,1 +1,1 @@
-"""Windows."""
+"""Operators of window table functions and window aggregates. It may import what engine/operators may."""

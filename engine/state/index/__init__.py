@@ -1,1 +1,1 @@
-"""Keys to dense slots."""
+"""Indexes from keys to dense slots. It may import what engine/state may."""

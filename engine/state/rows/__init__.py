@@ -1,1 +1,3 @@
-"""Stored rows: join sides, buffers that wait for time."""
+"""Stored rows: sides of joins, and buffers of rows that wait for event time. It may import what
+engine/state may.
+"""

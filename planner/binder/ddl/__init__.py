@@ -1,1 +1,1 @@
-"""CREATE, ALTER and INSERT."""
+"""CREATE, ALTER and INSERT, resolved. It may import what planner/binder may."""

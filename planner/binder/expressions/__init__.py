@@ -1,1 +1,1 @@
-"""Scalar expressions, typed."""
+"""Scalar expressions, resolved and typed. It may import what planner/binder may."""

@@ -1,1 +1,1 @@
-"""FROM: tables, joins, lateral, table functions."""
+"""FROM: tables, joins, LATERAL and table functions. It may import what planner/binder may."""

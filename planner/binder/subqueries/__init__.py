@@ -1,1 +1,1 @@
-"""Decorrelation."""
+"""Subqueries, decorrelated into joins. It may import what planner/binder may."""

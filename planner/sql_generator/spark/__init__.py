@@ -1,1 +1,1 @@
-"""Spark's spellings."""
+"""Spark SQL's spellings. It may import what planner/sql_generator may."""
