@@ -19,17 +19,9 @@ from penstock.planner.expressions.nodes import Call, Column, Literal, conjuncts
 from penstock.planner.logical.interval_join import TIME_ROLES
 from penstock.planner.logical.interval_join import timed as time_join
 from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import (
-    BoundedInput,
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Sink,
-    StatementSet,
-    WatermarkAssign,
-)
+from penstock.planner.logical.plan import BoundedInput, Filter, LogicalPlan, Project, Scan, WatermarkAssign
 from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.sink import Sink, StatementSet
 
 
 def optimize_sharing(

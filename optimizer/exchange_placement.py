@@ -21,7 +21,8 @@ from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Exchange, Limit, LogicalPlan, Sink, TopN, Union, WindowTable
+from penstock.planner.logical.plan import Exchange, Limit, LogicalPlan, TopN, Union, WindowTable
+from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.physical.parallelism import subtasks

@@ -17,7 +17,6 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.history_option import HistoryWish
 from penstock.planner.logical.interval_join import TimedJoin
 from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
@@ -32,8 +31,6 @@ from penstock.planner.logical.plan import (
     LogicalPlan,
     Project,
     Scan,
-    Sink,
-    StatementSet,
     TopN,
     Union,
     Values,
@@ -42,6 +39,7 @@ from penstock.planner.logical.plan import (
 )
 from penstock.planner.logical.processing_time import ProcessingTime
 from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.sink import HistoryWish, Sink, StatementSet
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.logical.unnest import Unnest

@@ -26,7 +26,8 @@ from penstock.optimizer.rules.runtime_filters import runtime_filters
 from penstock.optimizer.rules.share_scans import share_sources
 from penstock.optimizer.rules.simplify_predicates import simplify_predicates
 from penstock.optimizer.rules.two_phase_aggregates import split_aggregates
-from penstock.planner.logical.plan import LogicalPlan, StatementSet
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import StatementSet
 
 
 @dataclass(frozen=True)

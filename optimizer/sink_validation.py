@@ -11,7 +11,8 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Partition
 from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import Exchange, LogicalPlan, Scan, Sink, TopN
+from penstock.planner.logical.plan import Exchange, LogicalPlan, Scan, TopN
+from penstock.planner.logical.sink import Sink
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:

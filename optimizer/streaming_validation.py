@@ -9,8 +9,9 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Call, Expression
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
-from penstock.planner.logical.plan import LogicalPlan, Project, Sink, Sort
+from penstock.planner.logical.plan import LogicalPlan, Project, Sort
 from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.unnest import Unnest
 

@@ -15,8 +15,8 @@ from penstock.engine.connectors.registry import source_connector
 from penstock.optimizer.history_subplans import HistoryPart, history_parts
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import explain
-from penstock.planner.logical.history_option import HistoryWish
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import HistoryWish
 from penstock.planner.physical.history_job_graph import Loaded, history_graph, loaded
 from penstock.planner.physical.operator_specs import HistorySpec, JobGraph, SourceSpec
 from penstock.planner.sql_generator.support import speaks

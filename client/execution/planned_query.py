@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.settings import Settings
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.logical.history_option import HistoryWish
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import HistoryWish
 from penstock.planner.physical.operator_specs import JobGraph
 
 if TYPE_CHECKING:

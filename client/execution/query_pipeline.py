@@ -18,7 +18,8 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.size_limits import check_plan
-from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.physical_planner import plan_job
 from penstock.planner.sql_generator.support import speaks
 from penstock.planner.statements.nodes import ExecuteStatementSet, Insert, Query, Subscribe

@@ -13,7 +13,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.client.results.result import Result, note_result
 from penstock.planner.binder.binder import Binder
-from penstock.planner.logical.plan import Sink
+from penstock.planner.logical.sink import Sink
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import Annotate
 from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import Exchange, LogicalPlan, StatementSet
+from penstock.planner.logical.plan import Exchange, LogicalPlan
+from penstock.planner.logical.sink import StatementSet
 
 
 def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:

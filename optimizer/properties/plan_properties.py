@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from penstock.catalog.connectors.registry import Boundedness, gives_changes
+from penstock.catalog.connectors.registry import Boundedness
 from penstock.catalog.connectors.registry import boundedness as table_boundedness
 from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.state_bounds import StateBound, state_bound
 from penstock.optimizer.properties.unique_keys import unique_keys
 from penstock.planner.expressions.nodes import Literal
-from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
-from penstock.planner.logical.emit import Emit, EmitKind
+from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.interval_join import TimedJoin
 from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.match_recognize import MatchRecognize
@@ -22,7 +21,6 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Scan,
-    TopN,
     Values,
     WatermarkAssign,
     WindowTable,
@@ -156,51 +154,12 @@ class PlanFacts:
         return self._once("insert_only", node, self._derive_insert_only)
 
     def _derive_insert_only(self, node: LogicalPlan) -> bool:
-        match node:
-            case Scan(table=table):
-                return not gives_changes(table)
-            case Values() | BoundedInput() | TemporalSort():
-                return True
-            case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL, emission=emission):
-                return not emission.corrects
-            case Emit(kind=EmitKind.FINAL):
-                return True
-            case Aggregate(phase=Phase.SINGLE | Phase.GLOBAL, aggregates=aggregates, keys=keys):
-                return not aggregates and bool(keys) and self.insert_only(node.inputs[0])
-            case WindowTable(window=window) if window.merging:
-                return True
-            case TopN():
-                return False
-            case Over():
-                return self.in_time(node)
-            case PartitionTop(window=window):
-                return window is not None and self.insert_only(node.input)
-            case Join():
-                return self._join_insert_only(node)
-            case TemporalJoin(left=left):
-                return self.insert_only(left)
-        return all(self.insert_only(child) for child in node.inputs)
+        loaded_first = self.bounded_ports(node) if isinstance(node, Join) else ()
+        return node.insert_only(tuple(map(self.insert_only, node.inputs)), loaded_first)
 
     def in_time(self, node: Over) -> bool:
         """Return whether each row gets its values once, when time has passed it."""
         return node.timely and self.insert_only(node.input)
-
-    def _join_insert_only(self, join: Join) -> bool:
-        """A side that is loaded first is met in its final form; a side whose rows may stay alone is final
-        only if the other is loaded first, or if time settles what meets."""
-        if isinstance(join, SnapshotJoin):
-            return self.insert_only(join.left)
-        if isinstance(join, TimedJoin) and not self.bounded_ports(join):
-            return all(self.insert_only(side) for side in join.inputs)
-        first = self.bounded_ports(join)
-        steady = [port in first or self.insert_only(side) for port, side in enumerate(join.inputs)]
-        waits_for = {
-            JoinKind.LEFT: (1,),
-            JoinKind.ANTI: (1,),
-            JoinKind.RIGHT: (0,),
-            JoinKind.FULL: (0, 1),
-        }.get(join.kind, ())
-        return all(steady) and all(port in first for port in waits_for)
 
     def changelog(self, node: LogicalPlan) -> str:
         """Return a node's changelog mode in words: ``insert-only`` or ``updates``."""

@@ -23,15 +23,14 @@ from penstock.planner.logical.plan import (
     LogicalPlan,
     Project,
     Scan,
-    Sink,
     Sort,
-    StatementSet,
     Union,
     Values,
     WatermarkAssign,
     WindowTable,
 )
 from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.snapshot_join import SnapshotJoin, snapshot_of
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.unnest import Unnest

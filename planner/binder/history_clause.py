@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.planner.logical.history_option import HistoryWish
+from penstock.planner.logical.sink import HistoryWish
 from penstock.planner.parser.hints import SelectHint
 from penstock.planner.parser.syntax_nodes import span_of
 

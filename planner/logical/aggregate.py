@@ -76,6 +76,11 @@ class Aggregate(UnaryNode):
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return move_keys(inputs[0], {key: i for i, key in enumerate(self.keys)})
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        if self.phase is Phase.LOCAL:
+            return inputs[0]
+        return not self.aggregates and bool(self.keys) and inputs[0]
+
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
@@ -139,6 +144,9 @@ class WindowAggregate(UnaryNode):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return move_keys(inputs[0], {key: i for i, key in enumerate(self.keys)})
+
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return inputs[0] if self.phase is Phase.LOCAL else not self.emission.corrects
 
 
 def _text(node: Aggregate | WindowAggregate, window: str) -> str:

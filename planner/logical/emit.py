@@ -51,6 +51,9 @@ class Emit(PassThroughNode):
         rows = hash_parts("emit", inputs[0].rows, self.kind.value, str(self.emission))
         return Meaning(rows, inputs[0].columns)
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return self.kind is EmitKind.FINAL or inputs[0]
+
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:
     """Return a query's plan with its windows giving their rows so; windows of queries within that have an

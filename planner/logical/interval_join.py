@@ -181,6 +181,10 @@ class TimedJoin(Join):
         sides = zip(self.time.sides, inputs, strict=True)
         return hash_parts("timed", *(below.columns[side.time_column] for side, below in sides))
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        """Time settles what meets, unless a side is loaded first."""
+        return super().insert_only(inputs, loaded_first) if loaded_first else all(inputs)
+
 
 def timed(join: Join, time: JoinTime) -> TimedJoin:
     """Return a join with what time says of its sides."""

@@ -150,6 +150,19 @@ class Join(LogicalPlan):
             return inputs[0] | right
         return right if self.kind is JoinKind.RIGHT else inputs[0]
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        """A side that is loaded first is met in its final form. A side whose rows may stay alone is final
+        only if the other is loaded first.
+        """
+        steady = [port in loaded_first or inserts for port, inserts in enumerate(inputs)]
+        waits_for = {
+            JoinKind.LEFT: (1,),
+            JoinKind.ANTI: (1,),
+            JoinKind.RIGHT: (0,),
+            JoinKind.FULL: (0, 1),
+        }.get(self.kind, ())
+        return all(steady) and all(port in loaded_first for port in waits_for)
+
 
 def digest_join_condition(
     inputs: tuple[Meaning, ...],

@@ -185,6 +185,9 @@ class Over(PassThroughNode):
         numbers = {width + i for i, call in enumerate(self.calls) if call.function == "row_number"}
         return inputs[0] | {frozenset({*self.partition, number}) for number in numbers}
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return self.timely and inputs[0]
+
 
 @dataclass(frozen=True)
 class PartitionTop(PassThroughNode):
@@ -236,6 +239,9 @@ class PartitionTop(PassThroughNode):
         if self.limit == 1:
             return inputs[0] | {keys}
         return inputs[0] if self.rank_name is None else inputs[0] | {keys | {len(self.input.schema)}}
+
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return self.window is not None and inputs[0]
 
 
 def _specification(node: Over | PartitionTop) -> str:

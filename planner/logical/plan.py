@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
 
-from penstock.catalog.errors import Span
+from penstock.catalog.connectors.registry import gives_changes
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import BOOLEAN, Boolean, Null, Row, is_integer
+from penstock.catalog.types import Boolean, Null, Row, is_integer
 from penstock.planner.expressions.nodes import (
     Cast,
     Column,
@@ -22,7 +22,6 @@ from penstock.planner.expressions.nodes import (
     expression_role,
 )
 from penstock.planner.logical.distribution import UNKNOWN, Edge, Forward, Partition, Partitioning, move_keys
-from penstock.planner.logical.history_option import HistoryWish
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts, table_text
 from penstock.planner.logical.node_text import edge_text, expression_text, labelled, order_text, window_text
 from penstock.planner.logical.windows import (
@@ -113,6 +112,12 @@ class LogicalPlan:
         """Return by whose hash the rows lie over their subtasks, given how those of the inputs lie."""
         return UNKNOWN
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        """Return whether rows are never retracted, given the same of each input. ``loaded_first``: the ports
+        that are read to their end before the others.
+        """
+        return all(inputs)
+
 
 @dataclass(frozen=True)
 class UnaryNode(LogicalPlan):
@@ -198,6 +203,9 @@ class Scan(LogicalPlan):
         positions = {source[column].name.lower(): i for i, column in enumerate(self.columns)}
         key = [positions.get(name.lower()) for name in self.table.primary_key]
         return frozenset({frozenset(i for i in key if i is not None)}) if key and None not in key else NO_KEYS
+
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return not gives_changes(self.table)
 
 
 @dataclass(frozen=True)
@@ -417,6 +425,9 @@ class WindowTable(PassThroughNode):
             return inputs[0]
         return frozenset(key | {len(self.input.schema) + 1} for key in inputs[0])
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return self.window.merging or inputs[0]
+
 
 @dataclass(frozen=True)
 class Union(LogicalPlan):
@@ -523,54 +534,8 @@ class TopN(PassThroughNode):
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return UNKNOWN
 
-
-@dataclass(frozen=True)
-class Sink(PassThroughNode):
-    """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names
-    it. ``history``: what comes first.
-    """
-
-    table: CatalogTable | None
-    span: Span | None = field(default=None, compare=False)
-    history: HistoryWish | None = field(default=None, compare=False)
-
-    def text(self) -> str:
-        return f"Sink {self._target()} [{', '.join(self.schema.names)}]"
-
-    def operator_name(self) -> str:
-        return f"sink {self._target()}"
-
-    def _target(self) -> str:
-        return "to the client" if self.table is None else self.table.name
-
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
-        below = inputs[0]
-        table = "" if self.table is None else table_text(self.table)
-        return Meaning(hash_parts("sink", below.rows, *below.columns, table), below.columns)
-
-
-@dataclass(frozen=True)
-class StatementSet(LogicalPlan):
-    """Several sinks run as one job."""
-
-    sinks: tuple[Sink, ...]
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return self.sinks
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return StatementSet(tuple(node for node in inputs if isinstance(node, Sink)))
-
-    @cached_property
-    def schema(self) -> Schema:
-        return Schema((Field("done", BOOLEAN, False),))
-
-    def text(self) -> str:
-        return f"StatementSet {len(self.sinks)} sinks"
-
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
-        return Meaning(hash_parts("set", *(sink.rows for sink in inputs)), ())
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return False
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,9 @@ class SnapshotJoin(Join):
             "snapshot", inputs[1].columns[self.build_time], str(self.loaded_us), str(self.idle_ms)
         )
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return inputs[0]
+
 
 def snapshot_of(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:
     """Return a join with what says when its right side is loaded."""

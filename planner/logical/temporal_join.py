@@ -110,3 +110,6 @@ class TemporalJoin(LogicalPlan):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return inputs[0]
+
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return inputs[0]

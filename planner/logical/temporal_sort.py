@@ -61,6 +61,9 @@ class TemporalSort(PassThroughNode):
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return UNKNOWN
 
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return True
+
 
 def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:
     """Return whether an order begins with an event time, ascending."""

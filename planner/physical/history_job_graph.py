@@ -11,7 +11,8 @@ from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.planner.logical.history_scan import scan_of
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, Sink, WatermarkAssign
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.operator_planner import Facts, SettingReader
 from penstock.planner.physical.operator_specs import (
     Chain,

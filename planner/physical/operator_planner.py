@@ -22,7 +22,6 @@ from penstock.planner.logical.plan import (
     LogicalPlan,
     Project,
     Scan,
-    Sink,
     TopN,
     Union,
     Values,
@@ -31,6 +30,7 @@ from penstock.planner.logical.plan import (
 )
 from penstock.planner.logical.processing_time import ProcessingTime, arrival_order
 from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort

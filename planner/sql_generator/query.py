@@ -27,7 +27,6 @@ from penstock.planner.logical.plan import (
     LogicalPlan,
     Project,
     Scan,
-    Sink,
     Sort,
     TopN,
     Union,
@@ -36,6 +35,7 @@ from penstock.planner.logical.plan import (
     WindowTable,
 )
 from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.logical.unnest import Unnest

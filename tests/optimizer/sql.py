@@ -9,7 +9,8 @@ from dataclasses import replace
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.settings import Settings
 from penstock.planner.binder.binder import Binder
-from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Insert, Query
 from penstock.planner.statements.script import parse_script
 from tests.optimizer.executed import orders_table, people_table, sites_table

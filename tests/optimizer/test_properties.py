@@ -7,7 +7,8 @@ from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.temporal_sort import TemporalSort
 from tests.optimizer.sql import bind
 

@@ -12,7 +12,8 @@ from penstock.catalog.types import DAY_TIME_INTERVAL, TIMESTAMP
 from penstock.client.session import Session
 from penstock.planner.explain.explain import explain
 from penstock.planner.expressions.nodes import Call, Literal
-from penstock.planner.logical.plan import LogicalPlan, Scan, Sink, Sort, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan, Scan, Sort, WatermarkAssign
+from penstock.planner.logical.sink import Sink
 from tests.optimizer.executed import TABLES, rows_of
 from tests.optimizer.random_plans import RandomPlans
 from tests.patience import PATIENCE_S

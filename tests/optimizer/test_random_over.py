@@ -9,7 +9,7 @@ import pytest
 from penstock.client.session import Session
 from penstock.optimizer.optimizer import optimize
 from penstock.planner.explain.explain import explain
-from penstock.planner.logical.plan import Sink
+from penstock.planner.logical.sink import Sink
 from tests.optimizer.executed import TABLES, rows_of
 from tests.optimizer.random_over import RandomOver
 from tests.optimizer.test_random_jobs import as_stream

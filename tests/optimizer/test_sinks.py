@@ -7,7 +7,8 @@ from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.sink_validation import check_sinks
-from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import Sink
 from tests.optimizer.sql import bind
 
 

@@ -27,12 +27,12 @@ from penstock.planner.logical.plan import (
     LogicalPlan,
     Project,
     Scan,
-    Sink,
     TopN,
     Values,
     WatermarkAssign,
     WindowTable,
 )
+from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.windows import (
     WINDOW_FUNCTIONS,
     CumulateWindow,

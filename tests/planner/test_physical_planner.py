@@ -9,7 +9,8 @@ from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import explain_job, job_json, mermaid
 from penstock.planner.logical.distribution import Forward, Partition
-from penstock.planner.logical.plan import LogicalPlan, Sink, StatementSet
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.physical.operator_specs import (
     CalcSpec,
     GroupAggregateSpec,

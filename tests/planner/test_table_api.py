@@ -9,7 +9,8 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
 from penstock.planner.binder.binder import Binder
-from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.script import parse_statement
 from penstock.planner.table_api.table import (
     Table,

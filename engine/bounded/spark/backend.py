@@ -36,7 +36,8 @@ from penstock.engine.bounded.spark_results.push_task import TASK_SCHEMA, pushing
 from penstock.engine.bounded.spark_results.result_rows import LISTENERS, PushedRows
 from penstock.engine.bounded.spark_results.served_rows import ServedRows
 from penstock.engine.storage.staged_rows import stage
-from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sink import Sink
 from penstock.planner.sql_generator.query import BoundedQuery
 from penstock.planner.sql_generator.spark.dialect import spark_sql
 from penstock.planner.sql_generator.support import spark_tables

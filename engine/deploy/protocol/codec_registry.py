@@ -47,6 +47,7 @@ import penstock.planner.logical.pattern_nfa
 import penstock.planner.logical.plan
 import penstock.planner.logical.processing_time
 import penstock.planner.logical.replicate_rows
+import penstock.planner.logical.sink
 import penstock.planner.logical.snapshot_join
 import penstock.planner.logical.temporal_join
 import penstock.planner.logical.temporal_sort
@@ -90,6 +91,7 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.planner.logical.aggregate,
     penstock.planner.logical.join,
     penstock.planner.logical.plan,
+    penstock.planner.logical.sink,
     penstock.planner.logical.match_recognize,
     penstock.planner.logical.over,
     penstock.planner.physical.operator_specs,

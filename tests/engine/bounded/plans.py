@@ -42,7 +42,6 @@ from penstock.planner.logical.plan import (
     LogicalPlan,
     Project,
     Scan,
-    Sink,
     Sort,
     TopN,
     Union,
@@ -50,6 +49,7 @@ from penstock.planner.logical.plan import (
     WatermarkAssign,
     WindowTable,
 )
+from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.windows import (
     AttachedWindow,
     CumulateWindow,

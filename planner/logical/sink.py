@@ -1,0 +1,73 @@
+"""Sinks in the logical plan: where rows go, alone or as a set, and what history comes first."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from functools import cached_property
+
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import BOOLEAN
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
+from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
+
+
+@dataclass(frozen=True)
+class HistoryWish:
+    """WITH HISTORY, or the hint BACKFILL; ``backend`` is None where the setting ``bounded.backend`` names
+    it. ``span``: where it is written.
+    """
+
+    backend: str | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class Sink(PassThroughNode):
+    """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names
+    it. ``history``: what comes first.
+    """
+
+    table: CatalogTable | None
+    span: Span | None = field(default=None, compare=False)
+    history: HistoryWish | None = field(default=None, compare=False)
+
+    def text(self) -> str:
+        return f"Sink {self._target()} [{', '.join(self.schema.names)}]"
+
+    def operator_name(self) -> str:
+        return f"sink {self._target()}"
+
+    def _target(self) -> str:
+        return "to the client" if self.table is None else self.table.name
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        table = "" if self.table is None else table_text(self.table)
+        return Meaning(hash_parts("sink", below.rows, *below.columns, table), below.columns)
+
+
+@dataclass(frozen=True)
+class StatementSet(LogicalPlan):
+    """Several sinks run as one job."""
+
+    sinks: tuple[Sink, ...]
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return self.sinks
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return StatementSet(tuple(node for node in inputs if isinstance(node, Sink)))
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema((Field("done", BOOLEAN, False),))
+
+    def text(self) -> str:
+        return f"StatementSet {len(self.sinks)} sinks"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return Meaning(hash_parts("set", *(sink.rows for sink in inputs)), ())
