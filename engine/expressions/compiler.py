@@ -12,11 +12,13 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.functions.registry import is_deterministic
 from penstock.catalog.types import YearMonthInterval, to_arrow
 from penstock.engine.api.arrow_numpy import scalar_of
+from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.expressions import short_circuit
 from penstock.engine.expressions.call_site import CallSite, EvaluationContext
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datum import Datum, Kernel, repeated
 from penstock.engine.expressions.evaluation_errors import (
+    BatchTooLarge,
     Fault,
     from_arrow,
     is_capacity,
@@ -94,9 +96,20 @@ def compile_predicate(
     expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT
 ) -> Callable[[pa.RecordBatch], pa.BooleanArray]:
     """Return a function from a batch to a BOOLEAN column; NULL means the row is not kept. Raises as
-    ``compile_expression``.
+    ``compile_expression``, but where values of all rows are too much for one batch it takes fewer at once.
     """
-    return compile_expression(expression, context)
+    evaluate = compile_expression(expression, context)
+
+    def holds(batch: pa.RecordBatch) -> pa.BooleanArray:
+        try:
+            return evaluate(batch)
+        except (BatchTooLarge, TooLarge):
+            if batch.num_rows < 2:
+                raise
+        middle = batch.num_rows // 2
+        return pa.concat_arrays([holds(batch.slice(0, middle)), holds(batch.slice(middle))])
+
+    return holds
 
 
 def _located(evaluate: Evaluate, batch: pa.RecordBatch, fault: Fault, whole: Expression) -> PenstockError:

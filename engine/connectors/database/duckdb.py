@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.types import DataType, Double, Float, String
+from penstock.engine.api.row_pieces import as_one, batches_of
 from penstock.engine.connectors.database.database import BATCH_ROWS, Select, failed
 from penstock.engine.connectors.database.select_statement import quoted, quoted_table, select_text, shown
 from penstock.engine.connectors.database.write_interface import conflict_text, insert_text
@@ -106,11 +107,7 @@ class DuckDbFile:
             raise self.failure(f"{select.table} cannot be looked up", error) from error
         finally:
             self.connection.unregister(_KEYS)
-        return (
-            exact(table.combine_chunks().to_batches()[0], select)
-            if table.num_rows
-            else pa.RecordBatch.from_pylist([], select.schema)
-        )
+        return as_one([exact(batch, select) for batch in batches_of(table)], select.schema)
 
     def pushes(self, kind: DataType, operator: str) -> bool:
         return not isinstance(kind, Float | Double) and (

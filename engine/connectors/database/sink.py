@@ -5,6 +5,7 @@ that they were: exactly once.
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.row_pieces import batches_of
 from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers
@@ -87,9 +89,9 @@ class DatabaseSink:
             last = np.zeros(count, np.int64)
             last[number] = np.arange(len(number))
             table = table.take(array_of(np.sort(last)))
-        rows = table.combine_chunks().to_batches()[0]
         self._buffered, self._bytes = [], 0
-        self._prepared.append(self._again(lambda: self._transactions.stage(rows)))
+        for rows in batches_of(table):
+            self._prepared.append(self._again(partial(self._transactions.stage, rows)))
 
     @property
     def _staged_names(self) -> list[str]:
