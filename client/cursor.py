@@ -45,7 +45,7 @@ class Cursor:
     """The way to a result. Used by one thread at a time; ``cancel`` may come from any.
 
     Rows of a result that ends are final. Of an endless result that changes, each new version of a row comes
-    when it is known; what it replaces is told by ``changes`` only.
+    when it is known; only ``changes`` has what it replaces.
     """
 
     arraysize = 1
@@ -81,7 +81,7 @@ class Cursor:
                 sqlstate="07001",
             )
         with self._errors():
-            self._ran(self._session.execute(sql, params, self._hold))
+            self._set_result(self._session.execute(sql, params, self._hold))
         return self
 
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> Cursor:
@@ -107,14 +107,14 @@ class Cursor:
             for statement in self._session.parse(sql):
                 if self._result is not None:
                     self._result.close()
-                self._ran(self._session.run(statement, hold=self._hold))
+                self._set_result(self._session.run(statement, hold=self._hold))
         return self
 
     def run_plan(self, plan: LogicalPlan) -> Cursor:
         """Run a bound plan of the Table API."""
         self._renew()
         with self._errors():
-            self._ran(self._session.run_plan(plan, self._hold))
+            self._set_result(self._session.run_plan(plan, self._hold))
         return self
 
     # -- what came of it
@@ -286,7 +286,7 @@ class Cursor:
     def _hold(self, job: Job | None) -> None:
         self._waiting = job
 
-    def _ran(self, result: Result) -> None:
+    def _set_result(self, result: Result) -> None:
         self._result, self._rowcount = result, result.rowcount
 
     def _check_open(self) -> None:

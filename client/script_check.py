@@ -101,7 +101,7 @@ class _Check:
         ordinal = error.source.statement if error.source is not None else None
         if ordinal is not None:
             start, end = self._pieces[ordinal - 1]
-            self._missing.update(_made_name(self._text[start:end])[-1:])
+            self._missing.update(_created_name(self._text[start:end])[-1:])
 
     def _follows(self, error: PenstockError, *, is_use: bool) -> bool:
         """Whether an error is only that something is not there which could not be made, or that names are
@@ -113,7 +113,7 @@ class _Check:
         return not named.isdisjoint(self._missing) or (self._lost and not is_use and error.code != "SQL-1101")
 
 
-def _made_name(piece: str) -> list[str]:
+def _created_name(piece: str) -> list[str]:
     """Return the parts of the name a statement creates, whether or not it can be parsed; none for other
     statements.
     """

@@ -40,19 +40,19 @@ def register(
     if not name or not isinstance(name, str):
         raise PenstockError("CLI-6040", "a registered table needs a name", sqlstate="42602")
     name = catalog.qualified(name)
-    held = catalog.find(name)
-    if isinstance(held, CatalogTable) and held.temporary and held.connector == "registered":
+    existing = catalog.find(name)
+    if isinstance(existing, CatalogTable) and existing.temporary and existing.connector == "registered":
         catalog.drop_table(name)
-    elif held is not None and held.temporary:
+    elif existing is not None and existing.temporary:
         raise PenstockError(
             "SQL-1302",
-            f'"{held.name}" exists already',
-            hint=f"DROP it first: {held.name} was not registered",
+            f'"{existing.name}" exists already',
+            hint=f"DROP it first: {existing.name} was not registered",
             sqlstate="42P07",
         )
     source_schema = registered.register(name, source)
     options = {"connector": "registered", "name": name}
-    if stream if stream is not None else time_column is not None or _runs_dry(source):
+    if stream if stream is not None else time_column is not None or _is_stream(source):
         options["source.replay"] = "true"
     schema, watermark = _with_time(source_schema, time_column, delay)
     catalog.create_table(
@@ -60,7 +60,7 @@ def register(
     )
 
 
-def _runs_dry(source: Any) -> bool:
+def _is_stream(source: Any) -> bool:
     """Return whether a source gives its rows as it runs: an iterator or a function, not a collection."""
     return callable(source) or (
         isinstance(source, Iterable)

@@ -50,10 +50,10 @@ def plan_history(
     """
     backend = option.backend or str(settings.get("bounded.backend"))
     parts = history_parts(plan, facts, option, lambda part: speaks(part, backend))
-    return History(backend, tuple(_loaded(part, facts, settings) for part in parts), graph)
+    return History(backend, tuple(_plan_part(part, facts, settings) for part in parts), graph)
 
 
-def _loaded(part: HistoryPart, facts: PlanFacts, settings: Settings) -> Loaded:
+def _plan_part(part: HistoryPart, facts: PlanFacts, settings: Settings) -> Loaded:
     return loaded(part.live, part.rows, part.timing, facts, settings)
 
 

@@ -195,12 +195,12 @@ class Result:
         if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
             return rows
         # compiles expressions: only when there is an order
-        from penstock.client.results.result_order import by_columns, ordered
+        from penstock.client.results.result_order import sort_by_columns, sort_by_keys
 
         return (
-            ordered(rows, self.shape.order)
+            sort_by_keys(rows, self.shape.order)
             if self.shape.order
-            else by_columns(rows, self.shape.upsert_key or ())
+            else sort_by_columns(rows, self.shape.upsert_key or ())
         )
 
     def progress(self) -> str | None:

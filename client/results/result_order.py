@@ -14,7 +14,7 @@ from penstock.engine.kernels.nested_text import canonical_text
 from penstock.planner.expressions.nodes import Column, SortKey
 
 
-def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
+def sort_by_keys(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
     """Return the rows by the keys; ties fall by all columns in order, so the order never depends on how
     the rows came.
     """
@@ -30,7 +30,7 @@ def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
     return _sorted(rows, columns, directions)
 
 
-def by_columns(rows: pa.Table, positions: tuple[int, ...]) -> pa.Table:
+def sort_by_columns(rows: pa.Table, positions: tuple[int, ...]) -> pa.Table:
     """Return the rows by some columns, ascending."""
     columns: list[pa.Array] = []
     directions: list[str] = []

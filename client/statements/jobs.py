@@ -238,7 +238,7 @@ def slots_text(slots: Sequence[int]) -> str:
 
 
 def last_heard_text(worker: WorkerProcess) -> str:
-    """Return in words when a worker was last heard of."""
+    """Return in words when a worker sent its last message."""
     return f"heard of {worker.silence_ms / 1e3:.1f} s ago"
 
 

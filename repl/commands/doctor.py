@@ -37,7 +37,12 @@ def run_doctor(arguments: argparse.Namespace, parser: Parser) -> int:
         return refusal_code(error)
     backend = config.settings.get("bounded.backend", "spark")
     state = arguments.state or config.settings.get("execution.checkpointing.dir")
-    findings = [*_own(), *_room(state), *_bounded(backend), *(_compiled() if arguments.compile else ())]
+    findings = [
+        *_check_packages(),
+        *_check_directories(state),
+        *_bounded(backend),
+        *(_compiled() if arguments.compile else ()),
+    ]
     ok = all(finding.state is not State.MISSING for finding in findings)
     if arguments.json:
         sys.stdout.write(
@@ -57,7 +62,7 @@ def _lines(finding: Finding) -> list[str]:
     return [line] if finding.mend is None else [line, f"{'':<25} mend: {finding.mend}"]
 
 
-def _own() -> Iterator[Finding]:
+def _check_packages() -> Iterator[Finding]:
     """Python and the packages penstock cannot do without."""
     here = sys.version_info[:3]
     said = f"{'.'.join(map(str, here))}: {sys.executable}"
@@ -94,7 +99,7 @@ def _compiled() -> Iterator[Finding]:
     yield Finding("kernels", State.OK, said)
 
 
-def _room(state: str | None) -> Iterator[Finding]:
+def _check_directories(state: str | None) -> Iterator[Finding]:
     """The directories penstock writes to."""
     yield _written(
         "temporary files", Path(tempfile.gettempdir()), "set TMPDIR to a directory that can be written"

@@ -24,7 +24,7 @@ _CLEAR_BELOW = "\x1b[J"
 
 
 class LiveTable:
-    """Draws frames over each other. ``frame`` is given the time, so a test can tell it."""
+    """Draws frames over each other. ``frame`` takes the time as an argument, so that a test chooses it."""
 
     def __init__(self, result: Result, out: TextIO, style: Style, started: float) -> None:
         self._result = result
@@ -106,7 +106,7 @@ def _trouble(result: Result) -> str | None:
 
 
 def _watermark_text(result: Result) -> str | None:
-    """Return the job's watermark and how far it is behind the clock, when both can be told."""
+    """Return the job's watermark and how far it is behind the clock, when both are known."""
     watermark_us = None if result.job is None else result.job.metrics().watermark_us
     moment = moment_text(watermark_us)
     if watermark_us is None or moment is None:

@@ -1,7 +1,7 @@
 import pyarrow as pa
 
 from penstock.catalog.types import BIGINT, DOUBLE
-from penstock.client.results.result_order import by_columns, ordered
+from penstock.client.results.result_order import sort_by_columns, sort_by_keys
 from penstock.planner.expressions.nodes import Call, Column, SortKey
 
 NAN = float("nan")
@@ -13,7 +13,7 @@ N = Column(BIGINT, True, index=1, name="n")
 
 
 def numbers(*keys):
-    return ordered(ROWS, keys).column("n").to_pylist()
+    return sort_by_keys(ROWS, keys).column("n").to_pylist()
 
 
 def test_nulls_first_ascending_nan_largest_ties_by_all_columns():
@@ -30,5 +30,5 @@ def test_a_key_may_be_computed():
 
 
 def test_by_columns():
-    assert by_columns(ROWS, (1, 0)).column("n").to_pylist() == [0, 1, 1, 2, 5]
-    assert by_columns(ROWS, ()).column("n").to_pylist() == [2, 1, 0, 5, 1]
+    assert sort_by_columns(ROWS, (1, 0)).column("n").to_pylist() == [0, 1, 1, 2, 5]
+    assert sort_by_columns(ROWS, ()).column("n").to_pylist() == [2, 1, 0, 5, 1]
