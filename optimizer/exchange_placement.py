@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.distribution import (
     ALL,
     ANY,
     SINGLE,
     Broadcast,
     Edge,
+    InputFacts,
     Partition,
     Requirement,
     Shuffle,
-    by_keys,
 )
-from penstock.planner.logical.emit import Emit, EmitKind, final_keys
 from penstock.planner.logical.join import Join
-from penstock.planner.logical.late_rows import LateMark
-from penstock.planner.logical.match_recognize import MatchRecognize
-from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Exchange, Limit, LogicalPlan, TopN, Union, WindowTable
+from penstock.planner.logical.plan import Exchange, LogicalPlan, Union
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.temporal_join import TemporalJoin
-from penstock.planner.logical.temporal_sort import TemporalSort
 from penstock.planner.physical.parallelism import subtasks
 
 
@@ -43,45 +37,8 @@ def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = 
 
 def requirements(node: LogicalPlan, facts: PlanFacts) -> tuple[Requirement, ...]:
     """Return what a node requires of each input."""
-    match node:
-        case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
-            return (ANY,)
-        case Aggregate(keys=keys) | WindowAggregate(keys=keys):
-            return (by_keys(keys),)
-        case Over(partition=keys) | PartitionTop(partition=keys) | MatchRecognize(partition=keys):
-            return (by_keys(keys),)
-        case Emit(kind=EmitKind.FINAL, input=inner):
-            return (by_keys(final_keys(facts.upsert_key(inner), len(inner.schema))),)
-        case Join():
-            return _of_join(node, facts)
-        case TemporalJoin(left_keys=left, right_keys=right):
-            return by_keys(left), by_keys(right)
-        case WindowTable(window=window) | LateMark(window=window) if window.merging:
-            return (by_keys(window.partition_keys),)
-        case Limit() | TopN() | TemporalSort():
-            return (SINGLE,)
-        case Sink():
-            return (_of_sink(node, facts),)
-    return (ANY,) * len(node.inputs)
-
-
-def _of_join(node: Join, facts: PlanFacts) -> tuple[Requirement, ...]:
-    copied = facts.copied(node)
-    if copied is not None:
-        return (ALL, ANY) if copied == 0 else (ANY, ALL)
-    return by_keys(node.left_keys), by_keys(node.right_keys)
-
-
-def _of_sink(node: Sink, facts: PlanFacts) -> Requirement:
-    """Changes of one row must arrive in the order they were made, so they must meet; the client folds
-    weights and needs no order.
-    """
-    if node.table is None or facts.insert_only(node.input) or not node.table.primary_key:
-        return ANY
-    names = {name.lower() for name in node.table.primary_key}
-    return by_keys(
-        tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in names)
-    )
+    inputs = tuple(InputFacts(facts.insert_only(child), facts.upsert_key(child)) for child in node.inputs)
+    return node.requires(inputs, facts.copied(node) if isinstance(node, Join) else None)
 
 
 def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:

@@ -9,7 +9,14 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.planner.expressions.nodes import AggregateCall
-from penstock.planner.logical.distribution import Partitioning, move_keys
+from penstock.planner.logical.distribution import (
+    ANY,
+    InputFacts,
+    Partitioning,
+    Requirement,
+    by_keys,
+    move_keys,
+)
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import calls_text, emission_text, keys_text, window_text
 from penstock.planner.logical.plan import NO_KEYS, Keys, UnaryNode
@@ -81,6 +88,9 @@ class Aggregate(UnaryNode):
             return inputs[0]
         return not self.aggregates and bool(self.keys) and inputs[0]
 
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (ANY if self.phase is Phase.LOCAL else by_keys(self.keys),)
+
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
@@ -147,6 +157,9 @@ class WindowAggregate(UnaryNode):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return inputs[0] if self.phase is Phase.LOCAL else not self.emission.corrects
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (ANY if self.phase is Phase.LOCAL else by_keys(self.keys),)
 
 
 def _text(node: Aggregate | WindowAggregate, window: str) -> str:

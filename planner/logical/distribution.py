@@ -112,3 +112,13 @@ UNKNOWN: Partitioning = frozenset()
 def move_keys(known: Partitioning, places: Mapping[int, int]) -> Partitioning:
     """Return the key lists all of whose columns a node still has, given where these are now."""
     return frozenset(tuple(places[key] for key in keys) for keys in known if places.keys() >= set(keys))
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """What a node's requirement may depend on: whether the rows of an input are never retracted, and the
+    columns that identify one.
+    """
+
+    insert_only: bool
+    upsert_key: tuple[int, ...] | None

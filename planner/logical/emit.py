@@ -9,6 +9,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
@@ -53,6 +54,11 @@ class Emit(PassThroughNode):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return self.kind is EmitKind.FINAL or inputs[0]
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        if self.kind is not EmitKind.FINAL:
+            return (ANY,)
+        return (by_keys(final_keys(inputs[0].upsert_key, len(self.input.schema))),)
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:

@@ -9,7 +9,15 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.distribution import UNKNOWN, Partitioning
+from penstock.planner.logical.distribution import (
+    ALL,
+    ANY,
+    UNKNOWN,
+    InputFacts,
+    Partitioning,
+    Requirement,
+    by_keys,
+)
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
 from penstock.planner.logical.plan import BoundedInput, Keys, LogicalPlan, Scan
@@ -162,6 +170,11 @@ class Join(LogicalPlan):
             JoinKind.FULL: (0, 1),
         }.get(self.kind, ())
         return all(steady) and all(port in loaded_first for port in waits_for)
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        if copied is not None:
+            return (ALL, ANY) if copied == 0 else (ANY, ALL)
+        return by_keys(self.left_keys), by_keys(self.right_keys)
 
 
 def digest_join_condition(

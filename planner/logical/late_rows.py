@@ -10,6 +10,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.expressions.nodes import Call, Column
+from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import emission_text, window_text
 from penstock.planner.logical.plan import Filter, LogicalPlan, PassThroughNode
@@ -56,6 +57,9 @@ class LateMark(PassThroughNode):
         window = texts.window(self.window, below.columns)
         mark = hash_parts("late", below.rows, window, str(self.lateness_us))
         return Meaning(below.rows, below.columns + tuple(hash_parts(mark, str(i)) for i in range(3)))
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)
 
 
 def late_part(marked: LateMark) -> LogicalPlan:

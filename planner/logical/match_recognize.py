@@ -15,7 +15,13 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
-from penstock.planner.logical.distribution import Partitioning, move_keys
+from penstock.planner.logical.distribution import (
+    InputFacts,
+    Partitioning,
+    Requirement,
+    by_keys,
+    move_keys,
+)
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
 from penstock.planner.logical.plan import UnaryNode
@@ -290,3 +296,6 @@ class MatchRecognize(UnaryNode):
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         places = {key: i for i, key in enumerate(self.partition)}
         return inputs[0] if self.all_rows else move_keys(inputs[0], places)
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (by_keys(self.partition),)

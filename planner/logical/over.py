@@ -14,6 +14,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import INT, Timestamp, TimestampLtz
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
+from penstock.planner.logical.distribution import InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
 from penstock.planner.logical.plan import Keys, PassThroughNode
@@ -188,6 +189,9 @@ class Over(PassThroughNode):
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return self.timely and inputs[0]
 
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (by_keys(self.partition),)
+
 
 @dataclass(frozen=True)
 class PartitionTop(PassThroughNode):
@@ -242,6 +246,9 @@ class PartitionTop(PassThroughNode):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return self.window is not None and inputs[0]
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (by_keys(self.partition),)
 
 
 def _specification(node: Over | PartitionTop) -> str:

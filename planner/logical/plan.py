@@ -21,7 +21,19 @@ from penstock.planner.expressions.nodes import (
     SortKey,
     expression_role,
 )
-from penstock.planner.logical.distribution import UNKNOWN, Edge, Forward, Partition, Partitioning, move_keys
+from penstock.planner.logical.distribution import (
+    ANY,
+    SINGLE,
+    UNKNOWN,
+    Edge,
+    Forward,
+    InputFacts,
+    Partition,
+    Partitioning,
+    Requirement,
+    by_keys,
+    move_keys,
+)
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts, table_text
 from penstock.planner.logical.node_text import edge_text, expression_text, labelled, order_text, window_text
 from penstock.planner.logical.windows import (
@@ -117,6 +129,10 @@ class LogicalPlan:
         that are read to their end before the others.
         """
         return all(inputs)
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        """Return how the rows of each input must lie. ``copied``: the side of a join all subtasks get."""
+        return (ANY,) * len(self.inputs)
 
 
 @dataclass(frozen=True)
@@ -428,6 +444,10 @@ class WindowTable(PassThroughNode):
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return self.window.merging or inputs[0]
 
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        """Windows that rows make are made of all rows of their partition."""
+        return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)
+
 
 @dataclass(frozen=True)
 class Union(LogicalPlan):
@@ -507,6 +527,9 @@ class Limit(PassThroughNode):
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return UNKNOWN
 
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (SINGLE,)
+
 
 @dataclass(frozen=True)
 class TopN(PassThroughNode):
@@ -536,6 +559,9 @@ class TopN(PassThroughNode):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return False
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (SINGLE,)
 
 
 @dataclass(frozen=True)

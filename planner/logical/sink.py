@@ -10,6 +10,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN
+from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
 from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 
@@ -47,6 +48,16 @@ class Sink(PassThroughNode):
         below = inputs[0]
         table = "" if self.table is None else table_text(self.table)
         return Meaning(hash_parts("sink", below.rows, *below.columns, table), below.columns)
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        """Changes of one row must arrive in the order they were made, so they must meet. The client folds
+        weights and needs no order.
+        """
+        if self.table is None or inputs[0].insert_only or not self.table.primary_key:
+            return (ANY,)
+        names = {name.lower() for name in self.table.primary_key}
+        fields = enumerate(self.table.physical_fields)
+        return (by_keys(tuple(i for i, column in fields if column.name.lower() in names)),)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.distribution import Partitioning
+from penstock.planner.logical.distribution import (
+    InputFacts,
+    Partitioning,
+    Requirement,
+    by_keys,
+)
 from penstock.planner.logical.interval_join import WINDOW_ROLES, lateness_us, slack_us
 from penstock.planner.logical.join import JoinKind, digest_join_condition, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
@@ -113,3 +118,6 @@ class TemporalJoin(LogicalPlan):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return inputs[0]
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return by_keys(self.left_keys), by_keys(self.right_keys)

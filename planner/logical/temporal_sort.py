@@ -8,7 +8,13 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.distribution import UNKNOWN, Partitioning
+from penstock.planner.logical.distribution import (
+    SINGLE,
+    UNKNOWN,
+    InputFacts,
+    Partitioning,
+    Requirement,
+)
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import order_text
 from penstock.planner.logical.plan import PassThroughNode
@@ -63,6 +69,9 @@ class TemporalSort(PassThroughNode):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return True
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (SINGLE,)
 
 
 def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:
