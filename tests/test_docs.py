@@ -21,9 +21,10 @@ from penstock.client.session import Session
 from penstock.client.statements.show import help_on
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.keywords import KEYWORDS, STATEMENTS
+from tests.package_tree import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 STATUS = ROOT / "docs" / "LANGUAGE_STATUS.md"
 MODULE = "my_functions"
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -77,7 +78,7 @@ def blocks(page: Path, fence: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_fences_say_what_is_in_them(page: Path) -> None:
     fences = {found[1] for found in _BLOCK.finditer(page.read_text(encoding="utf-8"))}
-    assert fences <= {"", "sql", "sql fragment", "python"}
+    assert fences <= {"", "sql", "sql fragment", "python", "mermaid"}
     for text in blocks(page, "sql"):
         assert not _MADE_UP.search(re.sub(r"--[^\n]*", "", text)), text
     for text in blocks(page, "sql fragment"):
@@ -156,7 +157,7 @@ def test_the_state_of_the_language(workplace: Path) -> None:
 
 def test_pages_are_listed() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    missing = [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in readme]
+    missing = [page.name for page in PAGES[1:] if f"({page.relative_to(ROOT).as_posix()})" not in readme]
     assert not missing
 
 
@@ -202,3 +203,24 @@ def test_rooms_of_the_architecture_are_there() -> None:
     text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rooms = set(re.findall(r"`((?:catalog|planner|optimizer|engine|client|repl)/[\w/]+)", text))
     assert not {room for room in rooms if not (ROOT / room).is_dir() and not list(ROOT.glob(f"{room}*.py"))}
+
+
+def test_functions_of_the_architecture_are_there() -> None:
+    """``Class.method`` or ``function``, "in" a file: it is defined there."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w.]+)`\s+in\s+`([\w/]+)`", text)
+    assert len(named) > 15
+    for name, place in named:
+        source = (ROOT / f"{place}.py").read_text(encoding="utf-8")
+        for part in name.split("."):
+            assert re.search(rf"^\s*(?:def|class) {part}\b|^{part}\b", source, re.MULTILINE), (name, place)
+
+
+def test_every_folder_is_in_the_architecture() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folders = {
+        str(path.parent.relative_to(ROOT))
+        for top in (*PACKAGES, "penstock")
+        for path in (ROOT / top).rglob("__init__.py")
+    }
+    assert folders == set(re.findall(r"^\| `([\w/]+)/` \|", text, re.MULTILINE))
