@@ -1,5 +1,9 @@
-"""Archives of loaded classes that make the next start of Spark two to three times quicker, written by Java
-itself when the first one ends.
+"""Archives of loaded classes that make the next start of Spark quicker, written by Java itself when the
+first one ends.
+
+What they buy: a count of 1,000 rows by the command line, Java 17, takes 15.5 s cold and 9.6 s archived on a
+busy machine of two cores (8.2 and 4.9 cpu-seconds), 11.3 and 6.0 s on a quiet one. pyspark has nothing like
+it. ``python -m bench startup`` prints the figures.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ nobody has needed it for a while.
 It is found through a Unix socket in a directory that only its user can enter. Who connects says a line of
 JSON, ``{"do": "lease" | "status" | "stop", "keep_alive_ms": n}``, and gets one: the URL, the token, process
 ids, who else is there. A lease lasts as long as its connection.
+
+What it buys: a count of 1,000 rows by the command line takes 3.8 s with a Spark kept alive, 9.6 s with one
+that is started from its archive, 15.5 s cold, on a busy machine (``python -m bench startup``).
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ code and no name to import is in it.
 A text is a list of nodes in which each node refers to earlier ones only, so that reading it needs no
 recursion and what is shared stays shared. Rows and columns of numbers are not in the text but attached to it,
 as Arrow IPC streams and int64.
+
+What it buys: it is imported in 1 ms beside the classes it writes; ``import grpc, google.protobuf`` takes
+160 ms of processor time in each worker, and those libraries belong to the Spark extra alone.
 """
 
 from __future__ import annotations
