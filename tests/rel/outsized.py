@@ -12,11 +12,13 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
+from penstock.engine.job.job import Job
 from tests.rel.verdict import Verdict
 
 _TIMEOUT_S = 900
@@ -28,12 +30,16 @@ _PLAIN_MB = 700
 class Thing:
     """Statements whose last one gives ``answer`` (its one row), or is refused with a code; ``most_mb`` of
     memory is allowed.
+
+    With ``entries`` the last one starts a job that does not end: it is stopped behind a checkpoint of so many
+    entries, and what counts is a second process that restores it.
     """
 
     statements: tuple[str, ...]
     answer: str
     most_mb: int = _PLAIN_MB
     settings: tuple[tuple[str, str], ...] = ()
+    entries: int = 0
 
 
 def _numbers(name: str, rows: int) -> str:
@@ -114,6 +120,21 @@ THINGS: dict[str, Thing] = {
         _WIDE_MB,
         (*_FEW_AT_ONCE, ("execution.checkpointing.interval", "2 s"), ("table.dml-sync", "true")),
     ),
+    "restore of a checkpoint with 2.4 GB of text": Thing(
+        (
+            _numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS),
+            "CREATE TABLE slow (k INT) WITH ('connector' = 'datagen', 'rows-per-second' = '1')",
+            _WIDE.replace(
+                f"SELECT * FROM w{_WIDE_ROWS}", f"SELECT k FROM w{_WIDE_ROWS} UNION ALL SELECT k FROM slow"
+            ),
+            _OUT,
+            f"INSERT INTO o {_FIRST}",
+        ),
+        "restored",
+        _WIDE_MB,
+        (*_FEW_AT_ONCE, ("execution.checkpointing.interval", "2 s"), ("table.dml-sync", "false")),
+        _WIDE_ROWS,
+    ),
     "a result of 2.4 GB of text": Thing(
         (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, "SELECT k, x FROM wide"),
         f"{_WIDE_ROWS} rows",
@@ -154,6 +175,13 @@ def _is_slow(name: str, thing: Thing) -> bool:
 
 
 def _in_a_process(name: str, directory: Path) -> dict:
+    if not THINGS[name].entries:
+        return _process(name, directory)
+    written = _process(name, directory)
+    return _process(name, directory) if written["got"] == "read" else written
+
+
+def _process(name: str, directory: Path) -> dict:
     words = [sys.executable, "-m", "tests.rel.outsized", name, str(directory)]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
@@ -181,13 +209,35 @@ def main(name: str, directory: str) -> None:
     try:
         for statement in thing.statements:
             result = session.execute(statement)
-        got = said = _answer(result.final_rows()) if not statement.startswith("INSERT") else ""
-        said = said or "done"
+        if thing.entries:
+            got = said = _stopped_at(session, result.job, thing.entries)
+        else:
+            got = said = _answer(result.final_rows()) if not statement.startswith("INSERT") else ""
+            said = said or "done"
     except PenstockError as error:
         got, said = error.code, f"{error.code}: {error.message}"
     print(
         json.dumps({"said": said, "got": got, "peak_mb": _peak_mb(), "seconds": time.monotonic() - started})
     )
+
+
+def _stopped_at(session: Session, job: Job, entries: int) -> str:
+    """Stop a job behind a checkpoint with so many entries of state; return whether it had ``read`` or
+    ``restored`` them.
+    """
+    _await(job, lambda: sum(o.state_entries for o in job.metrics().operators) >= entries)
+    known = len(job.checkpoints)
+    _await(job, lambda: len(job.checkpoints) > known)
+    session.execute(f"STOP JOB '{job.job_id}'")
+    job.wait(_TIMEOUT_S)
+    return "restored" if job.metrics().rows_in < entries else "read"
+
+
+def _await(job: Job, happened: Callable[[], bool]) -> None:
+    """Wait for what happens while the job runs; the card ends a process that waits too long."""
+    while not happened():
+        assert not job.state.terminal, job.error
+        time.sleep(0.05)
 
 
 def _peak_mb() -> int:
