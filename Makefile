@@ -35,7 +35,7 @@ fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZ
 soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end
 	@$(BIN)/python -m tests.rel soak && $(BIN)/python -m tests.mutants
 
-lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
+lint: $(VENV)/.installed ## ruff, mypy, the order of imports, the rules of the code
 	@$(BIN)/python -m pytest -p no:xdist tests/test_house.py
 
 bench: $(VENV)/.installed ## throughput beside DuckDB, scaling, cost per batch, start-up times
