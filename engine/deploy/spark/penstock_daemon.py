@@ -4,6 +4,9 @@ started again works half a second sooner.
 Spark runs it by its name (``spark.python.daemon.module``) in an executor's directory, where it is shipped
 alone. What it imports is only a start: workers look whether that is the code that was shipped, as those do
 that were forked from Spark's own daemon.
+
+What it buys: ``make_ready()`` of ``deploy.worker.preloaded`` takes 0.54 s of processor time after ``import
+pyspark.worker`` (five fresh processes, byte code warm); without this file each worker spends it.
 """
 
 from __future__ import annotations
