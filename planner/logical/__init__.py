@@ -1,3 +1,3 @@
-"""The logical plan: one file a family of nodes; a node knows its text and its identity. In planner it
-may import expressions.
+"""The logical plan: one file a family of nodes; a node answers for its text, its digest and its rows. In
+planner it may import expressions.
 """

@@ -1,5 +1,7 @@
-"""The logical plan: a closed set of frozen nodes. Each knows its inputs and schema; everything else is
-derived elsewhere.
+"""The logical plan: a closed set of frozen nodes.
+
+A node answers for itself alone, given the answers of its inputs: its line of EXPLAIN, its digest, its keys,
+changelog mode, partitioning and requirements. Recursion and caches are in ``penstock.optimizer.properties``.
 """
 
 from __future__ import annotations

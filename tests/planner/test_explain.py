@@ -86,3 +86,21 @@ def test_only_rules_that_changed_the_plan_are_traced() -> None:
     optimize(bind("SELECT id FROM people WHERE id > 2"), observer=lambda *step: trace.append(step))
     heads = [line for line in explain_rules(trace).split("\n") if line.startswith("==")]
     assert heads == ["== bound", "== push_filters", "== prune_columns", "== remove_redundant"]
+
+
+def _derived(base: type[LogicalPlan]) -> set[type[LogicalPlan]]:
+    return {base}.union(*(_derived(kind) for kind in base.__subclasses__()))
+
+
+def test_every_node_answers_for_itself() -> None:
+    """No node has the text or the digest of the base, which only raise."""
+    nodes = _derived(LogicalPlan) - {LogicalPlan, logical.UnaryNode, logical.PassThroughNode}
+    ours = {kind for kind in nodes if kind.__module__.startswith("penstock.planner.logical.")}
+    assert len(ours) > 25
+    silent = [
+        kind.__name__
+        for kind in ours
+        for name in ("text", "digest")
+        if getattr(kind, name) is getattr(LogicalPlan, name)
+    ]
+    assert not silent
