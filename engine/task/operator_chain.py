@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import (
@@ -28,6 +30,7 @@ from penstock.engine.api.operator_events import KeysKnown
 from penstock.engine.api.row_pieces import LIMITS, cut, row_sizes
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
 from penstock.engine.exchange.record_writer import TaskOutput
+from penstock.engine.expressions.evaluation_errors import is_capacity
 from penstock.engine.metrics.latency_histogram import LatencyHistogram
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.state.state_snapshot import Snapshot
@@ -111,6 +114,16 @@ def failure_in(operator: str, cause: Exception) -> PenstockError:
     """
     if isinstance(cause, PenstockError):
         return cause.with_operator(operator)
+    if isinstance(cause, pa.ArrowException) and is_capacity(cause):
+        error = PenstockError(
+            "RUN-2023",
+            f"{operator}: more than 2 GiB are wanted as one batch",
+            hint="let fewer, or shorter, values be together: of one key, one window or one group",
+            sqlstate="54000",
+            operator=operator,
+        )
+        error.__cause__ = cause
+        return error
     message = f"{operator} failed: {type(cause).__name__}: {cause}"
     kind = Kind.EXTERNAL if isinstance(cause, OSError) else Kind.INTERNAL
     error = PenstockError(

@@ -36,7 +36,7 @@ from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.state_snapshot import FrozenState
 from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.task.messages import TaskId
-from penstock.engine.task.operator_chain import OperatorSnapshot
+from penstock.engine.task.operator_chain import OperatorSnapshot, failure_in
 from penstock.planner.expressions.nodes import Column, SortKey
 
 TEXT = pa.schema([("k", pa.int64()), ("x", pa.string())])
@@ -280,6 +280,16 @@ def test_answers_do_not_depend_on_what_an_array_holds(
 def test_too_large_is_a_fault_that_says_what_to_do() -> None:
     error = TooLarge(5_000_000_000)
     assert isinstance(error, PenstockError) and "5,000,000,000 bytes" in str(error) and error.hint
+
+
+def test_what_arrow_refuses_to_hold_is_told_in_the_same_words() -> None:
+    for cause in (
+        pa.ArrowInvalid("offset overflow while concatenating arrays"),
+        pa.ArrowCapacityError("array"),
+    ):
+        error = failure_in("aggregate", cause)
+        assert error.code == "RUN-2023" and error.hint and not error.retriable and error.__cause__ is cause
+    assert failure_in("aggregate", pa.ArrowInvalid("another")).code == "RUN-2900"
 
 
 def test_waiting_rows_are_merged_to_what_fits_and_fall_due_in_as_many_batches() -> None:
