@@ -20,6 +20,7 @@ from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.engine.job.job import Job
 from penstock.planner.physical.operator_specs import SinkSpec
 from penstock.planner.statements.nodes import Query
+from tests.source_gate import gated
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 
 ROWS = 12_000
@@ -90,8 +91,9 @@ def test_three_acts(session: Session, kind: str, tmp_path: Path, monkeypatch: py
     assert straight.rows == answer
 
     folded = Folded()
-    job, channel = submit(session, QUERIES[kind], 2, tmp_path)
-    run_and_stop(job, channel, folded, ROWS // 4)
+    with gated(ROWS // 2):
+        job, channel = submit(session, QUERIES[kind], 2, tmp_path)
+        run_and_stop(job, channel, folded, ROWS // 4)
     assert rows_of_t(job) < ROWS, "act two was to stop in the middle"
     job, channel = submit(session, QUERIES[kind], 3, tmp_path)
     run_to_end(job, channel, folded)
