@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # hundreds of processes are started: none compiles all modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow fuzz soak lint bench accept clean
+.PHONY: help demo test test-unit test-slow fuzz soak lint bench accept clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
@@ -22,6 +22,9 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 test: $(VENV)/.installed ## set up, then run all tests and checks (less than ten minutes on two cores)
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
+test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the inner loop
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark' tests/unit
+
 test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (an hour and more): none may depend on speed
 	@taskset -c 0 sh -c 'while :; do :; done & busy=$$!; $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder; ended=$$?; kill $$busy; exit $$ended'
 
@@ -29,11 +32,11 @@ test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a bus
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
-	@$(BIN)/python -m tests.queries.soak 250 $$((250 + $(FUZZ)))
-	@QUERIES=2000 RELATIONS=3 MACHINES=10 DISORDER=2000 $(BIN)/python -m pytest tests/queries tests/machines
+	@$(BIN)/python -m tests.generated.queries.soak 250 $$((250 + $(FUZZ)))
+	@QUERIES=2000 RELATIONS=3 MACHINES=10 DISORDER=2000 $(BIN)/python -m pytest tests/generated/queries tests/state_machines
 
 soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end
-	@$(BIN)/python -m tests.rel soak && $(BIN)/python -m tests.mutants
+	@$(BIN)/python -m tests.fault_injection soak && $(BIN)/python -m tests.mutation
 
 lint: $(VENV)/.installed ## ruff, mypy, the order of imports, the rules of the code
 	@$(BIN)/python -m pytest -p no:xdist tests/test_house.py

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 LONGEST_FIRST = (
-    "tests/queries/test_generated.py",
+    "tests/generated/queries/test_generated.py",
     "tests/simulation/",
-    "tests/nexmark/",
-    "tests/deploy/",
-    "tests/databases/",
-    "tests/streams/",
-    "tests/rel/",
-    "tests/machines/",
+    "tests/streaming/nexmark/",
+    "tests/unit/engine/deploy/",
+    "tests/streaming/databases/",
+    "tests/streaming/three_acts/",
+    "tests/fault_injection/",
+    "tests/state_machines/",
 )
 """Where a process that is given it last would work alone for long."""
 
-OWN_SPARK = "tests/deploy/test_hosted_jobs.py"
+OWN_SPARK = "tests/unit/engine/deploy/spark/test_hosted_jobs.py"
 """Starts a Spark of another master, so the one the others share is ended first."""
 
 

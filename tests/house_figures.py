@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.import_graph import circles, imported
+from tests.harness.import_graph import circles, imported
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("catalog", "planner", "optimizer", "engine", "client", "repl", "penstock")

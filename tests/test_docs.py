@@ -21,7 +21,7 @@ from penstock.client.session import Session
 from penstock.client.statements.show import help_on
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.keywords import KEYWORDS, STATEMENTS
-from tests.package_tree import PACKAGES
+from tests.harness.package_tree import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.import_graph import circles, imported, imports_of_checkout
+from tests.harness.package_tree import PACKAGES, lay_package_tree
 from tests.house_figures import homonymous_classes, private_words
-from tests.import_graph import circles, imported, imports_of_checkout
-from tests.package_tree import PACKAGES, lay_package_tree
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for folder in (*PACKAGES, "penstock") for path in (ROOT / folder).rglob("*.py"))

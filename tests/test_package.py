@@ -12,8 +12,8 @@ from pathlib import Path
 import penstock
 from penstock.client import dbapi_errors
 from penstock.engine.deploy.spark.code_archive import package_files
-from tests.package_tree import PACKAGES
-from tests.patience import PATIENCE_S
+from tests.harness.package_tree import PACKAGES
+from tests.harness.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = f"""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE_S
+from tests.harness.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {"numba", "pandas", "duckdb", "pyspark", "py4j"}

@@ -10,8 +10,8 @@ from random import Random
 from penstock.engine.job.job_state import JobState
 from penstock.planner.logical.distribution import Partition
 from penstock.planner.physical.operator_specs import JobGraph
-from tests.runtime import fakes, real_windows
-from tests.runtime.fakes import Faults, Ledger, Row, make_splits, window_job
+from tests.harness.runtime import fakes, real_windows
+from tests.harness.runtime.fakes import Faults, Ledger, Row, make_splits, window_job
 from tests.simulation.cluster import Cluster, SimulatedJob
 from tests.simulation.knobs import Fixed
 from tests.simulation.wires import Trouble

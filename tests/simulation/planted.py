@@ -24,7 +24,7 @@ from penstock.engine.network.frames import FrameReader
 from penstock.engine.network.remote_channel import RemoteChannel
 from penstock.engine.task.messages import CheckpointComplete
 from penstock.engine.task.task import Task
-from tests.runtime.fakes import Ledger, LedgerSink, NumbersSource
+from tests.harness.runtime.fakes import Ledger, LedgerSink, NumbersSource
 from tests.simulation.disk import Disk
 from tests.simulation.wires import Trouble
 

@@ -1,0 +1,101 @@
+"""Checkpoints of every format version there ever was are restored, and give what the job gives when it is
+not interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.checkpoint.manifest import VERSION, unseal
+from penstock.engine.checkpoint.reader import CheckpointReader
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.sealed_json import seal
+from tests.compatibility.jobs import GOLDEN, JOBS, finish, results
+
+KEPT = sorted(path.relative_to(GOLDEN).as_posix() for path in GOLDEN.glob("*/*"))
+
+
+def brought(golden: str, target: Path) -> str:
+    """Copy a golden job's directory; return the job's name."""
+    shutil.copytree(GOLDEN / golden, target, dirs_exist_ok=True)
+    return golden.split("/")[1]
+
+
+def expected(golden: str) -> dict[str, object]:
+    return json.loads(
+        "{" + ",".join((GOLDEN / golden / "expected.json").read_text(encoding="utf-8").splitlines()) + "}"
+    )
+
+
+def test_every_job_is_kept_in_this_format() -> None:
+    version = ".".join(map(str, VERSION))
+    assert {golden.split("/")[1] for golden in KEPT if golden.startswith(f"{version}/")} == set(JOBS), (
+        "run python -m tests.compatibility.write"
+    )
+
+
+@pytest.mark.parametrize("golden", KEPT)
+def test_restored(golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = brought(golden, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = results(job)
+    finish(job)
+    assert results(job) == expected(golden)
+    assert before != expected(golden)
+
+
+@pytest.mark.parametrize("golden", [f"1.3/{job}" for job in ("keyed", "layered", "windows", "ranks", "join")])
+def test_restored_in_wider_types(golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What that version wrote of meanings is still what is compared."""
+    job = brought(golden, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert any(change.startswith("migrated: ") for change in finish(job, wide=True))
+    assert results(job) == expected(golden)
+
+
+@pytest.mark.parametrize(
+    ("golden", "operators"), [("1.1/layered", {"aggregate"}), ("1.2/in_time", {"hop", "over"})]
+)
+def test_some_of_them_have_layers(golden: str, operators: set[str]) -> None:
+    name = golden.split("/")[1]
+    reader = CheckpointReader(LocalStorage(GOLDEN / golden / "state" / f"{name}-1"))
+    found = {line.operator for line in reader.states(reader.manifest()) if line.layers > 1}
+    assert all(any(operator in name.lower() for name in found) for operator in operators), found
+
+
+def refusal(directory: Path, job_id: str) -> PenstockError:
+    store = CheckpointStore(LocalStorage(directory), job_id)
+    with pytest.raises(PenstockError) as refused:
+        store.open()
+    store.close()
+    return refused.value
+
+
+@pytest.mark.parametrize("version", sorted({golden.split("/")[0] for golden in KEPT}))
+def test_forged_ones_are_refused(version: str, tmp_path: Path) -> None:
+    brought(f"{version}/keyed", tmp_path)
+    state = tmp_path / "state" / "keyed-1"
+    assert refusal(state, "another").code == "STA-3010"
+    current = state / "CURRENT"
+    whole = current.read_bytes()
+    fields = unseal("CURRENT", whole)
+    for forged, said in (
+        ({"version": [9, 0]}, "[9, 0]"),
+        ({"requires": ["ribbons"]}, "ribbons"),
+        ({"format": "other"}, "other"),
+    ):
+        current.write_bytes(seal({**fields, **forged}))
+        error = refusal(state, "keyed-1")
+        assert error.code == "STA-3006" and said in error.message and "1." in error.message
+    current.write_bytes(whole.replace(b"keyed", b"kexed"))
+    assert refusal(state, "keyed-1").code == "STA-3005"
+    current.write_bytes(whole)
+    manifest = state / str(fields["manifest"])
+    manifest.write_bytes(manifest.read_bytes()[:-40])
+    assert refusal(state, "keyed-1").code == "STA-3005"

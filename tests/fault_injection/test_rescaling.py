@@ -1,0 +1,34 @@
+"""Jobs go on at another parallelism from checkpoints of all kinds; a restore that forgets state is found."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from penstock.engine.checkpoint.restore import Restorer
+from tests.fault_injection.rescaled import covered, every_pair, run
+from tests.fault_injection.verdict import Verdict
+
+
+def verdict_of(directory: Path, cases: int | None) -> Verdict:
+    verdict = Verdict("rescale", 1)
+    run(argparse.Namespace(seed=1, directory=directory, cases=cases, full=False), verdict)
+    return verdict
+
+
+def test_the_answer_is_that_of_one_slot(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, None)
+    assert not verdict.wrong
+    assert verdict.coverage["rescaled in mid-run"] == verdict.figures["cases"] >= 50
+
+
+def test_every_pair_of_choices_meets() -> None:
+    cases = every_pair(1)
+    assert covered(cases) == 329
+
+
+def test_control_forgotten_state_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Restorer, "_restore_keyed", lambda restorer, chained: None)
+    assert verdict_of(tmp_path, 3).wrong

@@ -1,0 +1,106 @@
+"""The rows generated queries read: NULLs everywhere, few values, repeats, two splits a table, changes for
+some.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from tests.harness.direct.feeds import Feed, Row
+
+START = datetime(2024, 1, 1)
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("k", pa.int32()),
+        ("s", pa.string()),
+        ("v", pa.int64()),
+        ("x", pa.decimal128(8, 2)),
+        ("ts", pa.timestamp("us")),
+    ]
+)
+DELAY_S = 20
+_DISORDER_S = 8
+
+
+def feeds(variant: int) -> dict[str, Feed]:
+    """Tables: t and e with event time; c with event time and changes; u with changes and a key; w without
+    either; nothing.
+    """
+    dice = random.Random(variant * 7919 + 13)
+    return {
+        "t": _feed([(row, 1) for row in _events(dice, 40, 0)], time_column="ts", delay=DELAY_S),
+        "e": _feed([(row, 1) for row in _events(dice, 26, 1)], time_column="ts", delay=DELAY_S),
+        "c": _feed(_changed_events(dice), time_column="ts", delay=DELAY_S),
+        "u": _feed(_updates(dice), key=("id",)),
+        "w": _feed([(_row(dice, i, _time(dice, i, 3)), 1) for i in range(18)]),
+        "nothing": _feed([]),
+    }
+
+
+def _feed(changes: list[tuple[Row, int]], **rest: Any) -> Feed:
+    """Changes of one row stay in one split, so that they stay in order."""
+    splits = tuple(tuple(change for change in changes if change[0][0] % 2 == side) for side in (0, 1))
+    return Feed(SCHEMA, splits, **rest)
+
+
+def _row(dice: random.Random, number: int, time: datetime | None) -> Row:
+    return (
+        number,
+        dice.choice([None, 0, 1, 2, 3, 1, 2]),
+        dice.choice([None, "a", "b", "c", "ab", "", "a"]),
+        dice.choice([None, 0, 1, 2, 3, 4, 7]),
+        dice.choice([None, Decimal("0.50"), Decimal("1.25"), Decimal("2.00"), Decimal("7.10")]),
+        time,
+    )
+
+
+def _time(dice: random.Random, number: int, phase: int) -> datetime | None:
+    """No two rows of a table have one time: the microseconds are the row's number."""
+    return (
+        None
+        if dice.random() < 0.06
+        else START
+        + timedelta(seconds=2 * number + dice.randrange(_DISORDER_S), microseconds=number * 10 + phase)
+    )
+
+
+def _events(dice: random.Random, count: int, phase: int) -> list[Row]:
+    return [_row(dice, i, _time(dice, i, phase)) for i in range(count)]
+
+
+def _changed_events(dice: random.Random) -> list[tuple[Row, int]]:
+    """Some rows are taken back, some replaced by others of their time, both soon: while their windows are
+    open.
+    """
+    changes: list[tuple[Row, int]] = []
+    due: list[tuple[int, list[tuple[Row, int]]]] = []
+    for i, row in enumerate(_events(dice, 30, 2)):
+        changes.append((row, 1))
+        if dice.random() < 0.35:
+            again = [((*row[:3], (row[3] or 0) + 1, *row[4:]), 1)] if dice.random() < 0.6 else []
+            due.append((i + dice.randrange(1, 4), [(row, -1), *again]))
+        for when, more in [item for item in due if item[0] <= i]:
+            changes += more
+            due.remove((when, more))
+    return changes + [change for _, more in due for change in more]
+
+
+def _updates(dice: random.Random) -> list[tuple[Row, int]]:
+    live: dict[int, Row] = {}
+    changes: list[tuple[Row, int]] = []
+    for step in range(44):
+        number = dice.randrange(18)
+        if number in live and dice.random() < 0.4:
+            changes.append((live.pop(number), -1))
+            continue
+        if number in live:
+            changes.append((live[number], -1))
+        live[number] = _row(dice, number, _time(dice, number * 2, step + 3))
+        changes.append((live[number], 1))
+    return changes

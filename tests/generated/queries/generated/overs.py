@@ -1,0 +1,127 @@
+"""OVER, the first rows of partitions, deduplication."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.generated.queries.generated.pieces import Piece, made
+
+if TYPE_CHECKING:
+    from tests.generated.queries.generated.queries import Queries
+
+_ALL = ("k", "s", "v", "x", "ts")
+
+
+class Overs:
+    """Relations that number and compare the rows of partitions. Every order is total or asks for ranks, so
+    that no answer hangs on ties.
+    """
+
+    def __init__(self, queries: Queries) -> None:
+        self.queries = queries
+        self.dice = queries.dice
+
+    def total_order(self) -> str:
+        """Not by time first: OVER by event time leaves out rows without one, which others do not."""
+        columns = list(_ALL)
+        self.dice.random.shuffle(columns)
+        if columns[0] == "ts":
+            columns.reverse()
+        return ", ".join(
+            f"{column}{self.dice.one('', ' DESC')} NULLS {self.dice.one('FIRST', 'LAST')}"
+            for column in columns
+        )
+
+    def top(self) -> Piece:
+        rank = self.dice.one("ROW_NUMBER", "RANK", "DENSE_RANK")
+        order = (
+            self.total_order()
+            if rank == "ROW_NUMBER"
+            else self.dice.one("v NULLS FIRST", "x DESC NULLS LAST", "ts DESC NULLS LAST")
+        )
+        name = self.dice.alias()
+        value = self.dice.one("v", "v", "CAST(n AS BIGINT) AS v")
+        partition = self.dice.one("", "PARTITION BY k ", "PARTITION BY s ", "PARTITION BY k, s ")
+        return made(
+            "relation",
+            f"(SELECT k, s, {value}, x, ts FROM (SELECT *, {rank}() OVER ({partition}ORDER BY {order}) AS n FROM {{r}} AS {name}) AS {name}n"
+            f" WHERE n <= {self.dice.one('1', '2', '4')})",
+            r=self.queries.relation(1),
+        )
+
+    def qualified(self) -> Piece:
+        """QUALIFY by a rank or an aggregate of partitions."""
+        name = self.dice.alias()
+        calls = (
+            f"ROW_NUMBER() OVER (PARTITION BY k ORDER BY {self.total_order()}) <= 2",
+            "RANK() OVER (PARTITION BY s ORDER BY v NULLS FIRST) = 1",
+        )
+        call = self.dice.one(*calls, "count(*) OVER (PARTITION BY k) > 2", "v = max(v) OVER (PARTITION BY s)")
+        return made(
+            "relation",
+            f"(SELECT k, s, v, x, ts FROM {{r}} AS {name}{{w}} QUALIFY {call})",
+            r=self.queries.relation(1),
+            w=self.queries.where(name),
+        )
+
+    def deduplicated(self) -> Piece:
+        """The first or the last row of each key by time."""
+        name = self.dice.alias()
+        order = self.dice.one("", " DESC")
+        return made(
+            "relation",
+            f"(SELECT k, s, v, x, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts{order}) AS n FROM {{r}} AS {name}"
+            f" WHERE ts IS NOT NULL) AS {name}n WHERE n = 1)",
+            r=self.queries.distinct_times(),
+        )
+
+    def in_time(self) -> Piece:
+        """Values over the rows so far, by event time."""
+        name = self.dice.alias()
+        frame = self.dice.one(
+            "",
+            " ROWS BETWEEN 3 PRECEDING AND CURRENT ROW",
+            " RANGE BETWEEN INTERVAL '10' SECONDS PRECEDING AND CURRENT ROW",
+        )
+        call = self.dice.one("sum(v)", "count(*)", "min(v)", "max(v)", "count(x)")
+        if not frame and self.dice.chance(0.4):
+            call = self.dice.one("lag(v)", "lag(v, 2, 0)", "ROW_NUMBER()", "first_value(v)", "DENSE_RANK()")
+        partition = self.dice.one("", "PARTITION BY k ", "PARTITION BY s ")
+        return made(
+            "relation",
+            f"(SELECT k, s, CAST({call} OVER ({partition}ORDER BY ts{frame}) AS BIGINT) AS v, x, ts FROM {{r}} AS {name} WHERE ts IS NOT NULL)",
+            r=self.queries.distinct_times(),
+        )
+
+    def over_changes(self) -> Piece:
+        """Values over whole, running or sliding partitions of rows that may change."""
+        name = self.dice.alias()
+        order = self.total_order()
+        call = self.dice.feature(
+            "over",
+            {
+                "whole": lambda: f"{self.dice.one('sum(v)', 'count(*)', 'max(v)')} OVER (PARTITION BY k)",
+                "running rows": lambda: (
+                    f"{self.dice.one('sum(v)', 'count(s)', 'min(v)')} OVER (PARTITION BY s ORDER BY {order} ROWS UNBOUNDED PRECEDING)"
+                ),
+                "sliding rows": lambda: (
+                    f"sum(v) OVER (PARTITION BY k ORDER BY {order} ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)"
+                ),
+                "range": lambda: "sum(v) OVER (PARTITION BY s ORDER BY k NULLS FIRST)",
+                "lead": lambda: (
+                    f"lead(v{self.dice.one('', ', 2', ', 1, 7')}) OVER (PARTITION BY k ORDER BY {order})"
+                ),
+                "lag": lambda: (
+                    f"lag(v{self.dice.one('', ', 2', ', 1, 7')}) OVER (PARTITION BY s ORDER BY {order})"
+                ),
+                "rank": lambda: "rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST)",
+                "last": lambda: (
+                    f"last_value(v) OVER (PARTITION BY k ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+                ),
+            },
+        )
+        return made(
+            "relation",
+            f"(SELECT k, s, CAST({call} AS BIGINT) AS v, x, ts FROM {{r}} AS {name})",
+            r=self.queries.relation(1),
+        )

@@ -1,0 +1,63 @@
+"""The main job gives DuckDB's answer however it is run: any parallelism, any batch size, any checkpoint
+interval, and in batch mode.
+
+Small batches run over a sample of the year here; ``python -m tests.streaming.three_acts.soak`` runs them over all of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.streaming.three_acts.main_job import rows_in, run, sample
+from tests.streaming.three_acts.oracle import FLIGHTS, assert_same
+
+PAIRS = ((1, 0, "0"), (1, 1, "50 ms"), (2, 0, "50 ms"), (2, 1, "0"), (2, 0, "1 s"), (1, 1, "1 s"))
+"""Parallelism, which of two sizes of a batch, checkpoint interval: any two of them meet."""
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sample(tmp_path_factory.mktemp("few") / "flights", 400)
+
+
+def check(flights: Path, tmp_path: Path, parallelism: int, max_rows: int, interval: str) -> None:
+    settings = {
+        "parallelism.default": str(parallelism),
+        "execution.batch.max-rows": str(max_rows),
+        "execution.checkpointing.interval": interval,
+    }
+    run(flights, tmp_path / "out", settings, None if interval == "0" else tmp_path / "state")
+    assert_same(rows_in(tmp_path / "out"), "flights", flights)
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "max_rows", "interval"), [(p, (1, 7)[size], i) for p, size, i in PAIRS]
+)
+def test_small_batches(few: Path, tmp_path: Path, parallelism: int, max_rows: int, interval: str) -> None:
+    check(few, tmp_path, parallelism, max_rows, interval)
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "max_rows", "interval"), [(p, (1_000, 1_000_000)[size], i) for p, size, i in PAIRS]
+)
+def test_whole_year(tmp_path: Path, parallelism: int, max_rows: int, interval: str) -> None:
+    check(FLIGHTS, tmp_path, parallelism, max_rows, interval)
+
+
+@pytest.mark.parametrize("backend", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def test_batch_mode(tmp_path: Path, backend: str) -> None:
+    run(FLIGHTS, tmp_path / "out", {"execution.runtime-mode": "batch", "bounded.backend": backend})
+    assert_same(rows_in(tmp_path / "out"), "flights")
+
+
+@pytest.mark.spark
+def test_the_bounded_side_on_spark(tmp_path: Path) -> None:
+    run(
+        FLIGHTS,
+        tmp_path / "out",
+        {"bounded.backend": "spark", "parallelism.default": "2"},
+        tmp_path / "state",
+    )
+    assert_same(rows_in(tmp_path / "out"), "flights")

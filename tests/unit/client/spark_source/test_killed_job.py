@@ -1,0 +1,102 @@
+"""A job killed with kill -9 between its commits while Spark streams what it commits: every row once, in
+whole commits.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import penstock
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.connectors.filesystem.commit_log import CommitLog
+from tests.harness.patience import await_that
+
+ROWS = 2400
+SCRIPT = """
+SET 'execution.checkpointing.interval' = '50 ms';
+CREATE TABLE s (id BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '{rows}', 'rows-per-second' = '800', 'fields.id.kind' = 'sequence');
+CREATE TABLE out (id BIGINT) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'parquet');
+INSERT INTO out SELECT id FROM s;
+"""
+WAIT_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    try:
+        find_java()
+    except PenstockError as error:
+        pytest.skip(error.message)
+    session = SESSIONS.new("UTC")
+    penstock.register_spark(session)
+    yield session
+
+
+def until(reached: Callable[[], bool], what: str) -> None:
+    await_that(reached, what)
+
+
+def started(directory: Path) -> subprocess.Popen[bytes]:
+    script = directory / "job.sql"
+    script.write_text(SCRIPT.format(rows=ROWS, out=directory / "out"))
+    words = [
+        sys.executable,
+        "-m",
+        "penstock",
+        "run",
+        str(script),
+        "--state",
+        str(directory / "state"),
+        "-p",
+        "2",
+    ]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def killed_behind(log: CommitLog, directory: Path) -> subprocess.Popen[bytes]:
+    """Run the job on and kill it when it has committed twice more."""
+    job, before = started(directory), max(0, log.last())
+    until(lambda: log.last() >= before + 2, "the job goes on")
+    job.send_signal(signal.SIGKILL)
+    assert job.wait() == -signal.SIGKILL, "it was killed before its end"
+    return job
+
+
+@pytest.mark.spark
+def test_every_row_once(spark: Any, tmp_path: Path) -> None:
+    out, sink = tmp_path / "out", tmp_path / "sink"
+    log = CommitLog(out)
+    job = killed_behind(log, tmp_path)
+    try:
+        frame = spark.readStream.format("penstock").option("maxRowsPerTrigger", "200").load(str(out))
+        stream = (
+            frame.writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "offsets"))
+            .start(str(sink))
+        )
+        for _ in range(2):
+            job = killed_behind(log, tmp_path)
+        job = started(tmp_path)
+        assert job.wait(WAIT_S) == 0
+        stream.processAllAvailable()
+        stream.stop()
+    finally:
+        job.kill()
+    ids = sorted(spark.read.parquet(str(sink)).toArrow().column("id").to_pylist())
+    assert ids == list(range(ROWS))
+    named = [file.path for number in log.numbers() for file in log.read(number).files]
+    assert sorted(named) == sorted(path.name for path in out.glob("part-*")), "the log names every file once"
+    sizes = [log.read(number).rows for number in log.numbers()]
+    assert sum(sizes) == ROWS == sum(pq.read_metadata(out / name).num_rows for name in named)
+    batches = [progress["numInputRows"] for progress in stream.recentProgress if progress["numInputRows"]]
+    assert all(rows <= max(200, *sizes) for rows in batches) and len(batches) > 2

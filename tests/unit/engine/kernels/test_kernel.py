@@ -1,0 +1,76 @@
+"""Kernels: when their machine code is loaded, and when it is no longer found."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from penstock.engine.kernels import kernel as room
+from penstock.engine.kernels.kernel import Kernel
+from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.kernels.signatures import I64, IN_I64
+from tests.harness.patience import PATIENCE_S
+
+
+class Codegen:
+    def magic_tuple(self):
+        return ("machine",)
+
+
+def total(values):
+    found = 0
+    for value in values:
+        found += value
+    return found
+
+
+def test_a_kernel_is_compiled_at_its_first_call_for_its_signature_alone():
+    compiled = Kernel(total, I64(IN_I64))
+    assert not compiled._dispatcher.overloads
+    assert compiled(np.arange(5)) == 10
+    with pytest.raises(TypeError):
+        compiled(np.arange(5.0))
+    assert len(compiled._dispatcher.overloads) == 1
+
+
+def test_machine_code_is_not_found_once_any_kernel_has_changed(monkeypatch):
+    counting_sort(np.arange(3), 3)
+    cache = room._KernelCache(total)
+    before = cache._index_key("signature", Codegen())
+    assert cache._index_key("signature", Codegen()) == before
+    monkeypatch.setattr(room, "_sources", lambda: "other")
+    assert cache._index_key("signature", Codegen()) != before
+
+
+def test_a_kernel_runs_where_no_cache_can_be_written(monkeypatch):
+    def refuse(function):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(room, "_KernelCache", refuse)
+    assert Kernel(total, I64(IN_I64))(np.arange(4)) == 6
+
+
+ALL = """
+import importlib
+from pathlib import Path
+from penstock.engine.kernels import kernel as room
+from numba.core.registry import cpu_target
+
+top = Path(room.__file__).parent
+names = sorted(".".join(path.relative_to(top).with_suffix("").parts) for path in top.rglob("[a-z]*.py"))
+modules = [importlib.import_module(f"penstock.engine.kernels.{name}") for name in names]
+kernels = {each for module in modules for each in vars(module).values() if isinstance(each, room.Kernel)}
+loaded = 0
+for each in kernels:
+    cache = room._KernelCache(each._dispatcher.py_func)
+    loaded += cache.load_overload(each._signature, cpu_target.target_context) is not None
+assert len(kernels) > 50 and loaded, (len(kernels), loaded)
+"""
+
+
+def test_all_machine_code_there_is_can_be_loaded_where_nothing_was_compiled():
+    """A symbol of it that is not known ends the process."""
+    counting_sort(np.arange(3), 3)
+    done = subprocess.run([sys.executable, "-c", ALL], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr

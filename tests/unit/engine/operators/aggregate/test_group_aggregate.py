@@ -1,0 +1,280 @@
+"""Unbounded GROUP BY against a dict, with retractions, snapshots and rescaling in mid-run."""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
+from penstock.engine.kernels.partition import partition
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
+from penstock.engine.state.rows.changed_rows import changed_pairs
+from penstock.planner.expressions.nodes import AggregateCall, Call, Column
+from penstock.planner.logical.aggregate import Phase
+from penstock.planner.physical.operator_specs import GroupAggregateSpec
+from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
+
+INPUT = Schema((Field("k", STRING), Field("g", INT), Field("v", INT)))
+V = Column(INT, True, index=2, name="v")
+CALLS = (
+    AggregateCall("count", (V,), BIGINT, False),
+    AggregateCall("sum", (V,), BIGINT),
+    AggregateCall("min", (Column(STRING, True, index=0),), STRING),
+    AggregateCall("count", (V,), BIGINT, False, True),
+)
+
+
+def spec(keys, calls=CALLS, insert_only=False, phase=Phase.SINGLE, source=INPUT):
+    fields = tuple(source[k] for k in keys) + tuple(
+        Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls)
+    )
+    return GroupAggregateSpec("id", "group", Schema(fields), source, keys, calls, phase, insert_only)
+
+
+def row_of(rows):
+    """CALLS over {row: weight}."""
+    known = [(v, w) for (_, _, v), w in rows.items() if v is not None]
+    names = [k for (k, _, _), w in rows.items() if k is not None and w]
+    count = sum(w for _, w in known)
+    return (
+        count,
+        sum(v * w for v, w in known) if count else None,
+        min(names, default=None),
+        len({v for v, w in known if w}),
+    )
+
+
+def expected(table, keys):
+    groups = defaultdict(Counter)
+    for row, weight in table.items():
+        groups[tuple(row[k] for k in keys)][row] += weight
+    return Counter({key + row_of(rows): 1 for key, rows in groups.items()})
+
+
+ROW = st.tuples(
+    st.none() | st.sampled_from(["a", "b", "c"]),
+    st.none() | st.integers(0, 2),
+    st.none() | st.integers(-2, 2),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from([(0,), (1,), (0, 1)]), st.data())
+def test_like_a_dict(keys, data):
+    def make():
+        return build_operator(spec(keys), OPTIONS)
+
+    operators, out, table = [opened(make())], Folded(), Counter()
+    for _ in range(data.draw(st.integers(1, 5))):
+        rows = [(row, data.draw(st.integers(1, 2))) for row in data.draw(st.lists(ROW, max_size=6))]
+        rows += [(row, -weight) for row, weight in table.items() if data.draw(st.booleans())]
+        for row, weight in rows:
+            table[row] += weight
+        table = +table
+        if rows:
+            send(
+                operators,
+                batch_of(INPUT.to_arrow(), [row for row, _ in rows], [w for _, w in rows]),
+                keys,
+                out,
+            )
+        assert out.rows == expected(table, keys)
+        if parallelism := data.draw(st.sampled_from([0, 0, 1, 2, 3])):
+            operators = rescaled(operators, make, parallelism)
+    rows = list(table.items())
+    if rows:
+        send(
+            operators, batch_of(INPUT.to_arrow(), [row for row, _ in rows], [-w for _, w in rows]), keys, out
+        )
+    assert not out.rows
+    for operator in operators:
+        assert operator.keyed_states()["groups"].snapshot().num_rows == 0
+
+
+def send(operators, batch, keys, out):
+    order, offsets = partition(stable_hash([batch.rows.column(k) for k in keys]), len(operators), 128)
+    for i, operator in enumerate(operators):
+        if offsets[i] < offsets[i + 1]:
+            operator.on_batch(batch.take(order[offsets[i] : offsets[i + 1]]), 0, out)
+
+
+def test_only_what_changed_is_said():
+    operator, out = opened(build_operator(spec((0,)), OPTIONS)), Folded()
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 1), ("b", 0, 1)]), 0, out)
+    assert out.batches.pop().weights is None
+    operator.on_batch(
+        batch_of(INPUT.to_arrow(), [("a", 0, 5), ("b", 0, 1), ("b", 0, 1), ("a", 0, 1)], [1, 1, -1, 1]),
+        0,
+        out,
+    )
+    changes = out.batches.pop()
+    assert changes.weights.tolist() == [-1, 1]
+    assert changes.rows.column(0).to_pylist() == ["a", "a"]
+    assert changes.rows.column(1).to_pylist() == [1, 3]
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 1), ("a", 0, 1)], [1, -1]), 0, out)
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("c", 0, 1), ("c", 0, 1)], [1, -1]), 0, out)
+    assert not out.batches
+    assert operator.metrics.state_entries == 2
+
+
+def test_the_one_row_of_no_keys():
+    def make():
+        return build_operator(spec(()), OPTIONS)
+
+    operator, out = opened(make()), Folded()
+    operator.on_end(out)
+    assert out.rows == Counter({(0, None, None, 0): 1})
+    (operator,) = rescaled([operator], make, 1)
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 3)]), 0, out)
+    operator.on_end(out)
+    assert out.rows == Counter({(1, 3, "a", 1): 1})
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 3)], [-1]), 0, out)
+    operator.on_end(out)
+    assert out.rows == Counter({(0, None, None, 0): 1})
+
+
+def test_only_the_first_subtask_gives_the_row_of_no_rows():
+    out = Folded()
+    for subtask in range(3):
+        opened(build_operator(spec(()), OPTIONS), subtask, 3).on_end(out)
+    assert sum(out.rows.values()) == 1
+
+
+def test_distinct_is_an_aggregate_of_nothing():
+    operator, out = opened(build_operator(spec((0, 1), ()), OPTIONS)), Folded()
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 1, 1), ("a", 1, 2), (None, 1, 1)], [1, 2, 1]), 0, out)
+    assert out.rows == Counter({("a", 1): 1, (None, 1): 1})
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 1, 2), ("a", 1, 1)], [-2, -1]), 0, out)
+    assert out.rows == Counter({(None, 1): 1})
+
+
+def test_computed_arguments_and_filters():
+    double = Call(INT, True, function="add", args=(V, V))
+    keep = Call(BOOLEAN, True, function="greater", args=(V, Column(INT, True, index=1)))
+    calls = (AggregateCall("sum", (double,), BIGINT, True, False, keep),)
+    operator, out = opened(build_operator(spec((0,), calls), OPTIONS)), Folded()
+    operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 1, 5), ("a", 5, 1), ("a", None, 9)]), 0, out)
+    assert out.rows == Counter({("a", 10): 1})
+
+
+def phases(options=OPTIONS):
+    """Return the operators of an aggregate in two phases."""
+    calls = (AggregateCall("count", (V,), BIGINT, False), AggregateCall("max", (V,), INT))
+    local = opened(build_operator(spec((0,), calls, True, Phase.LOCAL), options))
+    merged = (merge("sum0", BIGINT, 1), merge("max", INT, 2))
+    return local, opened(build_operator(spec((0,), merged, True, Phase.GLOBAL, local_schema(calls)), options))
+
+
+def given(last, out):
+    """Return what the second phase makes of what the first has given."""
+    folded = Folded()
+    for batch in out.batches:
+        last.on_batch(batch, 0, folded)
+    return folded.rows
+
+
+def test_local_phase_keeps_nothing_past_a_barrier():
+    (local, last), out = phases(), Folded()
+    for rows in ([("a", 0, 1), ("b", 0, 2), ("a", 0, None)], [("a", 0, 7)]):
+        local.on_batch(batch_of(INPUT.to_arrow(), rows), 0, out)
+        local.before_barrier(1, out)
+    assert [batch.num_rows for batch in out.batches] == [2, 1]
+    assert given(last, out) == Counter({("a", 2, 7): 1, ("b", 1, 2): 1})
+
+
+def test_small_batches_are_aggregated_at_once_when_half_the_buffer_timeout_is_over():
+    """Ten batches cost as one, and their rows go on sooner than they would behind the exchange's own
+    timeout.
+    """
+    (local, last), out = phases(), Folded()
+    calls = []
+    local._index.lookup_or_insert, insert = (
+        lambda columns, rows: calls.append(rows) or insert(columns, rows),
+        local._index.lookup_or_insert,
+    )
+    for number in range(10):
+        local.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, number), ("b", 0, 2)]), 0, out)
+    assert not out.batches and local.held_until_ms() == OPTIONS.buffer_timeout_ms / 2
+    local.release(out)
+    assert calls == [20] and [batch.num_rows for batch in out.batches] == [2]
+    assert given(last, out) == Counter({("a", 10, 9): 1, ("b", 10, 2): 1})
+
+
+def test_where_nothing_waits_the_rows_of_small_batches_go_on_as_they_are():
+    (local, last), out = phases(replace(OPTIONS, buffer_timeout_ms=0)), Folded()
+    few = [("a", 0, 1), ("b", 0, 2), ("a", 0, None)]
+    local.on_batch(batch_of(INPUT.to_arrow(), few), 0, out)
+    local.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 7)] * OPTIONS.batch_max_rows), 0, out)
+    assert [batch.num_rows for batch in out.batches] == [3, 1]
+    assert given(last, out) == Counter({("a", 1 + OPTIONS.batch_max_rows, 7): 1, ("b", 1, 2): 1})
+
+
+def merge(function, kind, index):
+    return AggregateCall(function, (Column(kind, True, index=index),), kind)
+
+
+def local_schema(calls):
+    return Schema((INPUT[0], *[Field(f"a{i}", c.type) for i, c in enumerate(calls)]))
+
+
+def test_changed_pairs():
+    old = [
+        pa.array([1, None, 3, None]),
+        pa.array(["a", None, "", "x"]),
+        pa.array([float("nan"), 1.0, 0.0, None]),
+    ]
+    new = [
+        pa.array([1, 2, 3, None]),
+        pa.array(["a", None, None, "x"]),
+        pa.array([float("nan"), 1.0, -0.0, 1.0]),
+    ]
+    assert not changed_pairs(pairs(old, old), 4).any()
+    assert changed_pairs(pairs(old, new), 4).tolist() == [False, True, True, True]
+    assert changed_pairs([pa.array([1.0, 2.0], pa.float32())], 1).tolist() == [True]
+    assert changed_pairs([], 2).tolist() == [False, False]
+
+
+def pairs(old, new):
+    order = pa.array([0, 4, 1, 5, 2, 6, 3, 7])
+    return [pa.concat_arrays([a, b]).take(order) for a, b in zip(old, new, strict=True)]
+
+
+def test_full_batches_are_taken_together():
+    operator, out = opened(GroupAggregateOperator(spec((0,)), replace(OPTIONS, batch_max_rows=16))), Folded()
+    full = batch_of(INPUT.to_arrow(), [("a", 0, 1)] * 16)
+    for _ in range(BATCHES_AT_ONCE - 1):
+        operator.on_batch(full, 0, out)
+    assert not out.batches
+    operator.on_batch(full, 0, out)
+    assert [batch.num_rows for batch in out.batches] == [1]
+    operator.on_batch(full, 0, out)
+    assert operator.held_until_ms() == OPTIONS.buffer_timeout_ms / 2
+    operator.release(out)
+    assert operator.held_until_ms() is None
+    assert [batch.num_rows for batch in out.batches] == [1, 2]
+    operator.on_batch(full, 0, out)
+    operator.before_barrier(1, out)
+    assert out.rows == {("a", 96, 96, "a", 1): 1}
+
+
+def test_rows_that_are_ready_behind_small_ones_are_taken_with_them():
+    operator, out = (
+        opened(GroupAggregateOperator(spec((0,)), replace(OPTIONS, buffer_timeout_ms=0))),
+        Folded(),
+    )
+    small = batch_of(INPUT.to_arrow(), [("a", 0, 1)] * 3)
+    operator.rows_behind = True
+    operator.on_batch(small, 0, out)
+    operator.on_batch(small, 0, out)
+    assert not out.batches and operator.held_until_ms() is not None
+    operator.rows_behind = False
+    operator.on_batch(small, 0, out)
+    assert [batch.num_rows for batch in out.batches] == [1] and operator.held_until_ms() is None
+    operator.on_batch(small, 0, out)
+    assert [batch.num_rows for batch in out.batches] == [1, 2]

@@ -1,0 +1,220 @@
+"""OVER against a naive reference: in time and under changes; frames, ties, batch cuts, retractions,
+restore, rescale, lateness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, DOUBLE, INT, STRING
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.operators.factory import build_operator
+from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
+from penstock.planner.logical.over import Frame, FrameUnit, Over
+from penstock.planner.logical.plan import Values
+from penstock.planner.logical.windows import AttachedWindow
+from penstock.planner.physical.operator_specs import OverSpec
+from tests.unit.engine.operators.changelogs import Change, fold
+from tests.unit.engine.operators.partition_runs import ROW, SCHEMA, START, Subtasks, column, micros, over
+
+SECOND = 1_000_000
+BY_TIME = (SortKey(column(1)),)
+X, S = column(2), column(3)
+
+
+def neighbour(name: str, rows: int, default: int | None) -> AggregateCall:
+    return AggregateCall(
+        name, (X, Literal(BIGINT, False, value=rows), Literal(BIGINT, True, value=default)), BIGINT
+    )
+
+
+RANKED = [AggregateCall(name, (), INT, False) for name in ("row_number", "rank", "dense_rank")]
+SETTLED = [
+    *RANKED,
+    neighbour("lag", 1, None),
+    neighbour("lag", 3, 7),
+    AggregateCall("first_value", (X,), BIGINT),
+    AggregateCall("last_value", (S,), STRING),
+    AggregateCall("count", (), BIGINT, False),
+    AggregateCall("sum", (X,), BIGINT),
+    AggregateCall("avg", (X,), DOUBLE),
+    AggregateCall("min", (X,), BIGINT),
+    AggregateCall("max", (S,), STRING),
+    AggregateCall("mode", (X,), BIGINT),
+    AggregateCall("listagg", (S, Literal(STRING, False, value="-")), STRING),
+    AggregateCall("percentile_approx", (X, Literal(DOUBLE, False, value=0.5)), BIGINT),
+    AggregateCall("max_by", (S, X), STRING),
+]
+FIRST_AND_LAST = {"first_value", "last_value"}
+
+
+@st.composite
+def frames(draw: st.DrawFn, ahead: bool) -> Frame:
+    unit = draw(st.sampled_from(list(FrameUnit)))
+    start = draw(st.sampled_from([None, -3, -1, 0, *([1] if ahead else [])]))
+    end = draw(st.sampled_from([0, -1, *([1, 2, None] if ahead else [])]))
+    if start is not None and end is not None and start > end:
+        start = end
+    size = SECOND if unit is FrameUnit.RANGE else 1
+    return Frame(unit, None if start is None else start * size, None if end is None else end * size)
+
+
+@st.composite
+def specs(draw: st.DrawFn, in_time: bool, insert_only: bool) -> OverSpec:
+    order = BY_TIME if in_time else draw(st.sampled_from([BY_TIME, (SortKey(column(1), True, False),)]))
+    frame = draw(frames(ahead=not in_time))
+    choice = SETTLED if in_time else [*SETTLED, neighbour("lead", 2, 9)]
+    calls = tuple(
+        call
+        for call in draw(st.lists(st.sampled_from(choice), min_size=1, max_size=4))
+        if not (frame.has_distance and is_end(call))
+    )
+    calls = calls or (SETTLED[0],)
+    partition = draw(st.sampled_from([(0,), (), (0, 3)]))
+    names = tuple(f"v{i}" for i in range(len(calls)))
+    node = Over(Values((), SCHEMA), partition, order, frame, calls, names, in_time)
+    schema = Schema(
+        (*SCHEMA.fields, *(Field(name, call.type) for name, call in zip(names, calls, strict=True)))
+    )
+    return OverSpec(
+        "o", "over", schema, SCHEMA, partition, order, frame, calls, None, in_time, node.history, insert_only
+    )
+
+
+def is_end(call: AggregateCall) -> bool:
+    return call.function in FIRST_AND_LAST
+
+
+def subtasks(spec: OverSpec) -> Subtasks:
+    return Subtasks(lambda: build_operator(spec, JobOptions()), spec.partition)
+
+
+@settings(max_examples=70, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
+    spec = data.draw(specs(True, True))
+    run = subtasks(spec)
+    rows = sorted(
+        data.draw(st.lists(ROW, max_size=40)),
+        key=lambda row: row[1] + timedelta(seconds=data.draw(st.integers(0, 2))),
+    )
+    done, time = 0, START
+    while done < len(rows):
+        size = data.draw(st.sampled_from([1, 3, 10]))
+        run.feed([(row, 1) for row in rows[done : done + size]])
+        done += size
+        time = max([time, *([min(row[1] for row in rows[done:])] if done < len(rows) else [])])
+        if data.draw(st.booleans()):
+            run.watermark(micros(time))
+        if data.draw(st.sampled_from([False, False, True])):
+            run.rescale(data.draw(st.integers(1, 3)))
+            assert all(row[1] < time for row in run.out.folded())
+    run.watermark(MAX_WATERMARK_US)
+    assert all(weight == 1 for _, weight in run.out.changes())
+    expected = over(fold([(row, 1) for row in rows]), spec.partition, spec.order, spec.frame, spec.calls)
+    assert run.out.folded() == expected
+
+
+@settings(max_examples=70, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_under_changes_the_values_follow(data: st.DataObject) -> None:
+    retract = data.draw(st.booleans())
+    spec = data.draw(specs(False, not retract))
+    run = subtasks(spec)
+    alive: list[tuple[object, ...]] = []
+    changes: list[Change] = []
+    for _ in range(data.draw(st.integers(0, 25))):
+        if retract and alive and data.draw(st.booleans()):
+            changes.append((alive.pop(data.draw(st.integers(0, len(alive) - 1))), -1))
+        else:
+            alive.append(data.draw(ROW))
+            changes.append((alive[-1], 1))
+    done = 0
+    while done < len(changes):
+        size = data.draw(st.sampled_from([1, 4, 10]))
+        run.feed(changes[done : done + size])
+        done += size
+        expected = over(fold(changes[:done]), spec.partition, spec.order, spec.frame, spec.calls)
+        assert run.out.folded() == expected
+        if data.draw(st.sampled_from([False, False, True])):
+            run.rescale(data.draw(st.integers(1, 3)))
+    if retract:
+        run.feed([(row, -1) for row in alive]) if alive else None
+        assert not run.out.folded() and not run.kept()
+
+
+def in_time(frame: Frame, *calls: AggregateCall) -> OverSpec:
+    schema = Schema((*SCHEMA.fields, *(Field(f"v{i}", call.type) for i, call in enumerate(calls))))
+    node = Over(
+        Values((), SCHEMA), (0,), BY_TIME, frame, calls, tuple(f"v{i}" for i in range(len(calls))), True
+    )
+    return OverSpec("o", "over", schema, SCHEMA, (0,), BY_TIME, frame, calls, None, True, node.history, True)
+
+
+def at(second: int, key: int = 1) -> tuple[object, ...]:
+    return key, START + timedelta(seconds=second), 1, "a"
+
+
+def test_what_no_distance_reaches_is_let_go() -> None:
+    run = subtasks(in_time(Frame(FrameUnit.RANGE, -2 * SECOND, 0), AggregateCall("count", (), BIGINT, False)))
+    run.feed([(at(second, second % 5), 1) for second in range(100)])
+    run.watermark(micros(START) + 50 * SECOND)
+    assert run.kept() == 50 + 2
+    run.watermark(MAX_WATERMARK_US)
+    assert run.kept() == 0 and len(run.out.changes()) == 100
+
+
+def test_totals_are_all_that_stays_of_a_running_sum() -> None:
+    run = subtasks(in_time(Frame(), AggregateCall("sum", (X,), BIGINT), RANKED[0]))
+    run.feed([(at(second, second % 5), 1) for second in range(100)])
+    run.watermark(MAX_WATERMARK_US)
+    assert run.kept() == 5
+    assert max(row[-1] for row in run.out.folded()) == 20
+
+
+def test_late_rows_and_rows_without_a_time_are_dropped_and_counted() -> None:
+    run = subtasks(in_time(Frame(), RANKED[0]))
+    run.feed([(at(5), 1), ((1, None, 1, "a"), 1)])
+    run.feed([(at(3), 1)], behind=micros(START) + 4 * SECOND)
+    run.watermark(micros(START) + 6 * SECOND)
+    run.feed([(at(5), 1), (at(6), 1)])
+    run.watermark(MAX_WATERMARK_US)
+    assert sorted(row[-1] for row in run.out.folded()) == [1, 2]
+
+
+def test_rows_of_a_window_pass_when_its_end_is_passed() -> None:
+    """window_time is a millisecond before the end, and the window's rows come only when the watermark has
+    reached the end.
+    """
+    spec = in_time(Frame(), RANKED[0])
+    fields = list(SCHEMA.fields)
+    fields[1] = replace(fields[1], role=Role.WINDOW_TIME)
+    run = subtasks(replace(spec, input_schema=Schema(tuple(fields))))
+    end = START + timedelta(seconds=10)
+    run.watermark(micros(end) - 500)
+    run.feed([((1, end - timedelta(milliseconds=1), 1, "a"), 1)])
+    run.watermark(micros(end) - 1)
+    assert not run.out.changes()
+    run.watermark(micros(end))
+    assert len(run.out.changes()) == 1
+
+
+def test_partitions_within_windows_are_forgotten_when_their_window_ends() -> None:
+    """The time column stands for the window's end too; the totals of a window go with it, a restored one's
+    as well.
+    """
+    spec = replace(in_time(Frame(), RANKED[0]), partition=(0, 1), window=AttachedWindow(1, 1))
+    run = subtasks(spec)
+    run.feed([(at(second), 1) for second in range(10)])
+    run.watermark(micros(START) + 5 * SECOND)
+    assert run.kept() == 5
+    run.feed([(at(5), 1), (at(9), 1)])
+    run.rescale(2)
+    run.watermark(MAX_WATERMARK_US)
+    assert run.kept() == 0 and sorted(row[-1] for row in run.out.folded()) == [1] * 10 + [2, 2]

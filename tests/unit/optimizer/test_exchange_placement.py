@@ -1,0 +1,128 @@
+"""Edges: an exchange where rows must meet, and nowhere else."""
+
+from penstock.optimizer.exchange_placement import lay_edges
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by, partitioning
+from penstock.planner.logical.aggregate import Aggregate, Phase
+from penstock.planner.logical.distribution import Broadcast, Edge, Partition, Shuffle
+from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.plan import Exchange, LogicalPlan, TopN
+from penstock.planner.logical.sink import Sink
+from penstock.planner.physical.parallelism import subtasks
+from tests.unit.optimizer.sql import bind
+
+
+def laid(text: str, parallelism: int = 2, split: bool = False) -> LogicalPlan:
+    plan = optimize(optimize(bind(text)), runtime="streaming", parallelism=parallelism if split else 1)
+    return lay_edges(plan, parallelism)
+
+
+def edges(plan: LogicalPlan) -> list[Edge]:
+    return [node.edge for node in plan.walk() if isinstance(node, Exchange)]
+
+
+def test_one_subtask_needs_no_exchange() -> None:
+    assert edges(laid("SELECT k, COUNT(*) AS n FROM orders GROUP BY k", 1)) == []
+
+
+def test_rows_that_need_not_meet_stay() -> None:
+    assert edges(laid("SELECT k FROM orders WHERE a > 1 UNION ALL SELECT k FROM people")) == []
+
+
+def test_the_changes_of_one_task_stay_in_one_under_a_union() -> None:
+    text = "SELECT u FROM orders UNION ALL SELECT COUNT(*) AS n FROM orders"
+    assert edges(laid(text)) == [Partition(()), Partition(())]
+
+
+def test_groups_meet_by_key_and_a_global_group_in_one_task() -> None:
+    assert edges(laid("SELECT k, COUNT(*) AS n FROM orders GROUP BY k")) == [Partition((0,))]
+    assert edges(laid("SELECT COUNT(*) AS n FROM orders")) == [Partition(())]
+    assert edges(laid("SELECT k FROM arrivals ORDER BY k LIMIT 3")) == [Partition(())]
+
+
+def test_what_is_in_one_task_stays_there() -> None:
+    plan = laid("SELECT n, COUNT(*) AS m FROM (SELECT COUNT(*) AS n FROM orders) GROUP BY n")
+    assert edges(plan) == [Partition(())]
+    assert subtasks(plan, 2) == 1
+
+
+def test_no_second_exchange_by_the_same_keys() -> None:
+    text = "SELECT k, MAX(n) AS m FROM (SELECT k, u, COUNT(*) AS n FROM orders GROUP BY k, u) GROUP BY k"
+    assert edges(laid(text)) == [Partition((0,)), Partition((0, 1))]
+    same = "SELECT k, MAX(n) AS m FROM (SELECT COUNT(*) AS n, k FROM orders GROUP BY k) GROUP BY k"
+    assert edges(laid(same)) == [Partition((0,))]
+
+
+def test_a_join_by_the_group_key_keeps_the_groups_where_they_are() -> None:
+    text = "SELECT o.k, o.n, p.name FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) AS o JOIN arrivals AS p ON o.k = p.k"
+    plan = laid(text)
+    join = next(node for node in plan.walk() if isinstance(node, Join))
+    assert not isinstance(join.left, Exchange)
+    assert isinstance(join.right, Exchange)
+    assert join.right.edge == Partition((0,))
+    assert len(edges(plan)) == 2
+
+
+def test_local_parts_stand_before_the_exchange() -> None:
+    plan = laid("SELECT k, COUNT(*) AS n FROM orders GROUP BY k", split=True)
+    exchange = next(node for node in plan.walk() if isinstance(node, Exchange))
+    assert isinstance(exchange.input, Aggregate)
+    assert exchange.input.phase is Phase.LOCAL
+    assert exchange.edge == Partition((0,))
+
+
+def test_literal_rows_are_spread_to_meet_a_parallel_stream() -> None:
+    plan = laid("SELECT k FROM people UNION ALL SELECT 'x' AS k")
+    assert edges(plan) == [Shuffle()]
+    assert subtasks(plan, 2) == 2
+
+
+def test_cross_joins_run_in_one_task() -> None:
+    plan = laid("SELECT o.a, p.id FROM orders AS o CROSS JOIN arrivals AS p")
+    assert edges(plan) == [Partition(()), Partition(())]
+    assert subtasks(plan, 2) == 1
+
+
+def test_a_hint_copies_a_side_only_where_its_unmatched_rows_are_not_given() -> None:
+    inner = laid("SELECT /*+ BROADCAST(p) */ o.a, p.name FROM orders AS o JOIN people AS p ON o.k = p.k")
+    assert edges(inner) == [Broadcast()]
+    left = laid("SELECT /*+ BROADCAST(p) */ o.a, p.name FROM orders AS o LEFT JOIN people AS p ON o.k = p.k")
+    assert edges(left) == [Broadcast()]
+    stream = laid("SELECT /*+ BROADCAST(o) */ o.a, q.k FROM orders AS o JOIN arrivals AS q ON o.k = q.k")
+    assert edges(stream) == [Broadcast()]
+    preserved = laid(
+        "SELECT /*+ BROADCAST(p) */ o.a, p.name FROM people AS p LEFT JOIN orders AS o ON o.k = p.k"
+    )
+    assert len(edges(preserved)) == 2 and all(isinstance(edge, Partition) for edge in edges(preserved))
+
+
+def test_beside_a_copied_side_rows_lie_by_no_key() -> None:
+    plan = laid(
+        "SELECT /*+ BROADCAST(p) */ g.k, p.name FROM (SELECT DISTINCT k FROM orders) AS g JOIN people AS p ON g.k = p.k"
+    )
+    assert partitioning(plan) == frozenset()
+
+
+def test_partitioning_follows_the_columns() -> None:
+    plan = laid("SELECT n + 1 AS n, k AS key FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k)")
+    assert isinstance(plan, Sink)
+    assert is_partitioned_by(plan.input, (1,))
+    assert not is_partitioned_by(plan.input, (0, 1))
+    assert is_gathered_by(plan.input, (0, 1))
+    dropped = laid("SELECT n FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k)")
+    assert partitioning(dropped) == frozenset()
+
+
+def test_inner_joins_lie_by_both_sides_keys_and_left_joins_by_the_left() -> None:
+    text = "SELECT o.a, o.k, p.k AS pk FROM orders AS o {} JOIN arrivals AS p ON o.k = p.k"
+    inner, left = laid(text.format("")), laid(text.format("LEFT"))
+    assert isinstance(inner, Sink) and isinstance(left, Sink)
+    assert is_partitioned_by(inner.input, (1,)) and is_partitioned_by(inner.input, (2,))
+    assert is_partitioned_by(left.input, (1,)) and not is_partitioned_by(left.input, (2,))
+    assert next(node for node in left.walk() if isinstance(node, Join)).kind is JoinKind.LEFT
+
+
+def test_top_n_is_alone() -> None:
+    plan = laid("SELECT k, COUNT(*) AS n FROM orders GROUP BY k ORDER BY n LIMIT 3")
+    top = next(node for node in plan.walk() if isinstance(node, TopN))
+    assert subtasks(top, 4) == 1
