@@ -61,7 +61,8 @@ class Plans:
 
     def services(self) -> Services:
         """Return what operators of these plans ask for."""
-        return Services(*self._sessions[1]._tables)
+        state = self._sessions[1].state
+        return Services(state.registered, state.bad_records, state.late_rows, state.views.tables)
 
     def close(self) -> None:
         """Release the sessions."""

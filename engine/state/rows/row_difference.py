@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.exchange.batch_concat import all_weights, taken_from
+from penstock.engine.exchange.batch_concat import all_weights, gathered, taken_from
 from penstock.engine.state.index.key_index import KeyIndex
 
 
@@ -15,7 +15,9 @@ def difference(before: Sequence[Batch], after: Sequence[Batch]) -> list[Batch]:
     """Return what must be taken back and then what must be added, none when nothing changed: as one batch,
     or as few as Arrow can hold.
     """
-    pieces = [*before, *after]
+    if not (before or after):
+        return []
+    pieces = gathered([*before, *after])  # one look-up and one take for both sides, not one for each
     first, net = net_weights(pieces, np.concatenate([-all_weights(before), all_weights(after)]))
     changed = np.flatnonzero(net)
     changed = changed[np.lexsort((first[changed], net[changed] > 0))]
