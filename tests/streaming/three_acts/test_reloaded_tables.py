@@ -101,18 +101,24 @@ def test_a_failure_keeps_what_was_read_and_is_told_once(
         (tmp_path / "bad.part").rename(tmp_path / "dim.csv")
         met = wait_for(cursor, lambda met, counters: counters.get("failed_table_loads", 0) >= 2)
         assert met == {"old"}
-        assert [kind for kind, _ in told(cursor)] == ["WARNING"]
-        assert re.search(
-            r"lookup.*: DAT-4201: table dim could not be read again and stays as it was: .*; the job goes on",
-            told(cursor)[0][1],
+        assert {kind for kind, _ in told(cursor)} == {"WARNING"}
+        sentence = (
+            "lookup.*: DAT-4201: table dim could not be read again and stays as it was: .*; the job goes on"
         )
+        assert any(re.search(sentence, text) for _, text in told(cursor))
         write(tmp_path / "dim.csv", "new")
-        wait_for(cursor, lambda met, counters: met == {"new"})
-        assert [kind for kind, _ in told(cursor)] == ["WARNING", "RECOVERED"]
+        wait_for(cursor, lambda met, counters: met == {"new"} and told(cursor)[-1][0] == "RECOVERED")
+        # Two subtasks load the table, each at its times: one may meet the file just while it is replaced,
+        # which is another reason, and one may recover before the other has failed.
+        of_one_failure: set[str] = set()
+        for kind, text in told(cursor):
+            assert text not in of_one_failure, "told once"
+            of_one_failure = of_one_failure | {text} if kind == "WARNING" else set()
+        recovered = len(told(cursor))
         (tmp_path / "dim.csv").unlink()
-        # 4 where one subtask had seen the file and then could not open it
-        wait_for(cursor, lambda met, counters: len(told(cursor)) >= 3)
-        assert "DAT-4101" in told(cursor)[2][1], "another reason, after a success"
+        wait_for(
+            cursor, lambda met, counters: "DAT-4101" in "".join(text for _, text in told(cursor)[recovered:])
+        )
         assert "event" in " ".join(
             name for name, _ in made.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall()
         )
