@@ -55,7 +55,7 @@ class LimitOperator(Operator, ListState):
         ends = self._seen + np.cumsum(weights)
         first = np.maximum(ends - weights, self._offset)
         emitted = (ends if self._end is None else np.minimum(ends, self._end)) - first
-        self._seen = int(ends[-1])
+        self._seen += int(weights.sum())
         some = np.flatnonzero(emitted > 0)
         if some.size:
             out.collect(

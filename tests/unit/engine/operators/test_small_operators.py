@@ -117,6 +117,7 @@ def test_limit_counts_a_weight_as_so_many_rows_and_survives_a_restore() -> None:
     operator, out = LimitOperator(LimitSpec("id", "limit", NUMBERS, 3, 0), JobOptions()), Remembered()
     opened(operator)
     operator.on_batch(Batch(numbers(2).rows, np.array([2, 5])), 0, out)
+    operator.on_batch(Batch(numbers(0).rows, np.zeros(0, np.int64)), 0, out)
     assert [listed(batch) for batch in out.batches] == [[((0,), 2), ((1,), 1)]]
     again, more = LimitOperator(LimitSpec("id", "limit", NUMBERS, 8, 0), JobOptions()), Remembered()
     opened(again)
