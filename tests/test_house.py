@@ -50,8 +50,7 @@ CLOCK_EXEMPT = {
 }
 THREAD_EXEMPT = {
     "engine/api/threads.py": "makes the threads that a program's end waits for",
-    "engine/task_manager/task_slot.py": "a slot is a thread",
-    "engine/task_manager/task_manager.py": "owns the slots",
+    "engine/task_manager/task_manager.py": "owns the slots; a slot is a thread",
     "engine/job/job_manager.py": "the thread a job master is driven by",
     "engine/job/job.py": "the user's handle, waited on by any thread",
     "engine/connectors/in_process/result_channels.py": "hands rows from a slot to the client",

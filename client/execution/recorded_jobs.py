@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.api.job_record import JobRecord
+from penstock.engine.api.job_options import JobRecord
 from penstock.engine.checkpoint.job_directory import (
     JOB,
     decode_record,

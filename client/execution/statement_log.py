@@ -12,7 +12,7 @@ from penstock.planner.statements import catalog_nodes, nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable
 
 if TYPE_CHECKING:
-    from penstock.engine.api.job_record import JobRecord
+    from penstock.engine.api.job_options import JobRecord
 
 MAKES_NAMES = (
     nodes.CreateTable,
@@ -54,7 +54,7 @@ class StatementLog:
         """Return the record of a job that is started now; None for one that its statement alone does
         not make: of the Table API, or with parameters.
         """
-        from penstock.engine.api.job_record import JobRecord  # the engine: not before a job is started
+        from penstock.engine.api.job_options import JobRecord  # the engine: not before a job is started
 
         if not self.current or self.has_params:
             return None

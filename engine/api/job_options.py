@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.cluster_options import ClusterOptions, SettingValues
-from penstock.engine.api.job_record import JobRecord
 from penstock.engine.api.restart_strategy import (
     ExponentialDelay,
     FailureRate,
@@ -16,6 +15,30 @@ from penstock.engine.api.restart_strategy import (
     NoRestart,
     RestartStrategy,
 )
+
+RUNNING = "RUNNING"
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job's name, the statements before its own, its own, and the settings they are read under.
+
+    ``status``: RUNNING until it has ended; a job whose process died stays so. ``withheld``: statements hold
+    secrets, which are not written down.
+    """
+
+    name: str
+    statements: tuple[str, ...]
+    statement: str
+    settings: tuple[tuple[str, str], ...]
+    started_at_ms: int = 0
+    epoch: int = 0
+    status: str = RUNNING
+    withheld: bool = False
+
+    def ended(self, status: str) -> JobRecord:
+        """Return the record of the job with its end."""
+        return replace(self, status=status)
 
 
 @dataclass(frozen=True)

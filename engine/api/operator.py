@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator_events import KeysKnown, News
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.planner.physical.operator_specs import OperatorSpec
+
+
+@dataclass(frozen=True)
+class JoinKeys:
+    """Keys of the loaded side of a join: distinct ones, or (not ``exact``) two rows, the least and the
+    greatest of each column, NULLs where these are not known. ``None``: too many to tell.
+    """
+
+    keys: pa.RecordBatch | None
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something has failed, in one sentence behind its code, and the job goes on."""
+
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What an operator warned of is over."""
+
+    sentence: str
+
+
+News = JoinKeys | Warned | Recovered
+
+
+@dataclass(frozen=True)
+class KeysKnown:
+    """All that the loaded side of a join has, for what filters the rows of the other side."""
+
+    join_id: str
+    told: JoinKeys
 
 
 class Output(Protocol):
@@ -158,7 +194,7 @@ class RestoredFrom:
     checkpoint_id: int
 
 
-@dataclass
+@dataclasses.dataclass
 class Context:
     """What an operator is given when it opens. ``services`` holds injected outside things by type (files,
     registered tables, backends).

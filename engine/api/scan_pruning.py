@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.engine.api.operator_events import JoinKeys
+from penstock.engine.api.operator import JoinKeys
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 SKIPPED = "rows_skipped"

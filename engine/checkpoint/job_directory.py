@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.api.job_record import JobRecord
+from penstock.engine.api.job_options import JobRecord
 from penstock.engine.checkpoint.manifest import FORMAT, VERSION, check_version, unseal
 from penstock.engine.checkpoint.snapshot_format import damaged
 from penstock.engine.storage.sealed_json import seal

@@ -14,7 +14,6 @@ from penstock.engine.api.operator import Context
 from penstock.engine.api.row_pieces import parts_by_group
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEntry
-from penstock.engine.checkpoint.row_migration import migrated
 from penstock.engine.checkpoint.snapshot_format import (
     KeyedPart,
     WrittenTask,
@@ -23,6 +22,7 @@ from penstock.engine.checkpoint.snapshot_format import (
     read_state,
     schema_fingerprint,
 )
+from penstock.engine.checkpoint.state_migration import migrated
 from penstock.engine.exchange.channel_state import RESERVED, Goal, batches_of, goal_of
 from penstock.engine.exchange.input_gate import InputGate
 from penstock.engine.state.state_snapshot import OPTIONAL

@@ -20,7 +20,7 @@ from dataclasses import replace
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.failpoints import failpoint, is_armed
-from penstock.engine.api.job_record import JobRecord
+from penstock.engine.api.job_options import JobRecord
 from penstock.engine.checkpoint.job_directory import (
     JOB,
     OWNER,

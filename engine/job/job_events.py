@@ -11,7 +11,7 @@ from collections import deque
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock
-from penstock.engine.api.operator_events import Recovered, Warned
+from penstock.engine.api.operator import Recovered, Warned
 from penstock.engine.api.restart_strategy import RestartBudget
 from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
 from penstock.engine.checkpoint.manifest import Manifest

@@ -53,9 +53,8 @@ from penstock.engine.task.messages import (
     TasksStarted,
 )
 from penstock.engine.task.operator_chain import failure_in
-from penstock.engine.task.task_handle import TaskHandle
 from penstock.engine.task_manager.task_deployment import Deployer, Deployment, RestorePoint
-from penstock.engine.task_manager.task_executor import Workers
+from penstock.engine.task_manager.task_executor import TaskHandle, Workers
 
 Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopRequested | RescaleRequested
 

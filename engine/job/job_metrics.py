@@ -13,7 +13,7 @@ from penstock.engine.job.job_events import JobEvent
 from penstock.engine.metrics.operator_metrics import SplitProgress
 from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 from penstock.engine.network.admission import Refusals
-from penstock.engine.task.task_handle import TaskHandle
+from penstock.engine.task_manager.task_executor import TaskHandle
 from penstock.planner.physical.operator_specs import JobGraph, SinkSpec
 
 

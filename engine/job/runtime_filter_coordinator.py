@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from penstock.engine.api.operator_events import JoinKeys, KeysKnown
+from penstock.engine.api.operator import JoinKeys, KeysKnown
 from penstock.engine.task.messages import OperatorTold, TaskId, TaskMessage
 from penstock.planner.physical.operator_specs import JobGraph, JoinSpec
 from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
@@ -56,7 +56,7 @@ class RuntimeFilters:
         if len(told) < self._subtasks[join_id]:
             return
         # kernels: not before there are keys
-        from penstock.engine.operators.join.runtime_filter_keys import gathered
+        from penstock.engine.operators.join.runtime_filter import gathered
 
         known = gathered(list(told.values()))
         if known.keys is None:

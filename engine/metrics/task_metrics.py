@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.metrics.busy_time import TimeShares
-from penstock.engine.metrics.latency_histogram import LatencyFigures
-from penstock.engine.metrics.operator_metrics import OperatorMetrics, SplitProgress, TaskMetrics
+from penstock.engine.metrics.operator_metrics import (
+    LatencyFigures,
+    OperatorMetrics,
+    SplitProgress,
+    TaskMetrics,
+)
 
 if TYPE_CHECKING:
     from penstock.engine.task.messages import TaskId

@@ -68,7 +68,7 @@ def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
 
 def _source(spec: SourceSpec) -> str:
     if spec.table.connector == "materialized" and option(spec.table, "follow"):
-        return "penstock.engine.operators.source.materialized_view_source:FollowOperator"
+        return "penstock.engine.operators.source.source:FollowOperator"
     return "penstock.engine.operators.source.source:SourceOperator"
 
 
@@ -84,8 +84,8 @@ def _late_mark(spec: LateMarkSpec) -> str:
 def _window_table(spec: WindowTableSpec) -> str:
     if spec.window.merging:
         if not spec.insert_only:
-            return "penstock.engine.operators.window.session_function_retract:SessionTableUpdatesOperator"
-        return "penstock.engine.operators.window.session_function:SessionTableOperator"
+            return "penstock.engine.operators.window.window_function:SessionTableUpdatesOperator"
+        return "penstock.engine.operators.window.window_function:SessionTableOperator"
     return "penstock.engine.operators.window.window_function:WindowTableOperator"
 
 
@@ -94,12 +94,12 @@ def _window_aggregate(spec: WindowAggregateSpec) -> str:
         return "penstock.engine.operators.window.local_window_aggregate:LocalWindowAggregateOperator"
     if isinstance(spec.window, Windowing) and spec.window.merging:
         if not spec.insert_only:
-            return "penstock.engine.operators.window.session_aggregate_retract:SessionUpdatesOperator"
+            return "penstock.engine.operators.window.session_aggregate:SessionUpdatesOperator"
         if spec.emission.corrects:
-            return "penstock.engine.operators.window.session_aggregate_early_fire:SessionChangesOperator"
+            return "penstock.engine.operators.window.session_aggregate:SessionChangesOperator"
         return "penstock.engine.operators.window.session_aggregate:SessionAggregateOperator"
     if spec.emission.corrects:
-        return "penstock.engine.operators.window.window_aggregate_early_fire:WindowChangesOperator"
+        return "penstock.engine.operators.window.window_aggregate:WindowChangesOperator"
     return "penstock.engine.operators.window.window_aggregate:WindowAggregateOperator"
 
 
@@ -125,32 +125,32 @@ def _limit(spec: LimitSpec) -> str:
 
 def _over(spec: OverSpec) -> str:
     if spec.in_time:
-        return "penstock.engine.operators.over.over_event_time:OverInTimeOperator"
-    return "penstock.engine.operators.over.over_retract:OverChangesOperator"
+        return "penstock.engine.operators.over.over:OverInTimeOperator"
+    return "penstock.engine.operators.over.over:OverChangesOperator"
 
 
 def _partition_top(spec: PartitionTopSpec) -> str:
     if not spec.insert_only:
-        return "penstock.engine.operators.rank.partition_top_n_retract:PartitionTopOperator"
+        return "penstock.engine.operators.rank.partition_top_n:PartitionTopOperator"
     if spec.window is not None:
-        return "penstock.engine.operators.window.window_top_n:WindowTopOperator"
-    return "penstock.engine.operators.rank.partition_top_n_append:FirstRowsOperator"
+        return "penstock.engine.operators.rank.partition_top_n:WindowTopOperator"
+    return "penstock.engine.operators.rank.partition_top_n:FirstRowsOperator"
 
 
 def _sink(spec: SinkSpec) -> str:
     if spec.table is not None and spec.table.connector == "materialized":
-        return "penstock.engine.operators.materialized_view_sink:MaterializeOperator"
+        return "penstock.engine.operators.sink:MaterializeOperator"
     return "penstock.engine.operators.sink:SinkOperator"
 
 
 _OPERATOR_CLASSES: dict[type[OperatorSpec], str | Callable[[Any], str]] = {
     SourceSpec: _source,
     HistorySpec: "penstock.engine.operators.source.history_source:HistoryOperator",
-    ReadSplitsSpec: "penstock.engine.operators.source.finished_splits:ReadSplitsOperator",
+    ReadSplitsSpec: "penstock.engine.operators.source.history_source:ReadSplitsOperator",
     ValuesSpec: "penstock.engine.operators.source.values:ValuesOperator",
     BoundedSourceSpec: "penstock.engine.operators.source.bounded_source:BoundedSourceOperator",
     CalcSpec: "penstock.engine.operators.calc:CalcOperator",
-    RuntimeFilterSpec: "penstock.engine.operators.source.runtime_filter:RuntimeFilterOperator",
+    RuntimeFilterSpec: "penstock.engine.operators.join.runtime_filter:RuntimeFilterOperator",
     WatermarkSpec: "penstock.engine.operators.source.watermark_generator:WatermarkOperator",
     ProcessingTimeSpec: "penstock.engine.operators.source.processing_time:ProcessingTimeOperator",
     LateMarkSpec: _late_mark,

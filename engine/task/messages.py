@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.api.operator_events import KeysKnown, News
+from penstock.engine.api.operator import KeysKnown, News
 from penstock.engine.task.operator_chain import OperatorSnapshot
 
 

@@ -19,6 +19,7 @@ from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import (
     Context,
     HeadOperator,
+    KeysKnown,
     Operator,
     Output,
     Rest,
@@ -26,13 +27,11 @@ from penstock.engine.api.operator import (
     SplitEvent,
     begun,
 )
-from penstock.engine.api.operator_events import KeysKnown
 from penstock.engine.api.row_pieces import LIMITS, cut, row_sizes
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
 from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.expressions.evaluation_errors import is_capacity
-from penstock.engine.metrics.latency_histogram import LatencyHistogram
-from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.metrics.operator_metrics import LatencyHistogram, OperatorMetrics
 from penstock.engine.state.state_snapshot import Snapshot
 from penstock.engine.task.incremental_snapshots import Layers
 from penstock.engine.task.memory_budget import StateBudget
@@ -468,7 +467,7 @@ class OperatorChain:
             self._guarded(index, lambda index=index: self._measure(self.operators[index], budget))
 
     def _measure(self, chained: ChainedOperator, budget: StateBudget | None) -> None:
-        from penstock.engine.task.memory_size import StateSize  # only jobs with state need to know
+        from penstock.engine.task.memory_budget import StateSize  # only jobs with state need to know
 
         states, metrics = chained.operator.keyed_states().values(), chained.metrics
         name = chained.context.name

@@ -5,25 +5,28 @@ knows no thread.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.failpoints import failpoint
-from penstock.engine.api.operator import Context
-from penstock.engine.api.operator_events import KeysKnown
+from penstock.engine.api.operator import Context, KeysKnown
 from penstock.engine.api.stream_elements import (
     MAX_WATERMARK_US,
     Barrier,
     Batch,
+    Element,
     EndOfInput,
     Idle,
     LatencyMarker,
     Watermark,
 )
 from penstock.engine.exchange.channel import Wakeup, no_wakeup
-from penstock.engine.exchange.channel_state import EdgeTarget
+from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, kept
 from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, PortEnd, PortTime, RowsInFlight
 from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.metrics.busy_time import Spending, TimeSpent
@@ -43,12 +46,15 @@ from penstock.engine.task.messages import (
     TriggerCheckpoint,
 )
 from penstock.engine.task.operator_chain import OperatorChain, OperatorSnapshot
-from penstock.engine.task.pending_barrier import BarrierPassage
 
 TICK_MS = 50.0
+
 MEASURE_MS = 1_000.0
+
 NOT_READY_RETRY_MS = 5.0
+
 SOURCE_RETRY_MS = 10.0
+
 SOURCE_WAIT_MS_MAX = 1_000.0
 
 
@@ -69,6 +75,7 @@ class StepResult(NamedTuple):
 
 
 WORKED = StepResult(Did.WORKED)
+
 ENDED = StepResult(Did.ENDED)
 
 
@@ -79,6 +86,45 @@ class TaskPhase(StrEnum):
     RUNNING = "running"
     ENDED = "ended"
     CLOSED = "closed"
+
+
+@dataclass
+class BarrierPassage:
+    """The snapshot of a task's operators at a barrier; rows in flight belong to it too.
+
+    ``received``: those found before the task, ``None`` until all are known. ``unsent``: what the barrier
+    overtook behind it, by where it was going.
+    """
+
+    barrier: Barrier
+    operators: tuple[OperatorSnapshot, ...]
+    received: Sequence[ChannelRows] | None
+    unsent: list[tuple[EdgeTarget, list[Element]]]
+
+    def snapshot(self, ways: Mapping[int, EdgeTarget], subtask: int) -> tuple[OperatorSnapshot, ...]:
+        """Return the operators' state with the rows in flight: into the first, by port, and out of the
+        last, as rows from this subtask.
+        """
+        first, *others = self.operators
+        first = _with(
+            first,
+            {
+                way.received: kept(way, [c for c in self.received or () if c.port == port])
+                for port, way in ways.items()
+            },
+        )
+        operators = [first, *others]
+        for way, elements in self.unsent:
+            rows = ChannelRows(way.port, subtask)
+            rows.add(elements)
+            operators[-1] = _with(operators[-1], {way.unsent: kept(way, [rows])})
+        return tuple(operators)
+
+
+def _with(operator: OperatorSnapshot, states: dict[str, pa.Table | None]) -> OperatorSnapshot:
+    """Return a snapshot with further states, those that hold something."""
+    found = {name: table for name, table in states.items() if table is not None}
+    return replace(operator, keyed={**operator.keyed, **found}) if found else operator
 
 
 class Task:

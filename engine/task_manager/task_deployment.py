@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Protocol
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
@@ -14,7 +15,7 @@ from penstock.engine.api.operator import BuildOperator, Context, RestoredFrom, S
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.restore import Restorer
 from penstock.engine.connectors.in_process.late_row_store import late_log
-from penstock.engine.exchange.channel import Channel, Wakeup
+from penstock.engine.exchange.channel import Channel, ConsumerChannel, ProducerChannel, Wakeup
 from penstock.engine.exchange.channel_state import EdgeTarget
 from penstock.engine.exchange.input_gate import InputGate
 from penstock.engine.exchange.record_writer import RecordWriter, TaskOutput, record_writer
@@ -25,7 +26,6 @@ from penstock.engine.task.memory_budget import StateBudget
 from penstock.engine.task.messages import OperatorTold, TaskId, TaskReport
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 from penstock.engine.task.task import Task
-from penstock.engine.task_manager.placement import AllHere, ChannelEnds, Placement
 from penstock.planner.logical.distribution import Forward
 from penstock.planner.physical.operator_specs import (
     Chain,
@@ -36,8 +36,45 @@ from penstock.planner.physical.operator_specs import (
     SnapshotJoinSpec,
 )
 
+
+class Placement(Protocol):
+    """Where subtasks run; ``key`` names a channel, the same in every process."""
+
+    def here(self, subtask: int) -> bool:
+        """Whether tasks of a subtask number run in this process."""
+
+    def producer(self, key: str, target: int, wake: Wakeup) -> ProducerChannel:
+        """Return what a task of this process puts into for subtask ``target`` elsewhere."""
+
+    def consumer(self, key: str, source: int, capacity: int, wake: Wakeup) -> ConsumerChannel:
+        """Return what a task of this process takes from that subtask ``source`` elsewhere puts into."""
+
+
+class AllHere:
+    """One process runs every subtask."""
+
+    def here(self, subtask: int) -> bool:
+        return True
+
+    def producer(self, key: str, target: int, wake: Wakeup) -> ProducerChannel:
+        raise AssertionError(key)
+
+    def consumer(self, key: str, source: int, capacity: int, wake: Wakeup) -> ConsumerChannel:
+        raise AssertionError(key)
+
+
+@dataclass(frozen=True)
+class ChannelEnds:
+    """The two ends of a channel, each where its task is of this process."""
+
+    producer: ProducerChannel | None
+    consumer: ConsumerChannel | None
+
+
 Channels = list[list[ChannelEnds]]
+
 NO_ENDS = ChannelEnds(None, None)
+
 ALL_HERE = AllHere()
 
 

@@ -7,8 +7,47 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from penstock.engine.task.task_handle import TaskHandle
+from penstock.engine.metrics.task_metrics import TaskFigures
+from penstock.engine.task.messages import TaskId, TaskMessage
 from penstock.engine.task_manager.task_deployment import Deployment
+
+
+class NamedOperator(Protocol):
+    """An operator as people and checkpoints know it."""
+
+    @property
+    def operator_id(self) -> str:
+        """Its id, the same in every deployment."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+
+class TaskHandle(Protocol):
+    """A task of this process, or one that stands for a task of another."""
+
+    @property
+    def task_id(self) -> TaskId:
+        """Which subtask of which chain it is."""
+
+    @property
+    def is_source(self) -> bool:
+        """Whether barriers are injected here."""
+
+    @property
+    def operators(self) -> Sequence[NamedOperator]:
+        """The operators of its chain, first to last."""
+
+    @property
+    def phase(self) -> str:
+        """Where it is in its life."""
+
+    def figures(self) -> TaskFigures:
+        """Return what it has counted, as far as is known here; any thread may ask."""
+
+    def post(self, message: TaskMessage) -> None:
+        """Leave a message for the task; any thread may."""
 
 
 class Workers(Protocol):

@@ -17,7 +17,7 @@ import penstock.catalog.schema
 import penstock.catalog.tables
 import penstock.catalog.types
 import penstock.engine.api.cluster_options
-import penstock.engine.api.operator_events
+import penstock.engine.api.operator
 import penstock.engine.api.restart_strategy
 import penstock.engine.checkpoint.async_writer
 import penstock.engine.checkpoint.manifest
@@ -25,7 +25,7 @@ import penstock.engine.checkpoint.snapshot_format
 import penstock.engine.deploy.protocol.error_codec
 import penstock.engine.deploy.protocol.messages
 import penstock.engine.deploy.worker.registration
-import penstock.engine.metrics.latency_histogram
+import penstock.engine.metrics.operator_metrics
 import penstock.engine.metrics.task_metrics
 import penstock.engine.task.messages
 import penstock.planner.binder.expressions.python_aggregate_calls
@@ -76,9 +76,9 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.engine.deploy.protocol.error_codec,
     penstock.engine.deploy.worker.registration,
     penstock.engine.task.messages,
-    penstock.engine.metrics.latency_histogram,
+    penstock.engine.metrics.operator_metrics,
     penstock.engine.checkpoint.manifest,
-    penstock.engine.api.operator_events,
+    penstock.engine.api.operator,
     penstock.engine.api.restart_strategy,
     penstock.engine.checkpoint.snapshot_format,
     penstock.engine.metrics.task_metrics,

@@ -16,7 +16,7 @@ import penstock.engine.expressions.compiler
 import penstock.engine.operators.aggregate.group_aggregate
 import penstock.engine.operators.calc
 import penstock.engine.operators.join.regular_join
-import penstock.engine.operators.rank.partition_top_n_retract
+import penstock.engine.operators.rank.partition_top_n
 import penstock.engine.operators.rank.top_n
 import penstock.engine.operators.sink
 import penstock.engine.operators.source.source

@@ -19,10 +19,11 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
+    Recovered,
     Rest,
+    Warned,
     begun,
 )
-from penstock.engine.api.operator_events import Recovered, Warned
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.arrow_numpy import array_of, truths
+from penstock.engine.api.arrow_numpy import array_of, is_true, truths
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import (
     Context,
@@ -24,14 +25,44 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import IdSums
-from penstock.engine.operators.join.residual_condition import PairCondition
-from penstock.engine.operators.join.runtime_filter_keys import keys_told
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.operators.join.runtime_filter import keys_told
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
+from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
+
+Gather = Callable[[list[int]], list[pa.Array]]
+"""Gives columns of one side, by their positions in it, a value for each pair."""
+
+
+class PairCondition:
+    """A predicate over left and right columns, those of the right side counted on from ``left_width``."""
+
+    def __init__(self, condition: Expression, left_width: int, time_zone: str) -> None:
+        read = sorted(condition.columns())
+        places = {index: place for place, index in enumerate(read)}
+        self._left = [index for index in read if index < left_width]
+        self._right = [index - left_width for index in read if index >= left_width]
+        narrow = condition.transform(
+            lambda node: replace(node, index=places[node.index]) if isinstance(node, Column) else node
+        )
+        self._holds = compile_predicate(narrow, EvaluationContext(time_zone))
+
+    def holds(self, left: Gather, right: Gather, pairs: int) -> np.ndarray:
+        """Return which pairs satisfy the condition; NULL is no."""
+        columns = (left(self._left) if self._left else []) + (right(self._right) if self._right else [])
+        if not columns:
+            columns = [pa.nulls(pairs)]
+        return is_true(
+            self._holds(
+                pa.RecordBatch.from_arrays(columns, names=[f"c{place}" for place in range(len(columns))])
+            )
+        )
 
 
 class Alone(Enum):

@@ -17,8 +17,7 @@ from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels import over_frames as kernel
-from penstock.engine.operators.over.partitions import Partitions
-from penstock.engine.operators.over.peers import PeerGroups, Peers
+from penstock.engine.operators.over.partitions import Partitions, PeerGroups, Peers
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
 from penstock.planner.logical.over import PLACES, RANKS, Frame, FrameUnit

@@ -4,26 +4,139 @@ already, computed by a bounded backend.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import BuildOperator, Context, HeadOperator, Output, SourceStatus
+from penstock.engine.api.operator import (
+    BuildOperator,
+    Context,
+    HeadOperator,
+    KeyGroups,
+    ListState,
+    Output,
+    SourceStatus,
+)
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.bounded.backend import BoundedResult
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.source import check_unchanged
-from penstock.engine.operators.source.sub_chain import InnerChain
+from penstock.engine.exchange.record_writer import TaskOutput
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.operators.source.source import SourceOperator
+from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 from penstock.planner.logical.history_scan import scan_of
-from penstock.planner.physical.operator_specs import HistorySpec
+from penstock.planner.physical.operator_specs import HistorySpec, OperatorSpec, ReadSplitsSpec, SourceSpec
 
 _ASK_AGAIN_MS = 5
-_REST_MS = 1_000
+
+REST_MS = 1_000
+
 _Steps = Iterator[int | None]
 """What is done piece by piece: None when there is more to do at once, else after how many milliseconds to
 come again.
 """
+
+
+class _Hands(TaskOutput):
+    """Where rows of the last operator go: held until they are taken."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.held: list[Batch] = []
+        self.time_us: int | None = None
+
+    def collect(self, batch: Batch) -> None:
+        self.held.append(batch)
+
+    def watermark(self, time_us: int) -> None:
+        self.time_us = time_us if self.time_us is None else max(self.time_us, time_us)
+
+    def idle(self) -> None:
+        """Nobody waits for time here."""
+
+
+class InnerChain:
+    """Reads exactly ``splits``, whatever else the table holds by now. The operators count for nobody but
+    the one they run in.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[OperatorSpec],
+        options: JobOptions,
+        outer: Context,
+        splits: Sequence[str],
+        build: BuildOperator,
+    ) -> None:
+        """``outer``: the context of the operator it runs in; ``build`` makes an operator of a spec."""
+        source, *others = specs
+        assert isinstance(source, SourceSpec)
+        unwatched = {
+            key: value for key, value in source.table.options.items() if key != "source.monitor-interval"
+        }
+        source = replace(source, table=replace(source.table, options=unwatched))
+        groups = KeyGroups(0, outer.key_groups.max_parallelism, outer.key_groups.max_parallelism)
+        made = [
+            ChainedOperator(
+                build(spec, options),
+                Context(
+                    spec.operator_id,
+                    spec.name,
+                    0,
+                    1,
+                    groups,
+                    outer.clock,
+                    OperatorMetrics(),
+                    outer.services,
+                    outer.job_id,
+                    outer.attempt,
+                ),
+            )
+            for spec in (source, *others)
+        ]
+        self._splits = sorted(splits)
+        self._hands = _Hands()
+        self._chain = OperatorChain(made, self._hands, incremental=False)
+        self._chain.open()
+        self._reader = made[0].operator
+        assert isinstance(self._reader, SourceOperator)
+        self._reader.restore_items(
+            [{"split": split, "position": None, "finished": False} for split in self._splits]
+        )
+        self._open = True
+
+    def step(self) -> bool:
+        """Read a piece; return whether there may be more."""
+        ended = self._chain.poll().ended
+        self._chain.settle()
+        return not ended
+
+    def taken(self) -> list[tuple[str, Batch]]:
+        """Return what came out since the last time, with the split it is of (as far as the last operator
+        still tells).
+        """
+        held, self._hands.held = self._hands.held, []
+        return [(self._splits[batch.origin], batch) for batch in held]
+
+    def ended(self) -> list[tuple[str, Batch]]:
+        """End the operators, and return what they still had."""
+        while not self._chain.end() and self._chain.under_way:
+            self._chain.settle()
+        return self.taken()
+
+    @property
+    def time_us(self) -> int:
+        """The watermark that came out last, the least int64 when none did."""
+        return -(2**63) if self._hands.time_us is None else self._hands.time_us
+
+    def close(self) -> None:
+        """Release what is open."""
+        if self._open:
+            self._open = False
+            self._chain.close()
 
 
 class HistoryOperator(HeadOperator):
@@ -66,7 +179,7 @@ class HistoryOperator(HeadOperator):
         if wait_ms is None:
             return SourceStatus(more=True)
         return SourceStatus(
-            rests=wait_ms == _REST_MS, wake_ms=int(self._context.clock.monotonic_ms()) + wait_ms
+            rests=wait_ms == REST_MS, wake_ms=int(self._context.clock.monotonic_ms()) + wait_ms
         )
 
     def close(self) -> None:
@@ -91,7 +204,7 @@ class HistoryOperator(HeadOperator):
         if self._spec.timing:
             self._tell_time(out)
         while True:
-            yield _REST_MS
+            yield REST_MS
 
     def _times(self, late: set[str]) -> _Steps:
         """Read the event times; note the splits that have late rows, and the time all have come to."""
@@ -144,3 +257,25 @@ class HistoryOperator(HeadOperator):
             out.watermark(self._time_us)
         else:
             out.idle()
+
+
+class ReadSplitsOperator(HeadOperator, ListState):
+    """Its state is that of the source with the same id, which goes on from it."""
+
+    def __init__(self, spec: ReadSplitsSpec, options: JobOptions) -> None:
+        self._splits = spec.splits
+
+    def open(self, context: Context) -> None:
+        self._context = context
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"splits": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [{"split": split, "position": None, "finished": True} for split in self._splits]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """Nothing is restored into a history: it begins anew."""
+
+    def poll(self, out: Output) -> SourceStatus:
+        return SourceStatus(rests=True, wake_ms=int(self._context.clock.monotonic_ms()) + REST_MS)

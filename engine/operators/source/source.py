@@ -10,38 +10,52 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.connectors.registry import Boundedness, boundedness
+from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.types import is_timestamp
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import (
     Context,
     HeadOperator,
+    KeyedState,
+    KeysKnown,
     ListState,
     Output,
     SourceStatus,
     SplitEvent,
     SplitNews,
 )
-from penstock.engine.api.operator_events import KeysKnown
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.changelog.fold import Fold, negated
+from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
 from penstock.engine.connectors.registry import source_connector
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression, compile_predicate
+from penstock.engine.formats.decoded_batch import empty_columns
+from penstock.engine.state.rows.table_contents import Contents
 from penstock.planner.expressions.nodes import expression_of
 from penstock.planner.physical.operator_specs import SourceSpec
 
 MAX_OPEN = 64
+
 EMPTY_PAUSE_MS = 10
+
 BATCH_BYTES = 16 << 20
+
 PACE_MS = 1.0
 """A paced source gives what has fallen due in so long: fewer rows at once would keep the thread from all
 else.
 """
+
 BURST_MS = 1000.0
 """A paced source that had nothing, or was held up, makes up for so long at most: the habit of token
 buckets (Guava's, so Flink's, keep a second).
 """
+
+PAUSE_MS = 10
+
+
 _MORE = SourceStatus(more=True)
 
 
@@ -288,3 +302,66 @@ def _event_time(spec: SourceSpec, context: EvaluationContext) -> Any:
 
 def _micros(value: pa.Scalar) -> int:
     return value.cast(pa.timestamp("us")).value if value.is_valid else MIN_WATERMARK_US
+
+
+class FollowOperator(HeadOperator):
+    """One subtask follows, so that no barrier falls between two parts of one state.
+
+    What was given is kept as state: after a restart, whatever has become of the view meanwhile, the
+    difference is given.
+    """
+
+    def __init__(self, spec: SourceSpec, options: JobOptions) -> None:
+        self._name = spec.table.options["name"]
+        self._schema = spec.table.source_schema.to_arrow()
+        self._columns = list(spec.columns)
+        self._keep = (
+            None
+            if spec.predicate is None
+            else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+        )
+        self._version = 0
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        self._given = Contents(self._schema, context.key_groups.start)
+        self._view = context.services.get(MaterializedTables).contents(self._name)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"given": self._given}
+
+    def poll(self, out: Output) -> SourceStatus:
+        if self._context.subtask:
+            return SourceStatus(ended=True)
+        standing = self._view.standing()
+        if standing.error is not None:
+            message = f"materialized view {self._name} has failed, so what follows it cannot go on"
+            raise PenstockError(
+                "DAT-4113", message, detail=standing.error.message, kind=Kind.EXTERNAL
+            ) from standing.error
+        if standing.version > self._version:
+            self._give(out)
+            return SourceStatus(more=True)
+        if standing.finished:
+            return SourceStatus(ended=True)
+        return SourceStatus(wake_ms=int(self._context.clock.monotonic_ms()) + PAUSE_MS)
+
+    def _give(self, out: Output) -> None:
+        known = self._view.since(self._version)
+        if known is None:
+            self._version, state = self._view.state()
+            changes = self._summed([*state, *map(negated, self._given.weighted())])
+        else:
+            self._version, pieces = known
+            changes = self._summed(pieces)
+        for batch in changes:
+            self._given.add(batch)
+            rows = batch.rows.select(self._columns) if self._columns else empty_columns(batch.num_rows)
+            shown = Batch(rows, batch.weights)
+            out.collect(shown if self._keep is None else shown.filter(self._keep(shown.rows)))
+
+    def _summed(self, pieces: list[Batch]) -> list[Batch]:
+        fold = Fold(self._schema)
+        for piece in pieces:
+            fold.add(piece)
+        return fold.weighted()

@@ -9,7 +9,7 @@ from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
-from penstock.engine.operators.aggregate.partial_aggregation import Reduction
+from penstock.engine.operators.aggregate.local_aggregate import Reduction
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials
 from penstock.engine.state.groups.window_state import WindowState

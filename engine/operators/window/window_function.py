@@ -4,20 +4,28 @@ appended.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
 from penstock.engine.api.row_pieces import cut_repeats
-from penstock.engine.api.stream_elements import Batch
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions.datum import nulls_of, values_of
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.session_rows import SessionRows
+from penstock.engine.state.groups.session_state import SessionWindowState
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
+from penstock.engine.state.rows.rows_behind import RowsBehind, Turns
+from penstock.engine.windowing.late_row_filter import in_time, without_late
 from penstock.engine.windowing.window_arithmetic import assign, window_counts
 from penstock.planner.physical.operator_specs import WindowTableSpec
-
-WINDOW_TIME_US = 1000
-"""``window_time`` is one millisecond before the window's end."""
 
 
 class WindowTableOperator(Operator):
@@ -67,3 +75,173 @@ class WindowTableOperator(Operator):
     def _window_columns(self, starts: np.ndarray, ends: np.ndarray) -> list[pa.Array]:
         parts = (starts, ends, ends - WINDOW_TIME_US)
         return [array_of(part).view(kind) for part, kind in zip(parts, self._kinds, strict=True)]
+
+
+class SessionTableOperator(Operator):
+    """Rows without a time are dropped and counted, and rows whose session has ended; what comes behind a
+    watermark takes its turn, as it does in ``SessionAggregateOperator``.
+
+    A session is over when the watermark is past its end, for a row at its end still belongs to it; so time
+    goes on from here one microsecond behind, and windows above do not close before the sessions that end with
+    them have come.
+    """
+
+    passes_time = False
+    added_states = frozenset({"behind"})
+
+    def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
+        self._window = spec.window
+        self._schema = spec.schema.to_arrow()
+        self._input = pa.schema(list(self._schema)[:-3])
+        self._zone = options.time_zone
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        types = [self._input.field(key).type for key in self._window.partition_keys]
+        groups = context.key_groups
+        self._sessions = SessionWindowState(types, Accumulators((), True, self._zone), groups.max_parallelism)
+        keys, time = self._window.partition_keys, self._window.time_column
+        self._rows = TimedRows(self._input, keys, time, self._sessions.keys, groups)
+        self._behind = RowsBehind(self._input, keys, time, groups.max_parallelism)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"sessions": self._sessions, "rows": self._rows, "behind": self._behind}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._behind.timely(batch, self._watermark_us, 0, self._metrics)
+        if batch.num_rows:
+            times = col.words(batch.rows.column(self._window.time_column))
+            self._sessions.open(
+                [batch.rows.column(key) for key in self._window.partition_keys],
+                times,
+                times + self._window.size_us,
+            )
+            self._link(batch)
+        self._count_entries()
+
+    def _link(self, batch: Batch) -> None:
+        for rows in batch.single_rows():
+            self._rows.link(rows.rows)
+
+    def _count_entries(self) -> None:
+        self._metrics.state_entries = len(self._rows) + len(self._behind)
+
+    def _take_turns(self, turns: Turns) -> None:
+        """Add rows that were behind one watermark to the sessions there are; drop and count those whose
+        session would have ended.
+        """
+        rows = turns.batch.rows
+        times = col.words(rows.column(self._window.time_column))
+        keys = [rows.column(key) for key in self._window.partition_keys]
+        late = self._sessions.open_in_turn(keys, times, self._window.size_us, turns.reached) < 0
+        self._link(without_late(turns.batch, late, turns.reached, self._metrics))
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        turns = self._behind.turns(time_us)
+        if turns is not None:
+            for first, end in pairwise(
+                [*np.unique(turns.reached, return_index=True)[1].tolist(), turns.reached.size]
+            ):
+                # one session after the other: a row is found in its session by key and time
+                yield from self._close(int(turns.reached[first]), out)
+                self._take_turns(turns.of(np.arange(first, end)))
+        yield from self._go_on(time_us, out)
+
+    def _go_on(self, time_us: int, out: Output) -> Rest:
+        yield from self._close(time_us, out)
+        self._watermark_us = time_us
+        if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US:
+            out.watermark(time_us - 1)
+
+    def on_idle(self, out: Output) -> None:
+        out.idle()
+
+    def _close(self, time_us: int, out: Output) -> Rest:
+        """Give and forget the sessions that are over."""
+        ended = self._sessions.ended(time_us)
+        if ended.size:
+            yield from given(self._rows_of(ended), out)
+            self._sessions.remove(ended)
+            self._metrics.windows_closed += int(ended.size)
+        self._count_entries()
+
+    def _rows_of(self, ended: np.ndarray) -> Batch:
+        """Return and forget the rows of sessions, found by key and time: a row is in the last session of
+        its key that has begun, if that is over.
+        """
+        keys, (starts, ends) = self._sessions.key_slots(ended), self._sessions.bounds(ended)
+        held = np.unique(keys)
+        positions, ids = self._rows.passed.expand(held)
+        all_keys = np.concatenate([keys, held[positions]])
+        all_times = np.concatenate([starts, self._rows.times(ids)])
+        is_row = np.arange(all_keys.size) >= ended.size
+        order = np.lexsort((is_row, all_times, all_keys))
+        latest = np.maximum.accumulate(np.where(is_row[order], -1, np.arange(order.size)))
+        found = np.flatnonzero(is_row[order] & (latest >= 0))
+        session, row = order[latest[found]], order[found] - ended.size
+        mine = (keys[session] == held[positions[row]]) & (
+            self._rows.times(ids[row]) <= ends[session] - self._window.size_us
+        )
+        session, row = session[mine], row[mine]
+        turn = np.argsort(session, kind="stable")  # sessions by end, their rows by time
+        session, row = session[turn], row[turn]
+        rows = self._rows.store.take(ids[row])
+        columns = list(rows.columns)
+        for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            columns.append(array_of(times[session]).view(field.type))
+        self._rows.forget(ids[row], ids[:0])
+        return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+
+class SessionTableUpdatesOperator(SessionTableOperator):
+    """Rows behind their split's watermark, and rows taken back behind it, are late: dropped and counted."""
+
+    added_states = frozenset()
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        window = self._window
+        self._keys = KeyIndex([self._input.field(key).type for key in window.partition_keys])
+        groups = context.key_groups.max_parallelism
+        self._held = SessionRows(
+            self._input, window.partition_keys, window.time_column, window.size_us, self._keys, groups
+        )
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._held}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics)
+        batch = self._held.consolidated(batch, keep=True)
+        if batch.num_rows:
+            slots = self._keys.lookup_or_insert(
+                [batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows
+            )
+            self._keys.remove(self._held.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
+            self._metrics.state_entries = len(self._held)
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        yield from self._go_on(time_us, out)
+
+    def _close(self, time_us: int, out: Output) -> Rest:
+        ended = self._held.ended(time_us)
+        if len(ended):
+            columns = list(self._held.store.take(ended.ids).columns)
+            for times, field in zip(
+                (ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True
+            ):
+                columns.append(array_of(times[ended.of]).view(field.type))
+            rows = Batch(
+                pa.RecordBatch.from_arrays(columns, schema=self._schema), self._held.store.weights(ended.ids)
+            )
+            for number, piece in enumerate(rows.single_rows()):
+                if number:
+                    yield
+                out.collect(piece)
+            self._metrics.windows_closed += len(ended)
+        self._held.forget(ended, time_us)
+        self._metrics.state_entries = len(self._held)

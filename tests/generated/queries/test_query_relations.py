@@ -16,8 +16,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.storage.spill_files import SpillFiles
-from penstock.engine.task.memory_budget import StateBudget
-from penstock.engine.task.memory_size import StateSize
+from penstock.engine.task.memory_budget import StateBudget, StateSize
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.optimizer.optimizer import RULES
 from tests.generated.queries.answers import rows_of

@@ -26,7 +26,7 @@ from penstock.engine.exchange.channel import no_wakeup
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.storage.spill_files import SpillFiles
-from penstock.engine.task.memory_size import StateSize
+from penstock.engine.task.memory_budget import StateSize
 from penstock.engine.task.messages import (
     CheckpointComplete,
     SnapshotTaken,

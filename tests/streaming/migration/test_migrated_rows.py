@@ -29,7 +29,7 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.engine.checkpoint.manifest import Manifest, Migration, decode_manifest, encode_manifest
-from penstock.engine.checkpoint.row_migration import fits, migrated
+from penstock.engine.checkpoint.state_migration import fits, migrated
 from penstock.engine.deploy.protocol.codec import decode, encode
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.state_snapshot import WRITTEN

@@ -15,8 +15,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.operators.source.finished_splits import ReadSplitsOperator
-from penstock.engine.operators.source.sub_chain import InnerChain
+from penstock.engine.operators.source.history_source import InnerChain, ReadSplitsOperator
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.backfill import (
     QUERIES,

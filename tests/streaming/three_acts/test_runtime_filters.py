@@ -20,11 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.client.session import Session
-from penstock.engine.api.operator import Output, SourceStatus
-from penstock.engine.api.operator_events import JoinKeys, KeysKnown
+from penstock.engine.api.operator import JoinKeys, KeysKnown, Output, SourceStatus
 from penstock.engine.api.scan_pruning import SKIPPED
 from penstock.engine.job.job import Job
-from penstock.engine.operators.source.runtime_filter import PRUNED
+from penstock.engine.operators.join.runtime_filter import PRUNED
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.engine.state.index.key_index import KeyIndex
 from tests.harness.patience import PATIENCE_S, await_that

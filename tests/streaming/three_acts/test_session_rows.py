@@ -21,7 +21,7 @@ from penstock.client.session import Session
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.operators.temporal_sort import TemporalSortOperator
-from penstock.engine.operators.window.session_function import SessionTableOperator
+from penstock.engine.operators.window.window_function import SessionTableOperator
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.windows import SessionWindow, window_fields
 from penstock.planner.physical.operator_specs import TemporalSortSpec, WindowTableSpec

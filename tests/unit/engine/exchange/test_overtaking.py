@@ -21,7 +21,7 @@ from penstock.engine.exchange.channel import Channel
 from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, batches_of, kept
 from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, RowsInFlight
 from penstock.engine.task.operator_chain import OperatorSnapshot
-from penstock.engine.task.pending_barrier import BarrierPassage
+from penstock.engine.task.task import BarrierPassage
 from penstock.planner.logical.distribution import Partition, Shuffle
 from tests.harness.runtime.fakes import batch, rows_of
 

@@ -15,8 +15,7 @@ from penstock.engine.api.operator import Operator
 from penstock.engine.api.restart_strategy import FixedDelay
 from penstock.engine.job.job_manager import JobManager
 from penstock.engine.job.job_state import JobState
-from penstock.engine.task_manager.task_manager import ThreadedWorkers
-from penstock.engine.task_manager.task_slot import Slot
+from penstock.engine.task_manager.task_manager import Slot, ThreadedWorkers
 from penstock.planner.logical.distribution import Partition
 from penstock.planner.physical.operator_specs import OperatorSpec
 from tests.harness.patience import PATIENCE_S, await_that

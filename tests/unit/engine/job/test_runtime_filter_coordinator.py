@@ -17,15 +17,20 @@ from hypothesis import strategies as st
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator_events import JoinKeys, KeysKnown
+from penstock.engine.api.operator import JoinKeys, KeysKnown
 from penstock.engine.api.scan_pruning import SKIPPED, Skipping
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.job.runtime_filter_coordinator import RuntimeFilters
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
-from penstock.engine.operators.join import runtime_filter_keys
-from penstock.engine.operators.join.runtime_filter_keys import gathered, keys_told, mask_of
-from penstock.engine.operators.source import runtime_filter
-from penstock.engine.operators.source.runtime_filter import GIVEN_UP, PRUNED, RuntimeFilterOperator
+from penstock.engine.operators.join import runtime_filter
+from penstock.engine.operators.join.runtime_filter import (
+    GIVEN_UP,
+    PRUNED,
+    RuntimeFilterOperator,
+    gathered,
+    keys_told,
+    mask_of,
+)
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.task.messages import OperatorTold, TaskId
 from penstock.planner.logical.distribution import Forward
@@ -85,11 +90,11 @@ def told_by(columns: list[pa.Array], owners: list[int]) -> JoinKeys:
 @given(sides=sides(), most=st.sampled_from([2, 10_000]))
 def test_rows_with_a_partner_are_kept_and_of_few_keys_no_others(sides: Any, most: int) -> None:
     built, probed, owners = sides
-    before, runtime_filter_keys.KEYS_MOST = runtime_filter_keys.KEYS_MOST, most
+    before, runtime_filter.KEYS_MOST = runtime_filter.KEYS_MOST, most
     try:
         told = told_by(built, owners)
     finally:
-        runtime_filter_keys.KEYS_MOST = before
+        runtime_filter.KEYS_MOST = before
     meets = index_of(built).lookup(probed, len(probed[0])) >= 0
     mask = mask_of(told)
     assert (mask is None) == (told.keys is None), "what has no order is not filtered by ranges"
@@ -133,13 +138,13 @@ def test_without_keys_nothing_is_wanted() -> None:
 
 
 def test_very_many_keys_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_filter_keys, "RANGE_KEYS_MOST", 3)
+    monkeypatch.setattr(runtime_filter, "RANGE_KEYS_MOST", 3)
     assert keys_told(index_of([pa.array([1, 2, 3, 4])])).keys is None
     assert gathered([keys_told(index_of([pa.array([1])])), JoinKeys(None)]).keys is None
 
 
 def test_what_several_subtasks_have_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_filter_keys, "KEYS_MOST", 3)
+    monkeypatch.setattr(runtime_filter, "KEYS_MOST", 3)
     parts = [keys_told(index_of([pa.array([1, 2, 3])])) for _ in range(4)]
     assert gathered(parts).exact
     assert not gathered([*parts, keys_told(index_of([pa.array([4])]))]).exact

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.engine.metrics.busy_time import Spending, TimeShares, TimeSpent
-from penstock.engine.metrics.latency_histogram import LatencyFigures, LatencyHistogram
+from penstock.engine.metrics.operator_metrics import LatencyFigures, LatencyHistogram
 
 
 def test_a_wait_counts_while_it_goes_on() -> None:

@@ -22,8 +22,7 @@ from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.storage import spill_files
 from penstock.engine.storage.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
-from penstock.engine.task.memory_budget import StateBudget
-from penstock.engine.task.memory_size import StateSize
+from penstock.engine.task.memory_budget import StateBudget, StateSize
 
 SCHEMA = pa.schema([("k", pa.int64()), ("text", pa.string()), ("list", pa.list_(pa.int32()))])
 

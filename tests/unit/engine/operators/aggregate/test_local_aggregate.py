@@ -9,7 +9,7 @@ import pytest
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.operators.aggregate.partial_aggregation import Reduction
+from penstock.engine.operators.aggregate.local_aggregate import Reduction
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials

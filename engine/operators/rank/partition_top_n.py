@@ -10,19 +10,22 @@ import pyarrow as pa
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
 from penstock.engine.api.row_pieces import as_one
-from penstock.engine.api.stream_elements import Batch
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.exchange.batch_concat import all_weights, taken_from
-from penstock.engine.operators.over.partitions import Partitions, partitioned
-from penstock.engine.operators.over.peers import Peers
+from penstock.engine.kernels.arrow_views import words
+from penstock.engine.operators.over.partition_recompute import PartitionChanges, columns_of
+from penstock.engine.operators.over.partitions import Partitions, Peers, partitioned
 from penstock.engine.state.aggregates.top_n_filter import BestKeys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.rows.partition_expiry import PartitionEnds
 from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED, LastWrites
+from penstock.engine.windowing.window_assigner import WindowRows
 from penstock.planner.physical.operator_specs import PartitionTopSpec
 
 
@@ -198,3 +201,81 @@ class FirstRowsOperator(Operator):
         if self._spec.shows_rank:
             columns.append(array_of(ranks.astype(np.int32)))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+
+class PartitionTopOperator(PartitionChanges):
+    """Shows the rows of a partition whose rank is at most the limit, with the rank where it is asked for."""
+
+    def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        self._peers = Peers(spec.order, options.time_zone)
+        self._rank, self._limit, self._shows_rank = spec.rank, spec.limit, spec.shows_rank
+        if spec.rank == "row_number":
+            # of equal rows no more than that are shown, while all of them have one rank
+            self._most_copies = spec.limit
+
+    def show(self, part: Partitions) -> list[pa.Array]:
+        ranks = self._peers.ranks(part, self._rank)
+        first = np.flatnonzero(ranks <= self._limit)
+        rows = part.rows.take(array_of(first))
+        return columns_of(rows, [array_of(ranks[first].astype(np.int32))] if self._shows_rank else [])
+
+
+class WindowTopOperator(FirstRowsOperator):
+    """Keeps the first rows of each open window. Rows later than their window are dropped and counted."""
+
+    def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        assert spec.window is not None
+        self._window = spec.window
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        self._placing = WindowRows(self._window, context.metrics)
+        self._ends: PartitionEnds | None = None
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return super().on_batch(self._placing.place(batch, self._watermark_us).batch, port, out)
+
+    def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
+        self._noted().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
+        super()._merge(rows, slots, out)
+
+    def _give(
+        self,
+        part: Partitions,
+        old: np.ndarray,
+        kept: np.ndarray,
+        gone: np.ndarray,
+        new: np.ndarray,
+        out: Output,
+    ) -> None:
+        """Nothing is said while a window is open."""
+
+    def _noted(self) -> PartitionEnds:
+        """The ends of windows, those of restored rows included."""
+        if self._ends is None:
+            self._ends = PartitionEnds()
+            held = self._rows.store.take(self._rows.store.live_ids())
+            slots = self._keys.lookup([held.column(key) for key in self._spec.partition], held.num_rows)
+            self._ends.note(slots, words(held.column(self._window.end_column)), self._keys.capacity)
+        return self._ends
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        self._watermark_us = time_us
+        ended = self._noted().due(self._keys.live_slots(), time_us)
+        if not ended.size:
+            return
+        positions, ids = self._rows.links.expand(ended)
+        part = partitioned(self._rows.store.take(ids), positions, self._order, self._rows.store.arrived(ids))
+        yield from given(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)), out)
+        self._rows.remove(ids)
+        self._keys.remove(ended)
+        if self._best is not None:
+            self._best.forget(ended)
+        self._metrics.windows_closed += int(ended.size)
+        self._metrics.state_entries = len(self._rows)

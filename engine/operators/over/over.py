@@ -23,6 +23,7 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.over.over_frames import Before, OverValues
+from penstock.engine.operators.over.partition_recompute import PartitionChanges, columns_of
 from penstock.engine.operators.over.partitions import Partitions, partitioned
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
@@ -219,3 +220,14 @@ class OverInTimeOperator(Operator):
             self._totals.reserve()
             self._totals.clear(slots)
             self._keys.remove(slots)
+
+
+class OverChangesOperator(PartitionChanges):
+    """Takes any order, any frame and any changes."""
+
+    def __init__(self, spec: OverSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        self._values = OverValues(spec.calls, spec.order, spec.frame, options.time_zone)
+
+    def show(self, part: Partitions) -> list[pa.Array]:
+        return columns_of(part.rows, self._values.of(part, self._values.peers.of(part)))
