@@ -14,7 +14,7 @@ from penstock.client import dbapi_errors
 from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import NotSupportedError, client_error
 from penstock.client.session import Session
-from penstock.client.statements.metrics import read_metrics
+from penstock.client.statements.show import read_metrics
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.client.dbapi_errors import DataError, InterfaceError, ProgrammingError, client_error
 from penstock.client.results.result import Result
-from penstock.client.results.row_changes import new_rows
+from penstock.client.results.result_stream import new_rows
 from penstock.engine.api.clock import SystemClock
 
 if TYPE_CHECKING:

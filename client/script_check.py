@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.statements.dispatch import run_statement
-from penstock.client.statements.located_statements import LocatedStatement, parse_statements
+from penstock.client.statements.dispatch import LocatedStatement, parse_statements, run_statement
 from penstock.client.statements.materialized_views import declare_view
 from penstock.client.statements.tables import declare_table_as
 from penstock.planner.parser.scanner import scan

@@ -17,9 +17,8 @@ from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_fi
 from penstock.client.execution.query_pipeline import QueryPipeline
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
-from penstock.client.statements.dispatch import load_catalog, run_located
+from penstock.client.statements.dispatch import LocatedStatement, load_catalog, parse_statements, run_located
 from penstock.client.statements.functions import register_function
-from penstock.client.statements.located_statements import LocatedStatement, parse_statements
 from penstock.engine.api.threads import close_at_exit, closed
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.plan import LogicalPlan

@@ -106,7 +106,7 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         return EXIT_OK
     _prepare(own_process)
     if arguments.commands or arguments.files or (not sys.stdin.isatty() and not arguments.interactive):
-        from penstock.repl.commands.run_statements import run_batch
+        from penstock.repl.commands.run import run_batch
 
         return run_batch(arguments, parser)
     from penstock.repl.shell.shell import run_shell

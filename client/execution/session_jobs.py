@@ -1,15 +1,18 @@
-"""The jobs of a session: their manager, their ids, what each was made of."""
+"""The jobs of a session: their manager, their ids, the plan of each, and the wait for the end of one."""
 
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.catalog.errors import Kind, PenstockError
 from penstock.client.execution.planned_query import SubmittedJob
+from penstock.engine.job.job_state import JobState
 
 if TYPE_CHECKING:
     from penstock.engine.api.operator import Services
@@ -80,3 +83,45 @@ class SessionJobs:
         """Close the job manager, if one was started."""
         if self._manager is not None:
             self._manager.close()
+
+
+CANCEL_S = 10.0
+"""How long a cancelled job may take to end before the caller goes on without it."""
+
+
+def wait_for_job(job: Job) -> str:
+    """Wait for the end of a job and return a sentence about it; Ctrl-C cancels it. Raises what
+    ``check_end`` does.
+    """
+    try:
+        job.wait(None)
+    except KeyboardInterrupt:
+        job.cancel()
+        job.wait(CANCEL_S)
+        raise
+    check_end(job)
+    return (
+        f"job {job.job_id} had finished before: nothing was written"
+        if job.finished_before
+        else f"job {job.job_id} {job.state.lower()}"
+    )
+
+
+def check_end(job: Job) -> None:
+    """Raise what a job failed of; RUN-2903 when it was cancelled or stopped, for then not all its rows are
+    written.
+    """
+    if job.error is not None:
+        raise job.error
+    if job.state is JobState.CANCELED or job.stopped:
+        how = "stopped" if job.stopped else "cancelled"
+        message = f"job {job.job_id} was {how} before all its rows were written"
+        hint = "run the statement again; with a state directory it goes on from its last checkpoint"
+        raise PenstockError("RUN-2903", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="57014")
+
+
+def report_on_stderr(sentence: str) -> None:
+    """Write a sentence to stderr; a program without one (``pythonw``) misses it."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"penstock: {sentence}\n")
+        sys.stderr.flush()

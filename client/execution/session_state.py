@@ -14,10 +14,9 @@ from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_functions import PythonFunctions
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
-from penstock.client.execution.job_wait import report_on_stderr, wait_for_job
 from penstock.client.execution.materialized_view_jobs import MaterializedViewJobs
 from penstock.client.execution.python_modules import PythonModules
-from penstock.client.execution.session_jobs import SessionJobs
+from penstock.client.execution.session_jobs import SessionJobs, report_on_stderr, wait_for_job
 from penstock.client.execution.statement_log import StatementLog
 from penstock.engine.api.operator import Services
 from penstock.engine.connectors.in_process.bad_record_store import BadRecords
@@ -27,7 +26,7 @@ from penstock.engine.connectors.in_process.result_channels import ResultChannels
 from penstock.engine.connectors.print_stream import PrintStream
 
 if TYPE_CHECKING:
-    from penstock.client.monitoring.http_server import MetricsServer
+    from penstock.client.prometheus import MetricsServer
     from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.job.job import Job
 
@@ -140,7 +139,7 @@ class SessionState:
         server = None
         if port:
             # a web server: only where one is asked for
-            from penstock.client.monitoring.http_server import MetricsServer
+            from penstock.client.prometheus import MetricsServer
 
             server = MetricsServer(self.jobs.all, port)
         self.stop_metrics_server()

@@ -13,8 +13,14 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, from_arrow
-from penstock.client.results.result_stream import BackendFeed, Feed, TableFeed
-from penstock.client.results.row_changes import change_schema, new_rows, op_rows
+from penstock.client.results.result_stream import (
+    BackendFeed,
+    Feed,
+    TableFeed,
+    change_schema,
+    new_rows,
+    op_rows,
+)
 from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.fold import Fold

@@ -1,15 +1,25 @@
-"""The committed files of a table's directory, as the commit log names them."""
+"""The committed files of a table's directory as the commit log names them, and their rows as Arrow batches.
+
+The second half runs in Spark's workers: it applies filters and reads only the requested columns.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import InputPartition
 
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.client.spark_source.spark_schema import as_spark_takes_it
 from penstock.engine.connectors.filesystem.commit_log import Commit, CommitLog, CommittedFile
 from penstock.engine.connectors.filesystem.partition_paths import partition_values
 
@@ -78,3 +88,117 @@ class CommittedFiles:
 
 def _schema(commit: Commit) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(commit.written_as.schema)))
+
+
+BATCH_ROWS = 1 << 16
+PARTITION_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class FilePiece:
+    """A file, or row groups of a parquet file."""
+
+    file: FileToRead
+    row_groups: tuple[int, ...] | None = None
+
+
+class FilePieces(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, pieces: Sequence[FilePiece]) -> None:
+        super().__init__(tuple(pieces))
+
+
+def packed(files: Sequence[FileToRead]) -> list[InputPartition]:
+    """Return tasks of about 32 MB each: small files together, large parquet files by row groups."""
+    tasks: list[InputPartition] = []
+    held: list[FilePiece] = []
+    size_bytes = 0
+    for file in files:
+        _check_there(file)
+        for piece, piece_bytes in _pieces(file):
+            if held and size_bytes + piece_bytes > PARTITION_BYTES:
+                tasks.append(FilePieces(held))
+                held, size_bytes = [], 0
+            held.append(piece)
+            size_bytes += piece_bytes
+    return [*tasks, FilePieces(held)] if held else tasks
+
+
+def _pieces(file: FileToRead) -> Iterator[tuple[FilePiece, int]]:
+    if file.format != "parquet" or file.length <= PARTITION_BYTES:
+        yield FilePiece(file), file.length
+        return
+    with pq.ParquetFile(file.path) as opened:
+        groups = opened.metadata.num_row_groups
+    for group in range(groups):
+        yield FilePiece(file, (group,)), file.length // groups
+
+
+def batches(
+    partition: InputPartition, schema: pa.Schema, predicate: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task that pass, in exactly a schema."""
+    if partition.value is None:  # Spark asks for one task where there is nothing to read
+        return
+    for piece in partition.value:
+        for batch in _scanned(piece, schema, predicate):
+            if batch.num_rows:
+                yield as_spark_takes_it(batch, schema)
+
+
+def _scanned(
+    piece: FilePiece, schema: pa.Schema, predicate: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    file = piece.file
+    _check_there(file)
+    if file.format == "arrow" and file.crc32 is not None:
+        _check_content(file)
+    partition = pc.scalar(True)
+    known = dict(file.partition)
+    whole = schema
+    for name, text in known.items():
+        if name not in schema.names:
+            whole = whole.append(pa.field(name, pa.string()))
+        kind = whole.field(name).type
+        value = pa.scalar(text, pa.string()).cast(kind)
+        partition &= pc.field(name).is_null() if text is None else pc.field(name) == value
+    options = (
+        ds.ParquetFragmentScanOptions(page_checksum_verification=True) if file.format == "parquet" else None
+    )
+    kinds = {"parquet": ds.ParquetFileFormat, "arrow": ds.IpcFileFormat}
+    more = {"row_groups": list(piece.row_groups)} if piece.row_groups is not None else {}
+    fragment = kinds[file.format]().make_fragment(
+        file.path, pafs.LocalFileSystem(), partition_expression=partition, **more
+    )
+    yield from fragment.to_batches(
+        schema=whole,
+        columns=schema.names,
+        filter=predicate,
+        batch_size=BATCH_ROWS,
+        fragment_scan_options=options,
+        use_threads=False,
+    )
+
+
+def _check_there(file: FileToRead) -> None:
+    try:
+        length = Path(file.path).stat().st_size
+    except FileNotFoundError:
+        length = None
+    if length != file.length:
+        found = "is there no more" if length is None else f"has {length} bytes"
+        message = f"committed file {file.path} {found}; {file.length} bytes were committed"
+        hint = "what was cleaned away cannot be read again: begin at a later startingCommit"
+        raise PenstockError("DAT-4613", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")
+
+
+def _check_content(file: FileToRead) -> None:
+    """Hold a file without checksums of its own against the log's."""
+    found = 0
+    with pa.memory_map(file.path) as opened:
+        while data := opened.read_buffer(1 << 24):
+            found = zlib.crc32(data, found)
+    if found != file.crc32:
+        message = f"committed file {file.path} is damaged: crc32 {found:08x}, {file.crc32:08x} was committed"
+        raise PenstockError("DAT-4614", message, kind=Kind.EXTERNAL, sqlstate="58030")

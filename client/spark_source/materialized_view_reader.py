@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.client.spark_source.file_batches import BATCH_ROWS
+from penstock.client.spark_source.committed_files import BATCH_ROWS
 from penstock.client.spark_source.source_options import SourceOptions
 from penstock.client.spark_source.spark_schema import arrow_schema, as_spark_takes_it
 from penstock.engine.changelog.consolidate import summed

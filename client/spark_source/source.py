@@ -6,11 +6,10 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.spark_source.batch_reader import CommittedReader, PushingReader
+from penstock.client.spark_source.committed_reader import CommittedReader, CommittedStream, PushingReader
 from penstock.client.spark_source.materialized_view_reader import ViewReader, pinned_view
 from penstock.client.spark_source.source_options import SourceOptions
 from penstock.client.spark_source.spark_schema import spark_schema
-from penstock.client.spark_source.stream_reader import CommittedStream
 
 
 class PenstockSource(DataSource):

@@ -1,6 +1,4 @@
-"""Every kind of statement and its executor: one match, a line each. Executors take the session's state and
-the query pipeline, as far as they need them.
-"""
+"""Statements of a text: parsed with their positions, each executed by the function of its kind."""
 
 from __future__ import annotations
 
@@ -8,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.object_path import ObjectPath
 from penstock.client.results.result import Result
 from penstock.client.statements import (
@@ -18,16 +17,16 @@ from penstock.client.statements import (
     functions,
     jobs,
     materialized_views,
-    metrics,
     settings,
     show,
     subscribe,
     tables,
     verify,
 )
-from penstock.client.statements.located_statements import LocatedStatement, parse_statements
 from penstock.planner.statements import catalog_nodes, nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable
+from penstock.planner.statements.nodes import Statement
+from penstock.planner.statements.script import parse_script
 
 if TYPE_CHECKING:
     from penstock.catalog.persistence.catalog_store import CatalogStore
@@ -114,7 +113,7 @@ def run_statement(
         case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob() | nodes.AlterJob():
             return jobs.control_job(state, node)
         case nodes.ShowMetrics():
-            return metrics.show_metrics(state, node)
+            return show.show_metrics(state, node)
         case nodes.ExplainJob():
             return explain_job.explain_job(state, node)
         case nodes.Quit():
@@ -127,3 +126,41 @@ def run_statement(
     raise PenstockError(
         "INT-9040", f"no runner for statement {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
     )
+
+
+_BACKEND_ERRORS = ("BND-5003", "BND-5012")
+"""Codes of errors that a backend raises about a query in its own words, without a position."""
+
+
+@dataclass(frozen=True)
+class LocatedStatement:
+    """One parsed statement of a text: ``offset`` is where it starts in ``source``."""
+
+    node: Statement
+    text: str
+    source: SourceText
+    offset: int
+
+    def locate(self, error: PenstockError) -> PenstockError:
+        """Return an error of this statement with its position in the submitted text: the whole statement
+        when it is about no one part of it.
+        """
+        if error.source is None and (error.code.startswith("SQL-") or error.code in _BACKEND_ERRORS):
+            error.with_span(Span(0, len(self.text)))
+        return error.with_source(self.source, self.offset)
+
+    @property
+    def ordinal(self) -> int:
+        """The statement's number in the text, from 1."""
+        return self.source.statement or 1
+
+
+def parse_statements(
+    text: str, file: str | None = None, *, errors: list[PenstockError] | None = None
+) -> list[LocatedStatement]:
+    """Return the statements of a text; raise the first syntax error, or collect them in ``errors``."""
+    parsed = parse_script(text, file, errors=errors)
+    return [
+        LocatedStatement(one.node, one.text, SourceText(text, file, one.ordinal), one.offset)
+        for one in parsed
+    ]

@@ -1,13 +1,13 @@
-"""EXPLAIN ANALYZE JOB and EXPLAIN WHY NO OUTPUT FOR JOB: what a job's counters say of its plan, and of
-what it waits for.
+"""EXPLAIN ANALYZE JOB and EXPLAIN WHY NO OUTPUT FOR JOB: a job's plan with its counters, what it waits for,
+and which task is its bottleneck.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from penstock.client.monitoring.bottleneck import bottleneck
 from penstock.client.results.result import Result, verbatim_result
 from penstock.client.statements.jobs import find_job, moment_text, state_text
 from penstock.engine.job.job_state import JobState
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.client.execution.session_state import SessionState
     from penstock.engine.job.job import Job
     from penstock.engine.job.job_metrics import JobMetrics, OperatorReport
+    from penstock.engine.metrics.task_metrics import TaskFigures
 
 
 def explain_job(state: SessionState, node: nodes.ExplainJob) -> Result:
@@ -191,3 +192,41 @@ def _who_holds(metrics: JobMetrics) -> str:
         if holder is not None:
             return f", and split {holder} of {operator.name} is the furthest behind"
     return ""
+
+
+_MUCH = 0.5
+_SOME = 0.1
+
+
+def bottleneck(tasks: Sequence[TaskFigures], *, running: bool) -> str:
+    """Return a sentence naming the slowest task: by the last seconds while the job runs, by all its time
+    when it has ended.
+    """
+    if not tasks:
+        return "slowest: no task runs"
+    shares = {id(task): _shares(task, running=running) for task in tasks}
+    stuck = [
+        task for task in tasks if task.operators[-1].name.startswith("sink ") and shares[id(task)][1] >= _MUCH
+    ]
+    if stuck:
+        slowest = max(stuck, key=lambda task: shares[id(task)][1])
+        return (
+            f"slowest: {slowest.operators[-1].name}, which takes no more rows "
+            f"{shares[id(slowest)][1]:.0%} of the time: the sink is the bottleneck"
+        )
+    slowest = max(tasks, key=lambda task: shares[id(task)][0])
+    busy = shares[id(slowest)][0]
+    if busy < _MUCH:
+        return (
+            f"slowest: nothing is, no task is busy more than {busy:.0%} of the time: the sources set the pace"
+        )
+    waiting = sorted({task.name for task in tasks if shares[id(task)][1] >= _SOME})
+    behind = f"; {', '.join(waiting)} wait{'s' if len(waiting) == 1 else ''} for room" if waiting else ""
+    return f"slowest: task {slowest.subtask} of {slowest.name}, busy {busy:.0%} of the time{behind}"
+
+
+def _shares(task: TaskFigures, *, running: bool) -> tuple[float, float]:
+    """How much of its time a task was busy, and backpressured."""
+    spent = task.per_second if running else task.time
+    whole = sum(spent) or 1.0
+    return spent.busy / whole, spent.backpressured / whole

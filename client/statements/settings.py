@@ -1,11 +1,11 @@
-"""SET and RESET."""
+"""SET and RESET, and the LIKE patterns that SET and SHOW filter names by."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from penstock.client.results.result import Result, note_result, text_rows
-from penstock.client.statements.name_patterns import matches
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
@@ -50,3 +50,11 @@ def all_settings(state: SessionState, like: str | None = None) -> Result:
         if matches(key, like)
     ]
     return text_rows(["key", "value", "from", "help"], rows)
+
+
+def matches(name: str, like: str | None) -> bool:
+    """Return whether a name matches a LIKE pattern (no pattern: always), without case."""
+    if like is None:
+        return True
+    pattern = "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in like)
+    return re.fullmatch(pattern, name, re.IGNORECASE | re.DOTALL) is not None

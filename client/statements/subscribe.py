@@ -12,8 +12,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING
 from penstock.client.results.result import Result, Shape
-from penstock.client.results.result_stream import Feed
-from penstock.client.results.row_changes import op_rows
+from penstock.client.results.result_stream import Feed, op_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD
 from penstock.planner.logical.plan import Sort

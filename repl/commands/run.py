@@ -1,5 +1,6 @@
-"""``penstock run``: scripts whose jobs are waited for, with progress on stderr, graceful stops, and state
-that outlives the process.
+"""``penstock run``, ``-c``, ``-f`` and statements from a pipe: they run in order and stop at the first error.
+
+``run`` also shows progress, stops gracefully and keeps state that outlives the process.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from penstock.repl.launch.arguments import (
 )
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import JobWaiter, attach_waiter
-from penstock.repl.launch.script_runner import ScriptRunner, read_script
-from penstock.repl.launch.script_variables import substitute
+from penstock.repl.launch.script_runner import ScriptRunner, read_script, substitute
 from penstock.repl.launch.session_factory import (
     configured,
     messages_for,
     open_session,
     printer_for,
     refusal_code,
+    refuse_url,
 )
 from penstock.repl.output.messages import Messages
 
@@ -93,3 +94,34 @@ def check_files(session: Session, files: list[str], variables: dict[str, str], m
     if not errors:
         messages.note(f"{', '.join(files)}: no errors")
     return EXIT_QUERY if errors else EXIT_OK
+
+
+def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
+    """Run the statements of the command line in order and return the exit code."""
+    messages = messages_for(arguments)
+    try:
+        config = configured(arguments, parser)
+        if (refused := refuse_url(config, messages)) is not None:
+            return refused
+        session = open_session(config, arguments)
+    except PenstockError as error:
+        messages.error(error)
+        return refusal_code(error)
+    waiter = attach_waiter(session, messages)
+    with waiter.handling_signals(), closing(session):
+        runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
+        return _run_all(runner, arguments) or runner.wait_for_jobs(waiter)
+
+
+def _run_all(runner: ScriptRunner, arguments: argparse.Namespace) -> int:
+    for name in arguments.init or []:
+        if code := runner.run_file(name):
+            return code
+    for text in arguments.commands or []:
+        if code := runner.run_text(text):
+            return code
+    files = arguments.files or ([] if arguments.commands else ["-"])
+    for name in files:
+        if code := runner.run_file(name):
+            return code
+    return EXIT_OK

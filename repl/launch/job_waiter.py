@@ -14,10 +14,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.execution.job_wait import CANCEL_S, check_end
+from penstock.client.execution.session_jobs import CANCEL_S, check_end
 from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK
-from penstock.repl.output.job_notices import JobNotices
 from penstock.repl.output.messages import Messages
+from penstock.repl.output.progress import JobNotices
 
 if TYPE_CHECKING:
     from penstock.client.results.result import Result

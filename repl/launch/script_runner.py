@@ -1,7 +1,11 @@
-"""Scripts: the statements of a text in order, their results printed, stopping at the first error."""
+"""Scripts: statements of a text in order, their results printed, and ``${name}`` replaced.
+
+A variable is replaced inside quotes only, so its value can only be part of a string or a name.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -9,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
-from penstock.catalog.name_suggestions import did_you_mean_file
+from penstock.catalog.name_suggestions import did_you_mean, did_you_mean_file
 from penstock.repl.launch.arguments import (
     EXIT_DIFFERENT,
     EXIT_INTERRUPTED,
@@ -20,14 +24,13 @@ from penstock.repl.launch.arguments import (
     EXIT_USAGE,
 )
 from penstock.repl.launch.job_waiter import JobFailed, JobWaiter
-from penstock.repl.launch.script_variables import substitute
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer
 
 if TYPE_CHECKING:
     from penstock.client.results.result import Result
     from penstock.client.session import Session
-    from penstock.client.statements.located_statements import LocatedStatement
+    from penstock.client.statements.dispatch import LocatedStatement
 
 
 UNREADABLE = "CLI-6131"
@@ -183,3 +186,35 @@ def read_script(name: str) -> str:
         raise PenstockError(
             "CLI-6132", message, span=Span(place, place + 1), source=source, sqlstate="22021"
         ) from error
+
+
+_TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def substitute(text: str, values: Mapping[str, str], file: str | None = None) -> str:
+    """Return a script with its variables replaced; CLI-6110 for one that has no value, CLI-6111 for a
+    value of several lines.
+    """
+    if "${" not in text:
+        return text
+
+    def token(match: re.Match[str]) -> str:
+        quote = match[0][0]
+        if quote not in "'\"`":
+            return match[0]
+
+        def value(variable: re.Match[str]) -> str:
+            name = variable[1]
+            start = match.start() + variable.start()
+            where = {"span": Span(start, start + len(variable[0])), "source": SourceText(text, file)}
+            if name not in values:
+                hint = did_you_mean(name, values, others=True) or f"pass --var {name}=value"
+                raise PenstockError("CLI-6110", f"variable {name} has no value", hint=hint, **where)  # type: ignore[arg-type]  # two named facts
+            if "\n" in values[name]:
+                raise PenstockError("CLI-6111", f"the value of variable {name} has several lines", **where)  # type: ignore[arg-type]
+            return values[name].replace(quote, quote * 2)
+
+        return _VARIABLE.sub(value, match[0])
+
+    return _TOKEN.sub(token, text)

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from penstock.catalog.settings import Settings
 from penstock.client.results.result import Result
-from penstock.repl.output.job_notices import reporting_events
 from penstock.repl.output.messages import Messages
-from penstock.repl.output.progress import progress_line
+from penstock.repl.output.progress import progress_line, reporting_events
 from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
 from penstock.repl.output.table_rendering import Look, fits
 

@@ -5,7 +5,7 @@ colours, the bottom bar.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +13,26 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import ThreadedCompleter
+from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
 from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, has_focus
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
 from penstock.catalog.secrets import masked
 from penstock.engine.connectors.print_stream import to_stdout
+from penstock.planner.parser.keywords import KEYWORDS
+from penstock.planner.parser.scanner import scan
 from penstock.repl.launch.config import Config
 from penstock.repl.shell.completion import SqlCompleter
-from penstock.repl.shell.highlight import STYLES, SqlLexer
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
+
 
 PROMPT = "penstock> "
 CONTINUATION = "       -> "
@@ -171,3 +176,68 @@ def finished(text: str) -> bool:
     from penstock.planner.statements.script import is_complete
 
     return is_complete(text)
+
+
+STYLES = {
+    "keyword": "ansiblue bold",
+    "function": "ansicyan",
+    "string": "ansigreen",
+    "number": "ansimagenta",
+    "comment": "ansibrightblack italic",
+    "open": "ansired",
+    "command": "ansiyellow",
+    "bottom-toolbar": "noreverse ansibrightblack",
+    "prompt": "bold",
+}
+MAX_HIGHLIGHTED = 100_000
+
+
+class SqlLexer(Lexer):
+    """Gives prompt-toolkit the styled pieces of each line."""
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        lines = styled_lines(document.text)
+        return lambda number: lines[number] if number < len(lines) else []
+
+
+def styled_lines(text: str) -> list[StyleAndTextTuples]:
+    """Return a text's lines as (style, piece) pairs."""
+    lines: list[StyleAndTextTuples] = [[]]
+    for style, piece in styled_pieces(text):
+        for number, part in enumerate(piece.split("\n")):
+            if number:
+                lines.append([])
+            if part:
+                lines[-1].append((style, part))
+    return lines
+
+
+def styled_pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text piece by piece with its style; what lies between tokens and is not blank is a comment."""
+    if text.lstrip().startswith("\\"):
+        yield "class:command", text
+        return
+    if len(text) > MAX_HIGHLIGHTED:
+        yield "", text
+        return
+    end = 0
+    for kind, start, stop in scan(text):
+        if start > end:
+            yield _gap(text[end:start])
+        piece = text[start:stop]
+        yield _style(kind, piece, text[stop : stop + 1]), piece
+        end = stop
+    if end < len(text):
+        yield _gap(text[end:])
+
+
+def _gap(piece: str) -> tuple[str, str]:
+    return ("class:comment" if piece.strip() else "", piece)
+
+
+def _style(kind: str, piece: str, following: str) -> str:
+    if kind == "word":
+        if piece.upper() in KEYWORDS:
+            return "class:keyword"
+        return "class:function" if following == "(" else ""
+    return f"class:{kind}" if kind in ("string", "number", "open") else ""

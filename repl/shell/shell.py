@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
@@ -96,8 +97,6 @@ def make_shell(config: Config, arguments: argparse.Namespace) -> Shell:
     """Return a shell that reads from the terminal by the line editor, or from a pipe line by line."""
     context = ShellContext(config, arguments)
     if not sys.stdin.isatty():
-        from penstock.repl.shell.plain_reader import PlainReader
-
         return Shell(context, PlainReader(sys.stdin, sys.stderr).read)
     from penstock.repl.shell.backslash_table import COMMAND_HELP
     from penstock.repl.shell.completion import SqlCompleter
@@ -116,3 +115,35 @@ def _run_init(context: ShellContext, name: str) -> None:
     from penstock.repl.launch.script_runner import read_script
 
     context.run_statements(read_script(name), name)
+
+
+class PlainReader:
+    """Reads lines until they make a whole statement or command; the prompt goes to the error stream, since
+    stdout is data.
+    """
+
+    def __init__(self, source: TextIO, prompt_to: TextIO) -> None:
+        self._source = source
+        self._prompt_to = prompt_to
+
+    def read(self, default: str = "") -> str:
+        """Return the next statement or command; EOFError at the end of the input."""
+        from penstock.planner.statements.script import is_complete
+
+        lines: list[str] = []
+        self._prompt_to.write("penstock> ")
+        self._prompt_to.flush()
+        for line in self._source:
+            lines.append(line)
+            text = "".join(lines)
+            stripped = text.strip()
+            if (
+                not stripped
+                or stripped.startswith("\\")
+                or stripped.lower() in ("quit", "exit", "help")
+                or is_complete(text)
+            ):
+                return text
+        if "".join(lines).strip():
+            return "".join(lines)
+        raise EOFError

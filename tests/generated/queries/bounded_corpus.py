@@ -18,7 +18,7 @@ from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.client.statements.located_statements import LocatedStatement
+from penstock.client.statements.dispatch import LocatedStatement
 from penstock.client.statements.verify import difference
 from penstock.planner.statements.nodes import Insert, Query
 from tests.harness.golden import read_cases

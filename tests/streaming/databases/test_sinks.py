@@ -19,8 +19,8 @@ from tests.harness.patience import PATIENCE_S, await_that
 from tests.streaming.databases.places import SECRET, Place
 from tests.streaming.databases.test_scans import COLUMNS, FULL, filled, opened
 from tests.streaming.databases.two_phase import batch, chaos, sink
-from tests.unit.client.test_jobs_of_one_table import ended, started, stopped_in_mid_run, times
-from tests.unit.client.test_jobs_of_one_table import opened as numbers_opened
+from tests.unit.client.execution.test_jobs_of_one_table import ended, started, stopped_in_mid_run, times
+from tests.unit.client.execution.test_jobs_of_one_table import opened as numbers_opened
 
 
 @pytest.fixture

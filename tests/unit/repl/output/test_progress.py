@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.engine.job.job_events import JobEvent
-from penstock.repl.output.job_notices import JobNotices
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer, Style
+from penstock.repl.output.progress import JobNotices
 
 
 def a_job(*events: JobEvent) -> SimpleNamespace:

@@ -1,7 +1,7 @@
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.repl.launch.script_variables import substitute
+from penstock.repl.launch.script_runner import substitute
 
 
 def test_only_quoted_text_is_replaced():

@@ -13,7 +13,7 @@ import pytest
 from penstock.client.script_check import check_script
 from penstock.client.session import Session
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 N = "WITH ('connector' = 'datagen', 'number-of-rows' = '1')"
 
 

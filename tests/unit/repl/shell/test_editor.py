@@ -7,8 +7,7 @@ from prompt_toolkit.output import DummyOutput
 from penstock.repl.launch.config import Config
 from penstock.repl.shell.backslash_table import COMMAND_HELP
 from penstock.repl.shell.completion import SqlCompleter
-from penstock.repl.shell.editor import Editor, finished
-from penstock.repl.shell.highlight import styled_lines, styled_pieces
+from penstock.repl.shell.editor import Editor, finished, styled_lines, styled_pieces
 
 
 def typed(keys, tmp_path, default=""):

@@ -14,15 +14,14 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.monitoring.http_server import MetricsServer
-from penstock.client.monitoring.prometheus import exposition
+from penstock.client.prometheus import MetricsServer, exposition
 from penstock.client.session import Session
 from penstock.engine.job.metric_registry import METRICS, Metric, MetricKind, MetricScope
 from penstock.engine.metrics.task_metrics import TaskFigures
 from penstock.repl.launch.arguments import run_parser
 from tests.harness.patience import PATIENCE_S
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 SAMPLE = re.compile(
     r'^[a-z_]+\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\} -?\d+(?:\.\d+)?(?:e-?\d+)?$'
 )
