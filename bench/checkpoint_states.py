@@ -18,7 +18,7 @@ from penstock.engine.api.operator import Context, KeyedState, KeyGroups, Service
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
-from penstock.engine.operators.over.over import OverInTimeOperator
+from penstock.engine.operators.over.over import EventTimeOverOperator
 from penstock.engine.operators.window.session_aggregate import SessionAggregateOperator
 from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
 from penstock.engine.state.index.key_index import KeyIndex
@@ -138,7 +138,7 @@ def over() -> Measured:
     spec = OverSpec(
         "op", "over", schema, _TIMED, (0,), order, Frame(FrameUnit.ROWS), calls, None, True, 1, True
     )
-    operator = OverInTimeOperator(spec, JobOptions())
+    operator = EventTimeOverOperator(spec, JobOptions())
     operator.open(_context())
     clock = [0]
 

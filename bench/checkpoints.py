@@ -18,7 +18,7 @@ from bench.latency import run as paced
 from bench.queries import QUESTIONS, Question, events_ddl
 from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
 from penstock.engine.storage.local import LocalStorage
-from penstock.engine.task.incremental_snapshots import Layers
+from penstock.engine.task.incremental_snapshots import IncrementalSnapshots
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
 
@@ -60,11 +60,11 @@ def stalls(runs: int) -> bool:
                 measured.touch(np.arange(first, min(measured.keys, first + 32_768)))
             with tempfile.TemporaryDirectory() as folder:
                 storage = CountingStorage(Path(folder))
-                layers, writer = Layers(True), SnapshotWriter(storage, 1, 1)
+                increments, writer = IncrementalSnapshots(True), SnapshotWriter(storage, 1, 1)
                 for number, times in ((1, whole), (2, part)):
                     started, worked_before = time.perf_counter(), time.thread_time()
                     frozen = {
-                        state: layers.freeze("op", state, kept, number)
+                        state: increments.freeze("op", state, kept, number)
                         for state, kept in measured.states.items()
                     }
                     times.append((time.perf_counter() - started) * 1e3)
@@ -75,7 +75,7 @@ def stalls(runs: int) -> bool:
                     sizes[number - 1] = sum(
                         file.length for file in written.files if f"-c{number}-" in file.name
                     )
-                    layers.complete(number)
+                    increments.complete(number)
                     measured.touch(np.arange(0, measured.keys, TOUCHED))
                 syncs = storage.syncs // 2
         worst = max([worst, *whole, *part])

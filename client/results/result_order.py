@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api.arrow_numpy import numbers_of
-from penstock.engine.api.row_pieces import batches_of, taken
+from penstock.engine.api.row_pieces import batches_of, take_rows
 from penstock.engine.expressions.compiler import compile_expression
 from penstock.engine.expressions.nested.comparison import sort_keys
 from penstock.engine.kernels.nested_text import canonical_text
@@ -44,7 +44,7 @@ def _sorted(rows: pa.Table, columns: list[pa.Array], directions: list[str]) -> p
     order = pc.sort_indices(
         pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True))
     )
-    return taken(rows, numbers_of(order).astype(np.int64))
+    return take_rows(rows, numbers_of(order).astype(np.int64))
 
 
 def _add_plain_key(columns: list[pa.Array], directions: list[str], column: pa.ChunkedArray) -> None:

@@ -61,10 +61,10 @@ def analysis(state: SessionState, job: Job) -> list[str]:
             f"{task.phase}, alignment {task.alignment_ms:,.0f} ms"
         )
     last = metrics.last_checkpoint
-    if last is not None and last.rows_in_flight:
+    if last is not None and last.channel_state_rows:
         lines.append(
-            f"checkpoint {last.checkpoint_id}: {last.rows_in_flight:,} rows in flight, "
-            f"{last.bytes_in_flight:,} bytes"
+            f"checkpoint {last.checkpoint_id}: {last.channel_state_rows:,} rows in flight, "
+            f"{last.channel_state_bytes:,} bytes"
         )
     return [*lines, bottleneck(metrics.tasks, running=job.state is JobState.RUNNING)]
 

@@ -172,8 +172,8 @@ def describe(job: Job) -> Result:
         ),
         (
             "rows in flight",
-            f"{last.rows_in_flight:,} in the last checkpoint, {last.bytes_in_flight:,} bytes"
-            if last and last.rows_in_flight
+            f"{last.channel_state_rows:,} in the last checkpoint, {last.channel_state_bytes:,} bytes"
+            if last and last.channel_state_rows
             else None,
         ),
     ]

@@ -43,7 +43,7 @@ class Recovered:
     sentence: str
 
 
-News = JoinKeys | Warned | Recovered
+OperatorEvent = JoinKeys | Warned | Recovered
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class KeysKnown:
     """All that the loaded side of a join has, for what filters the rows of the other side."""
 
     join_id: str
-    told: JoinKeys
+    keys: JoinKeys
 
 
 class Output(Protocol):
@@ -72,18 +72,18 @@ class Output(Protocol):
         """
 
 
-Rest = Iterator[None]
+PendingOutput = Iterator[None]
 """What an operator still has to emit for what it was given, piece by piece: each ``next`` emits one, none
 is due when it stops.
 """
 
 
-def begun(rest: Rest) -> Rest | None:
+def start_output(rest: PendingOutput) -> PendingOutput | None:
     """Do the first piece; return what is left, ``None`` when nothing is."""
     return None if next(rest, rest) is rest else rest
 
 
-def given(batch: Batch, out: Output) -> Rest:
+def emit_batch(batch: Batch, out: Output) -> PendingOutput:
     """Emit a batch, a large one in slices."""
     for number, piece in enumerate(batch.pieces()):
         if number:
@@ -91,15 +91,15 @@ def given(batch: Batch, out: Output) -> Rest:
         out.collect(piece)
 
 
-def emit_all(batches: Iterable[Batch], out: Output) -> Rest:
+def emit_all(batches: Iterable[Batch], out: Output) -> PendingOutput:
     """Emit batches, each in slices."""
     for number, batch in enumerate(batches):
         if number:
             yield
-        yield from given(batch, out)
+        yield from emit_batch(batch, out)
 
 
-class SplitNews(StrEnum):
+class SplitEventKind(StrEnum):
     """What can happen to a split: it is opened, has ended, or was polled and had nothing."""
 
     OPENED = "opened"
@@ -111,7 +111,7 @@ class SplitNews(StrEnum):
 class SplitEvent:
     """News of one split; ``origin`` is its ordinal as on ``Batch.origin``, ``split_id`` its stable name."""
 
-    news: SplitNews
+    kind: SplitEventKind
     origin: int
     split_id: str
 
@@ -215,7 +215,7 @@ class Context:
     services: Services
     job_id: str = ""
     attempt: int = 1
-    tell: Callable[[News], None] = lambda news: None
+    report_event: Callable[[OperatorEvent], None] = lambda event: None
     owner: str = ""
     restored: RestoredFrom | None = None
     keeps_snapshots: bool = True
@@ -270,11 +270,11 @@ class Operator:
     def on_restored(self) -> None:
         """Learn that state is restored, rows in flight among it."""
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         """Take rows of one port."""
         raise AssertionError(f"{type(self).__name__} takes no rows")
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
         """Take the merged watermark of all ports, before it is forwarded by the task; emit what it
         completes.
         """
@@ -286,11 +286,11 @@ class Operator:
         """
         return time_us
 
-    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
+    def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
         """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
         return None
 
-    def on_port_time(self, port: int, time_us: int | None, out: Output) -> Rest | None:
+    def on_port_time(self, port: int, time_us: int | None, out: Output) -> PendingOutput | None:
         """Take the watermark of one port, ``None``: it stands still until the next; told instead of the
         merged one to a join that asks.
         """
@@ -301,13 +301,13 @@ class Operator:
         forwarded by the task.
         """
 
-    def held_until_ms(self) -> float | None:
+    def buffered_until_ms(self) -> float | None:
         """When rows held back to be taken together must go on (monotonic milliseconds); ``None`` when
         there are none.
         """
         return None
 
-    def release(self, out: Output) -> Rest | None:
+    def release(self, out: Output) -> PendingOutput | None:
         """Let go on what is held back; called when it is due."""
         return None
 
@@ -328,7 +328,7 @@ class Operator:
         Also called once at the end of input, with the id of the job's final checkpoint.
         """
 
-    def on_port_end(self, port: int, out: Output) -> Rest | None:
+    def on_port_end(self, port: int, out: Output) -> PendingOutput | None:
         """Learn that one port has ended."""
         return None
 
@@ -338,7 +338,7 @@ class Operator:
         """
         return True
 
-    def on_end(self, out: Output) -> Rest | None:
+    def on_end(self, out: Output) -> PendingOutput | None:
         """Emit what is left; called once, after the final watermark, when all ports have ended."""
         return None
 

@@ -87,12 +87,12 @@ class RestartBudget:
         return len(self._failures)
 
     @property
-    def told(self) -> str:
+    def progress_text(self) -> str:
         """The restart that is under way, of how many, in which time."""
         return f"{self.restarts}/{self._strategy.attempts}{self._window}"
 
     @property
-    def given_up(self) -> str:
+    def exhausted_text(self) -> str:
         """Why there is no further restart: how many there were, how many failures had the last one's
         cause, and that cause.
         """

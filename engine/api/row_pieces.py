@@ -192,16 +192,16 @@ def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
     return [batch for batch in joined(table.to_batches()) if batch.num_rows]
 
 
-def taken(table: pa.Table, places: np.ndarray) -> pa.Table:
+def take_rows(table: pa.Table, places: np.ndarray) -> pa.Table:
     """Return the rows at places, in that order, as often as named, in as few batches as Arrow can hold
     them in.
     """
     if places.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
         return table.take(array_of(places))
-    return pa.Table.from_batches(taken_in_pieces(table, places, LIMITS.chunk_bytes), table.schema)
+    return pa.Table.from_batches(take_in_pieces(table, places, LIMITS.chunk_bytes), table.schema)
 
 
-def taken_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
+def take_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows at places, in that order, as often as named, as batches of about so many bytes: each
     is made when it is asked for.
     """

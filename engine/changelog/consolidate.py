@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.api.row_pieces import LIMITS, taken
+from penstock.engine.api.row_pieces import LIMITS, take_rows
 from penstock.engine.kernels.arrow_views import words
 from penstock.engine.kernels.nested_text import canonical_text
 
@@ -22,7 +22,7 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     np.minimum.at(first, group, np.arange(len(group)))
     kept = np.flatnonzero(sums)
     kept = kept[np.argsort(first[kept], kind="stable")]
-    return taken(rows, first[kept]), sums[kept]
+    return take_rows(rows, first[kept]), sums[kept]
 
 
 _ENTRIES_HELD = 1 << 20

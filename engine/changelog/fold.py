@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.row_pieces import batches_of, taken
+from penstock.engine.api.row_pieces import batches_of, take_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import summed
 
@@ -50,7 +50,7 @@ class Fold:
         self._consolidate()
         if (self._counts == 1).all():
             return self._folded
-        return taken(self._folded, np.repeat(np.arange(len(self._counts)), np.maximum(self._counts, 0)))
+        return take_rows(self._folded, np.repeat(np.arange(len(self._counts)), np.maximum(self._counts, 0)))
 
     def _consolidate(self) -> None:
         if not self._pending:

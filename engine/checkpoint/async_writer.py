@@ -13,7 +13,7 @@ from penstock.engine.checkpoint.coordinator import CheckpointKind
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.snapshot_format import WrittenTask
 from penstock.engine.checkpoint.store import CheckpointStore
-from penstock.engine.task.messages import SnapshotTaken, TaskEnded, TaskId
+from penstock.engine.task.messages import SnapshotCompleted, TaskEnded, TaskId
 
 if TYPE_CHECKING:
     from penstock.engine.checkpoint.plan_identity import PlanIdentity
@@ -140,9 +140,9 @@ class StoreIo:
         self._clock = clock
         self._run_io = run_io
 
-    def write(self, report: SnapshotTaken | TaskEnded) -> None:
+    def write(self, report: SnapshotCompleted | TaskEnded) -> None:
         """Write one task's snapshot."""
-        if isinstance(report, SnapshotTaken):
+        if isinstance(report, SnapshotCompleted):
             checkpoint_id = report.checkpoint_id
             self._run_io(
                 lambda: PartWritten(
@@ -184,7 +184,7 @@ class StoreIo:
 
         self._run_io(work, lambda error: CheckpointFailed(self._attempt, checkpoint_id, error))
 
-    def _written(self, checkpoint_id: int, report: SnapshotTaken | TaskEnded) -> WrittenTask:
+    def _written(self, checkpoint_id: int, report: SnapshotCompleted | TaskEnded) -> WrittenTask:
         written = self._store.write_task(self._attempt, checkpoint_id, report.task, report.operators)
         failpoint("W9")
         return written

@@ -19,7 +19,7 @@ from penstock.engine.checkpoint.snapshot_format import WrittenTask
 from penstock.engine.metrics.task_metrics import TaskFigures
 from penstock.engine.task.messages import (
     CheckpointComplete,
-    SnapshotTaken,
+    SnapshotCompleted,
     TaskEnded,
     TaskId,
     TaskMessage,
@@ -51,7 +51,7 @@ class CheckpointInfo:
     """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were
     written for it, the others are shared.
 
-    ``rows_in_flight``: those its barriers had overtaken, which take ``bytes_in_flight``.
+    ``channel_state_rows``: those its barriers had overtaken, which take ``channel_state_bytes``.
     """
 
     checkpoint_id: int
@@ -60,8 +60,8 @@ class CheckpointInfo:
     duration_ms: float
     size_bytes: int
     new_bytes: int
-    rows_in_flight: int = 0
-    bytes_in_flight: int = 0
+    channel_state_rows: int = 0
+    channel_state_bytes: int = 0
 
 
 @dataclasses.dataclass
@@ -94,7 +94,7 @@ class CheckpointIo(Protocol):
     ``on_published`` and ``on_failed``.
     """
 
-    def write(self, report: SnapshotTaken | TaskEnded) -> None:
+    def write(self, report: SnapshotCompleted | TaskEnded) -> None:
         """Write one task's snapshot."""
 
     def publish(
@@ -130,7 +130,7 @@ class CheckpointCoordinator:
         self.notified = False
         self.committing: set[TaskId] = set()
         self.last_failure: str | None = None
-        self.on_given_up: Callable[[str], None] = lambda cause: None
+        self.on_aborted: Callable[[str], None] = lambda cause: None
         self.history: deque[CheckpointInfo] = deque(maxlen=HISTORY)
 
     def deploy(
@@ -183,7 +183,7 @@ class CheckpointCoordinator:
             return
         if self._pending is not None:
             failpoint("C13")
-            self.give_up(
+            self.abort(
                 self._pending.checkpoint_id, f"not complete after {self._options.checkpoint_timeout_ms} ms"
             )
         else:
@@ -213,7 +213,7 @@ class CheckpointCoordinator:
         self._complete_when_all_written()
         return checkpoint_id
 
-    def on_snapshot(self, report: SnapshotTaken) -> None:
+    def on_snapshot(self, report: SnapshotCompleted) -> None:
         """Take a task's snapshot: have it written, unless its checkpoint has been given up."""
         if self._pending is None or report.checkpoint_id != self._pending.checkpoint_id:
             return
@@ -273,8 +273,8 @@ class CheckpointCoordinator:
         self.completed += 1
         self.notified = True
         rows, rows_bytes = (
-            sum(task.rows_in_flight for task in written),
-            sum(task.bytes_in_flight for task in written),
+            sum(task.channel_state_rows for task in written),
+            sum(task.channel_state_bytes for task in written),
         )
         self.history.append(
             CheckpointInfo(
@@ -294,19 +294,19 @@ class CheckpointCoordinator:
             failpoint("C12")
         self._due_ms = max(self._due_ms, now_ms + self._options.checkpoint_min_pause_ms)
 
-    def on_completion_taken(self, checkpoint_id: int, task: TaskId) -> None:
+    def on_completion_acknowledged(self, checkpoint_id: int, task: TaskId) -> None:
         """A task has heard of a complete checkpoint, and its sinks have committed."""
         if self.history and self.history[-1].checkpoint_id == checkpoint_id:
             self.committing.discard(task)
 
-    def give_up(self, checkpoint_id: int, cause: str) -> None:
+    def abort(self, checkpoint_id: int, cause: str) -> None:
         """Drop a checkpoint that failed or took too long; the job goes on."""
         if self._pending is not None and self._pending.checkpoint_id == checkpoint_id:
             self._pending = None
             self.last_failure = f"checkpoint {checkpoint_id}: {cause}"
             self.failed += 1
             self._failures_in_a_row += 1
-            self.on_given_up(self.last_failure)
+            self.on_aborted(self.last_failure)
             self._schedule(self._clock.monotonic_ms())
 
     def _complete_when_all_written(self) -> None:

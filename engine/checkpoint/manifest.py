@@ -193,7 +193,7 @@ def _port_fields(told: StateMeaning) -> list[Any]:
     ]
 
 
-def _meaning(fields: dict[str, Any]) -> PlanMeaning:
+def _decode_compatibility(fields: dict[str, Any]) -> PlanMeaning:
     """Before version 1.3 it was not written."""
     operators = {
         str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports))
@@ -302,7 +302,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
         ended=frozenset(
             task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]
         ),
-        meaning=_meaning(fields),
+        meaning=_decode_compatibility(fields),
         owner=str(fields.get("owner", fields["job_id"])),
     )
 

@@ -45,7 +45,7 @@ class StateLine:
     rows: int
     size_bytes: int
     new_bytes: int
-    layers: int
+    increments: int
 
 
 class CheckpointReader:
@@ -131,7 +131,7 @@ class CheckpointReader:
                 total[0] += rows
                 total[1] += length
                 total[2] += length if new in file else 0
-                total[3] = max(total[3], len(task.layers(*key)))
+                total[3] = max(total[3], len(task.increments(*key)))
         names = {operator.operator_id: operator.name for operator in manifest.operators}
         order = {operator_id: place for place, operator_id in enumerate(names)}
         found = [
@@ -155,7 +155,7 @@ class CheckpointReader:
         """
         tasks = sorted(manifest.tasks, key=lambda task: task.task)
         pieces = [
-            read_state(self._storage, task, task.layers(operator_id, state), 0, manifest.max_parallelism)
+            read_state(self._storage, task, task.increments(operator_id, state), 0, manifest.max_parallelism)
             for task in tasks
         ]
         held = [piece for piece in pieces if piece is not None]

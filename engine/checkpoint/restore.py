@@ -32,14 +32,14 @@ from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 _VALUES = re.compile(r"list<\w+: ")
 
 
-def check_rows_in_flight(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
+def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
     """Refuse rows in flight to other operators than these: STA-3045."""
     present = {operator.operator_id for operator in operators}
     names = {operator.operator_id: operator.name for operator in manifest.operators}
     lost = sorted(
         {
             f"{names.get(i, '?')} [{i}]"
-            for goal, _, _ in _rows_in_flight(manifest)
+            for goal, _, _ in _channel_state(manifest)
             if (i := goal.operator_id) not in present
         }
     )
@@ -55,7 +55,7 @@ def check_rows_in_flight(manifest: Manifest, operators: Iterable[OperatorEntry])
         )
 
 
-def _rows_in_flight(manifest: Manifest) -> list[tuple[Goal, WrittenTask, KeyedPart]]:
+def _channel_state(manifest: Manifest) -> list[tuple[Goal, WrittenTask, KeyedPart]]:
     """Return where the rows in flight of a checkpoint were going, and where they lie."""
     return [
         (goal, task, part)
@@ -89,19 +89,19 @@ class Restorer:
                 self._restore_items(chained)
                 self._restore_keyed(chained)
         for index, chained in enumerate(chain.operators):
-            for (port, source), batches in self._rows_in_flight(chained.context).items():
+            for (port, source), batches in self._channel_state(chained.context).items():
                 if index == 0 and gate is not None:
                     gate.put_back(port, source, batches)
                 else:
                     chain.put_back(index, batches)
 
-    def _rows_in_flight(self, target: Context) -> dict[tuple[int, int], list[Batch]]:
+    def _channel_state(self, target: Context) -> dict[tuple[int, int], list[Batch]]:
         """Return the rows in flight into an operator by port and source subtask: of each channel first
         what had come, then what had not left.
         """
         found: dict[tuple[int, int], list[Batch]] = {}
         groups = target.key_groups
-        mine = [kept for kept in _rows_in_flight(self._manifest) if kept[0].operator_id == target.operator_id]
+        mine = [kept for kept in _channel_state(self._manifest) if kept[0].operator_id == target.operator_id]
         for goal, task, part in sorted(mine, key=lambda kept: not kept[0].left):
             table = read_state(self._storage, task, (part,), groups.start, groups.end)
             for source, batch in () if table is None else batches_of(table, self._batch_max_rows):
@@ -116,13 +116,13 @@ class Restorer:
             wanted: pa.Schema = state.snapshot().schema
             if migration is None:
                 _check_schema(chained, name, wanted, found)
-            for task, layers in found:
+            for task, increments in found:
                 start, end = (
                     (0, groups.max_parallelism)
                     if name in chained.operator.copied_states()
                     else (groups.start, groups.end)
                 )
-                for table in read_pieces(self._storage, task, layers, start, end):
+                for table in read_pieces(self._storage, task, increments, start, end):
                     for part in parts_by_group(
                         table if migration is None else _migrated(chained, name, wanted, table, migration)
                     ):
@@ -143,7 +143,7 @@ class Restorer:
         """Return the tasks that hold a keyed state, with its layers there."""
         operator_id = chained.context.operator_id
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
-        found = [(task, layers) for task in tasks if (layers := task.layers(operator_id, name))]
+        found = [(task, increments) for task in tasks if (increments := task.increments(operator_id, name))]
         states = {
             part.state
             for task in tasks
@@ -163,7 +163,7 @@ def _check_schema(
     wanted: pa.Schema,
     found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]],
 ) -> None:
-    for part in (part for _, layers in found for part in layers):
+    for part in (part for _, increments in found for part in increments):
         if len(wanted) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(wanted)):
             raise _foreign(
                 chained,

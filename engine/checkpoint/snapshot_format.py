@@ -21,7 +21,7 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
-from penstock.engine.api.row_pieces import LIMITS, cut, taken
+from penstock.engine.api.row_pieces import LIMITS, cut, take_rows
 from penstock.engine.exchange.channel_state import RESERVED
 from penstock.engine.state.state_snapshot import SLOT
 from penstock.engine.storage.storage import Storage
@@ -112,19 +112,19 @@ class WrittenTask:
     keyed: tuple[KeyedPart, ...]
     items: tuple[ItemsPart, ...]
 
-    def layers(self, operator_id: str, state: str) -> tuple[KeyedPart, ...]:
+    def increments(self, operator_id: str, state: str) -> tuple[KeyedPart, ...]:
         """Return the layers of a state."""
         return tuple(part for part in self.keyed if part.key == (operator_id, state))
 
     @property
-    def rows_in_flight(self) -> int:
+    def channel_state_rows(self) -> int:
         """How many rows in flight it holds."""
         return sum(
             group.rows for part in self.keyed if part.state.startswith(RESERVED) for group in part.groups
         )
 
     @property
-    def bytes_in_flight(self) -> int:
+    def channel_state_bytes(self) -> int:
         """How many bytes the rows in flight take."""
         return sum(part.length for part in self.keyed if part.state.startswith(RESERVED))
 
@@ -155,30 +155,30 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def read_state(
-    storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int
+    storage: Storage, task: WrittenTask, increments: Sequence[KeyedPart], start_group: int, end_group: int
 ) -> pa.Table | None:
     """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none;
     reads no other entries of its files.
     """
-    pieces = list(read_pieces(storage, task, layers, start_group, end_group))
+    pieces = list(read_pieces(storage, task, increments, start_group, end_group))
     return pa.concat_tables(pieces) if pieces else None
 
 
 def read_pieces(
-    storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int
+    storage: Storage, task: WrittenTask, increments: Sequence[KeyedPart], start_group: int, end_group: int
 ) -> Iterator[pa.Table]:
     """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a key group
     that is large by itself is cut.
     """
     changed = [
         part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4")
-        for part in layers
+        for part in increments
     ]
-    for start, end in pairwise(_bounds(layers, start_group, end_group)):
-        if len(layers) == 1:
-            tables = _read_layer(storage, task, layers[0], start, end)
+    for start, end in pairwise(_bounds(increments, start_group, end_group)):
+        if len(increments) == 1:
+            tables = _read_increment(storage, task, increments[0], start, end)
         else:
-            tables = _superseded(storage, task, layers, changed, start, end)
+            tables = _superseded(storage, task, increments, changed, start, end)
         yield from (
             table.drop_columns([SLOT]) if SLOT in table.column_names else table
             for table in tables
@@ -186,11 +186,11 @@ def read_pieces(
         )
 
 
-def _bounds(layers: Sequence[KeyedPart], start_group: int, end_group: int) -> list[int]:
+def _bounds(increments: Sequence[KeyedPart], start_group: int, end_group: int) -> list[int]:
     """Return where to cut a range of key groups so that about so many bytes are read at once."""
     wanted = sorted(
         (max(start_group, entry.group), entry.length)
-        for part in layers
+        for part in increments
         for entry in part.among(start_group, end_group)
     )
     lengths = np.array([length for _, length in wanted], np.int64)
@@ -201,7 +201,7 @@ def _bounds(layers: Sequence[KeyedPart], start_group: int, end_group: int) -> li
 def _superseded(
     storage: Storage,
     task: WrittenTask,
-    layers: Sequence[KeyedPart],
+    increments: Sequence[KeyedPart],
     changed: Sequence[np.ndarray | None],
     start_group: int,
     end_group: int,
@@ -209,8 +209,8 @@ def _superseded(
     """Yield the entries that no later layer supersedes, in the order of their slots within a group."""
     tables = []
     gone = np.zeros(0, np.uint32)
-    for part, slots in zip(reversed(layers), reversed(changed), strict=True):
-        for table in _read_layer(storage, task, part, start_group, end_group):
+    for part, slots in zip(reversed(increments), reversed(changed), strict=True):
+        for table in _read_increment(storage, task, part, start_group, end_group):
             tables.append(
                 table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table
             )
@@ -218,10 +218,10 @@ def _superseded(
     whole = pa.concat_tables(tables) if tables else None
     if whole is not None:
         groups, slots = (numbers_of(whole.column(place)) for place in (0, 1))
-        yield whole if len(tables) == 1 else taken(whole, np.lexsort((slots, groups)))
+        yield whole if len(tables) == 1 else take_rows(whole, np.lexsort((slots, groups)))
 
 
-def _read_layer(
+def _read_increment(
     storage: Storage, task: WrittenTask, part: KeyedPart, start_group: int, end_group: int
 ) -> Iterator[pa.Table]:
     file, wanted = task.file_of(part), part.among(start_group, end_group)

@@ -87,14 +87,14 @@ class _Segment:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _WrittenBase:
     """What was written of a task for a checkpoint, and digests of the states written whole."""
 
     written: WrittenTask
     digests: dict[tuple[str, str], bytes]
 
 
-_NOTHING = _Kept(WrittenTask(TaskId(0, 0), (), (), (), ()), {})
+_NOTHING = _WrittenBase(WrittenTask(TaskId(0, 0), (), (), (), ()), {})
 
 
 class SnapshotWriter:
@@ -106,7 +106,7 @@ class SnapshotWriter:
         self._storage = storage
         self._epoch = epoch
         self.attempt = attempt
-        self._kept: dict[TaskId, dict[int, _Kept]] = {}
+        self._kept: dict[TaskId, dict[int, _WrittenBase]] = {}
 
     def write(self, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
         """Write and sync a task's snapshot. Raises OSError, and then leaves nothing behind if it can; no
@@ -133,7 +133,7 @@ class SnapshotWriter:
         } | {checkpoint_id: kept}
         return kept.written
 
-    def _write(self, segment: _Segment, task: TaskId, operators: Sequence[OperatorSnapshot]) -> _Kept:
+    def _write(self, segment: _Segment, task: TaskId, operators: Sequence[OperatorSnapshot]) -> _WrittenBase:
         keyed: list[KeyedPart] = []
         items: list[ItemsPart] = []
         digests: dict[tuple[str, str], bytes] = {}
@@ -141,8 +141,8 @@ class SnapshotWriter:
         for operator in operators:
             for name, state in sorted(operator.keyed.items()):
                 base = self._base(task, state)
-                layers, digest = _layers(segment, operator.operator_id, name, state, base)
-                keyed += layers
+                increments, digest = _write_increments(segment, operator.operator_id, name, state, base)
+                keyed += increments
                 files |= {file.name: file for file in base.written.files}
                 if digest is not None:
                     digests[operator.operator_id, name] = digest
@@ -154,21 +154,21 @@ class SnapshotWriter:
         files |= {file.name: file for file in segment.finish()}
         needed = {part.file for part in keyed} | {item.file for item in items}
         ids = tuple(operator.operator_id for operator in operators)
-        return _Kept(
+        return _WrittenBase(
             WrittenTask(task, ids, tuple(files[name] for name in sorted(needed)), tuple(keyed), tuple(items)),
             digests,
         )
 
-    def _base(self, task: TaskId, state: Snapshot) -> _Kept:
+    def _base(self, task: TaskId, state: Snapshot) -> _WrittenBase:
         base = state.base if isinstance(state, FrozenState) else None
         return _NOTHING if base is None else self._kept[task][base]
 
 
-def _layers(
-    segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _Kept
+def _write_increments(
+    segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _WrittenBase
 ) -> tuple[list[KeyedPart], bytes | None]:
     """Write what is new of a state; return its layers, and the digest of one that was written whole."""
-    earlier = list(base.written.layers(operator_id, name))
+    earlier = list(base.written.increments(operator_id, name))
     if isinstance(state, FrozenState) and state.changed is not None:
         if not state.changed.size:
             return earlier, None

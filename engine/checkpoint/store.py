@@ -251,7 +251,7 @@ class CheckpointStore:
         so, never deleted. A directory that has none yet may be of an early version, which let everybody in:
         it is shut, once. Raises OSError, STA-3002.
         """
-        place = self.storage.place()
+        place = self.storage.location()
         with contextlib.suppress(FileNotFoundError, PenstockError):
             found = decode_owner(self.storage.read(OWNER))
             if found.place == place:

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
-from penstock.engine.api.row_pieces import LIMITS, batches_of, cut, taken
+from penstock.engine.api.row_pieces import LIMITS, batches_of, cut, take_rows
 from penstock.engine.api.stream_elements import Batch
 
 
-def gathered(pieces: Sequence[Batch]) -> list[Batch]:
+def concat_batches(pieces: Sequence[Batch]) -> list[Batch]:
     """Return the pieces as one batch, or as few as Arrow can hold them in."""
     if len(pieces) == 1:
         return [pieces[0]]
@@ -22,7 +22,7 @@ def gathered(pieces: Sequence[Batch]) -> list[Batch]:
     return [_one(pieces[first:last]) for first, last in cut(sizes, len(pieces), LIMITS.array_bytes)]
 
 
-def taken_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndarray | None) -> list[Batch]:
+def take_rows_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndarray | None) -> list[Batch]:
     """Return the rows at distinct places, which count through all pieces, in that order and with these
     weights: none, one batch, or as few as Arrow can hold them in.
     """
@@ -32,7 +32,7 @@ def taken_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndarray 
         rows = pa.concat_batches([piece.rows for piece in pieces]) if len(pieces) > 1 else pieces[0].rows
         return [Batch(rows.take(array_of(places)), weights)]
     found, first = [], 0
-    for rows in batches_of(taken(pa.Table.from_batches([piece.rows for piece in pieces]), places)):
+    for rows in batches_of(take_rows(pa.Table.from_batches([piece.rows for piece in pieces]), places)):
         some = slice(first, first + rows.num_rows)
         found.append(Batch(rows, None if weights is None else weights[some]))
         first += rows.num_rows

@@ -113,7 +113,7 @@ class ChannelRows:
         self.batches.extend(element for element in elements if isinstance(element, Batch))
 
 
-def kept(way: EdgeTarget, channels: Sequence[ChannelRows]) -> pa.Table | None:
+def channel_state_table(way: EdgeTarget, channels: Sequence[ChannelRows]) -> pa.Table | None:
     """Return rows in flight as keyed state: ``key_group``, ``source`` (subtask), ``weight``, ``behind``, then
     their columns; ``None`` without rows.
 

@@ -35,7 +35,7 @@ class PortEnd:
 
 @dataclass(frozen=True)
 class BarrierAhead:
-    """A barrier that has not come on every channel in its turn: act on it at once. ``RowsInFlight``
+    """A barrier that has not come on every channel in its turn: act on it at once. ``OvertakenRows``
     follows when all that it overtook is known.
     """
 
@@ -43,7 +43,7 @@ class BarrierAhead:
 
 
 @dataclass(frozen=True, eq=False)
-class RowsInFlight:
+class OvertakenRows:
     """The rows a barrier has overtaken on the way to this gate: they belong to its checkpoint, and go on
     to be taken as usual.
     """
@@ -67,7 +67,7 @@ GateEvent = (
     | Idle
     | Barrier
     | BarrierAhead
-    | RowsInFlight
+    | OvertakenRows
     | PortEnd
     | EndOfInput
     | LatencyMarker
@@ -95,9 +95,9 @@ class Collection:
             self.missing.remove(index)
             self._channels[index].add(queued)
 
-    def rows(self) -> RowsInFlight:
+    def rows(self) -> OvertakenRows:
         """Return what was found."""
-        return RowsInFlight(
+        return OvertakenRows(
             self.checkpoint_id, tuple(channel for channel in self._channels if channel.batches)
         )
 

@@ -20,7 +20,7 @@ from penstock.engine.api.stream_elements import (
     LatencyMarker,
     Watermark,
 )
-from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.exchange.channel import ProducerChannel
 from penstock.engine.exchange.channel_state import EdgeTarget
 from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Partition, Shuffle
@@ -203,7 +203,7 @@ class PartitionWriter(RecordWriter):
         if not pieces:
             return
         self._pieces[target], self._rows[target] = [], 0
-        for batch in gathered(pieces):
+        for batch in concat_batches(pieces):
             self._targets[target].put(batch)
         markers, self._markers[target] = self._markers[target], []
         for marker in markers:

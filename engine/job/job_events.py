@@ -17,7 +17,7 @@ from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.plan_identity import PlanIdentity
 from penstock.engine.checkpoint.store import CheckpointStore
-from penstock.engine.task.messages import OperatorTold
+from penstock.engine.task.messages import OperatorEventReported
 from penstock.planner.physical.operator_specs import JobGraph
 
 KEPT = 100
@@ -39,7 +39,7 @@ class JobEvents:
         self._coordinator = coordinator
         self._restored = restored
         self._clock = clock
-        coordinator.on_given_up = self._checkpoint_failed
+        coordinator.on_aborted = self._checkpoint_failed
         self._events: deque[JobEvent] = deque(maxlen=KEPT)
         self._failed_ms: float | None = None
         self._warned: dict[str, set[tuple[str, str]]] = {}
@@ -52,30 +52,30 @@ class JobEvents:
         """The job failed and will be tried again after ``delay_ms``."""
         if self._failed_ms is None:
             self._failed_ms = self._clock.monotonic_ms()
-        self._tell("RESTARTING", f"({_cause(error)}) {self._from()}, in {delay_ms / 1e3:.1f} s")
+        self._append("RESTARTING", f"({_cause(error)}) {self._from()}, in {delay_ms / 1e3:.1f} s")
 
     def deployed(self, budget: RestartBudget, store: CheckpointStore | None) -> None:
         """All tasks run, or run again; told is also when a damaged checkpoint gave way to an earlier one."""
         if store is not None and store.fell_back is not None:
-            self._tell("FALLBACK", store.fell_back)
+            self._append("FALLBACK", store.fell_back)
             store.fell_back = None
         if self._failed_ms is not None:
             took_s = (self._clock.monotonic_ms() - self._failed_ms) / 1e3
             self._failed_ms = None
-            self._tell("RUNNING", f"recovered in {took_s:.1f} s, restart {budget.told}")
+            self._append("RUNNING", f"recovered in {took_s:.1f} s, restart {budget.progress_text}")
 
-    def told(self, report: OperatorTold) -> None:
+    def on_operator_event(self, report: OperatorEventReported) -> None:
         """An operator has news; a failure that the job goes on with is told once, whichever of its
         subtasks it meets, until it is over.
         """
         warned = self._warned.setdefault(report.operator_id, set())
-        match report.news:
+        match report.event:
             case Warned(code, sentence) if (code, sentence) not in warned:
                 warned.add((code, sentence))
-                self._tell("WARNING", f"{report.operator}: {code}: {sentence}; the job goes on")
+                self._append("WARNING", f"{report.operator}: {code}: {sentence}; the job goes on")
             case Recovered(sentence) if warned:
                 warned.clear()
-                self._tell("RECOVERED", f"{report.operator}: {sentence}")
+                self._append("RECOVERED", f"{report.operator}: {sentence}")
 
     def _checkpoint_failed(self, cause: str) -> None:
         """A checkpoint was given up, the job goes on."""
@@ -85,20 +85,22 @@ class JobEvents:
             if newest is None
             else f"last good: {newest[0]} ({newest[1]:.1f} s ago)"
         )
-        self._tell("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
+        self._append("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
 
     def failed(self, error: PenstockError, budget: RestartBudget) -> None:
         """The job is given up; with restarts behind it the error's detail says how many, whether of one
         cause, and where to go on from.
         """
         if budget.restarts:
-            error.detail = "\n".join(filter(None, [error.detail, f"{budget.given_up}; {self._resume()}"]))
-        self._tell(
+            error.detail = "\n".join(
+                filter(None, [error.detail, f"{budget.exhausted_text}; {self._resume()}"])
+            )
+        self._append(
             "FAILED",
-            f"{_cause(error)}" + (f"; {budget.given_up}; {self._resume()}" if budget.restarts else ""),
+            f"{_cause(error)}" + (f"; {budget.exhausted_text}; {self._resume()}" if budget.restarts else ""),
         )
 
-    def _tell(self, kind: str, text: str) -> None:
+    def _append(self, kind: str, text: str) -> None:
         self._events.append(JobEvent(self._clock.wall_ms(), kind, text))
 
     def _from(self) -> str:

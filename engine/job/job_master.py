@@ -37,14 +37,14 @@ from penstock.engine.job.history_phase import HistoryPhase
 from penstock.engine.job.job_events import JobEvents, RescaleRequested
 from penstock.engine.job.job_metrics import JobMetrics, has_delivered, job_metrics
 from penstock.engine.job.job_state import JobState, check_transition
-from penstock.engine.job.runtime_filter_coordinator import RuntimeFilters
+from penstock.engine.job.runtime_filter_coordinator import RuntimeFilterCoordinator
 from penstock.engine.task.messages import (
     CancelRequested,
-    CompletionTaken,
+    CompletionAcknowledged,
     EndSource,
     HistoryRead,
-    OperatorTold,
-    SnapshotTaken,
+    OperatorEventReported,
+    SnapshotCompleted,
     StopRequested,
     TaskEnded,
     TaskFailed,
@@ -205,11 +205,11 @@ class JobMaster:
         match message:
             case (
                 TasksStarted()
-                | SnapshotTaken()
+                | SnapshotCompleted()
                 | TaskEnded()
-                | CompletionTaken()
+                | CompletionAcknowledged()
                 | HistoryRead()
-                | OperatorTold()
+                | OperatorEventReported()
                 | TaskFailed()
             ):
                 if message.attempt == self._attempt and self._running:
@@ -236,20 +236,20 @@ class JobMaster:
         match report:
             case TasksStarted():
                 self.events.deployed(self._budget, self._store)
-            case SnapshotTaken():
+            case SnapshotCompleted():
                 self.coordinator.on_snapshot(report)
             case TaskEnded():
                 self._history.read(report.task)
                 self.coordinator.on_task_ended(report)
             case HistoryRead():
                 self._history.read(report.task)
-            case CompletionTaken():
-                self.coordinator.on_completion_taken(report.checkpoint_id, report.task)
+            case CompletionAcknowledged():
+                self.coordinator.on_completion_acknowledged(report.checkpoint_id, report.task)
                 if self._last is not None and report.checkpoint_id == self._last.checkpoint_id:
                     self._last.to_commit.discard(report.task)
-            case OperatorTold():
-                self._filters.told(report)
-                self.events.told(report)
+            case OperatorEventReported():
+                self._filters.on_operator_event(report)
+                self.events.on_operator_event(report)
             case TaskFailed(error=error):
                 self._fail(error)
 
@@ -267,7 +267,7 @@ class JobMaster:
                         outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes
                     )
             case CheckpointFailed(error=error) if current:
-                self.coordinator.give_up(outcome.checkpoint_id, str(error))
+                self.coordinator.abort(outcome.checkpoint_id, str(error))
                 if not isinstance(error, OSError):
                     self._fail(error)
             case StorageFailed(error=error) if current:
@@ -286,7 +286,7 @@ class JobMaster:
         self._attempt += 1
         self._restart_at_ms, self._last = float("inf"), None
         if manifest is not None and (live := self._history.over()) is not None:
-            self._go_on_as(live)
+            self._switch_plan(live)
         self._to(JobState.RUNNING)
         store = self._store
         restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
@@ -304,7 +304,7 @@ class JobMaster:
             [task.task_id for task in self.tasks if task.is_source],
         )
         self._history.begins(sources)
-        self._filters = RuntimeFilters(self._deployer.graph, self.tasks)
+        self._filters = RuntimeFilterCoordinator(self._deployer.graph, self.tasks)
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
         self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
         self._workers.start()
@@ -349,7 +349,7 @@ class JobMaster:
     def _start_again(self) -> None:
         self._restart_at_ms = float("inf")
         if self._rescale is not None:
-            self._go_on_as(self._rescale)
+            self._switch_plan(self._rescale)
             self._rescale = None
         if self._store is None:
             self._deploy(None)
@@ -357,7 +357,7 @@ class JobMaster:
             store = self._store
             self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
 
-    def _go_on_as(self, wanted: RescaleRequested) -> None:
+    def _switch_plan(self, wanted: RescaleRequested) -> None:
         self._deployer, self._plan = replace(self._deployer, graph=wanted.graph), wanted.plan
 
     def _end(self, state: JobState, error: PenstockError | None = None) -> None:

@@ -18,7 +18,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEntry, OperatorRole
 from penstock.engine.checkpoint.plan_identity import PlanIdentity
-from penstock.engine.checkpoint.restore import check_rows_in_flight
+from penstock.engine.checkpoint.restore import check_channel_state
 from penstock.engine.checkpoint.state_migration import Migrations, Obstacle
 
 ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
@@ -76,7 +76,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
             sqlstate="55000",
         )
     if manifest.fingerprint == plan.fingerprint:
-        check_rows_in_flight(manifest, plan.operators)
+        check_channel_state(manifest, plan.operators)
         return manifest, None
     diff = state_diff(manifest, plan)
     lines = [str(change) for change in diff.changes]
@@ -97,7 +97,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
         raise PenstockError(
             "STA-3043", message, detail="\n".join([*diff.refusals, *lines]), hint=hint, sqlstate="55000"
         )
-    check_rows_in_flight(manifest, ())
+    check_channel_state(manifest, ())
     return replace(
         _renamed(manifest, plan, diff.matches), meaning=plan.meaning, migrations=diff.migrations
     ), diff
@@ -131,7 +131,8 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
             )
     sizes = _sizes(manifest)
     kept = [
-        _going_on(one, new[other], sizes.get(one, 0), migrations.get(other)) for one, other in matches.items()
+        _describe_continued(one, new[other], sizes.get(one, 0), migrations.get(other))
+        for one, other in matches.items()
     ]
     rebuilt = [StateChange(o, Fate.REBUILT, 0) for o in new.values() if o.operator_id not in matches.values()]
     dropped = [
@@ -185,7 +186,9 @@ def _candidates(
         )
 
 
-def _going_on(one: str, operator: OperatorEntry, size_bytes: int, migration: Migration | None) -> StateChange:
+def _describe_continued(
+    one: str, operator: OperatorEntry, size_bytes: int, migration: Migration | None
+) -> StateChange:
     if migration is None:
         return StateChange(
             operator,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from penstock.engine.api.operator import JoinKeys, KeysKnown
-from penstock.engine.task.messages import OperatorTold, TaskId, TaskMessage
+from penstock.engine.task.messages import OperatorEventReported, TaskId, TaskMessage
 from penstock.planner.physical.operator_specs import JobGraph, JoinSpec
 from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
 
@@ -28,13 +28,13 @@ class FilteredTask(Protocol):
         """Leave a message for the task."""
 
 
-class RuntimeFilters:
+class RuntimeFilterCoordinator:
     """Gathers, for one deployment, the keys each subtask of a join tells, and passes them on once all
     have.
     """
 
     def __init__(self, graph: JobGraph, tasks: Sequence[FilteredTask]) -> None:
-        self._told: dict[str, dict[TaskId, JoinKeys]] = {}
+        self._keys: dict[str, dict[TaskId, JoinKeys]] = {}
         self._subtasks: dict[str, int] = {}
         filtering: dict[int, set[str]] = {}
         for chain in graph.chains:
@@ -47,18 +47,18 @@ class RuntimeFilters:
             (task, filtering[task.task_id.chain]) for task in tasks if task.task_id.chain in filtering
         ]
 
-    def told(self, report: OperatorTold) -> None:
+    def on_operator_event(self, report: OperatorEventReported) -> None:
         """Take the keys of one subtask of a join, if it is that which is told."""
-        if not isinstance(report.news, JoinKeys):
+        if not isinstance(report.event, JoinKeys):
             return
-        join_id, told = report.operator_id, self._told.setdefault(report.operator_id, {})
-        told[report.task] = report.news
-        if len(told) < self._subtasks[join_id]:
+        join_id, reported = report.operator_id, self._keys.setdefault(report.operator_id, {})
+        reported[report.task] = report.event
+        if len(reported) < self._subtasks[join_id]:
             return
         # kernels: not before there are keys
-        from penstock.engine.operators.join.runtime_filter import gathered
+        from penstock.engine.operators.join.runtime_filter import merge_keys
 
-        known = gathered(list(told.values()))
+        known = merge_keys(list(reported.values()))
         if known.keys is None:
             return
         for task, joins in self._tasks:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.metrics.busy_time import TimeShares
@@ -16,9 +16,6 @@ from penstock.engine.metrics.operator_metrics import (
     SplitProgress,
     TaskMetrics,
 )
-
-if TYPE_CHECKING:
-    from penstock.engine.task.messages import TaskId
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,8 @@ class TaskFigures:
 
 
 def task_figures(
-    task: TaskId,
+    chain: int,
+    subtask: int,
     phase: str,
     is_source: bool,
     metrics: TaskMetrics,
@@ -125,8 +123,8 @@ def task_figures(
     first to last.
     """
     return TaskFigures(
-        task.chain,
-        task.subtask,
+        chain,
+        subtask,
         phase,
         is_source,
         tuple(_operator(*operator) for operator in operators),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.api.operator import Context, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
@@ -40,18 +40,18 @@ class CalcOperator(Operator):
                 )
             self._project = self._projection(evaluation)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         try:
             found = self._of(batch)
         except (BatchTooLarge, TooLarge):
             if batch.num_rows < 2:
                 raise
-            return begun(self._in_halves(batch, out))
+            return start_output(self._in_halves(batch, out))
         if found is not None:
             out.collect(found)
         return None
 
-    def _in_halves(self, batch: Batch, out: Output) -> Rest:
+    def _in_halves(self, batch: Batch, out: Output) -> PendingOutput:
         """Values of all rows are too much for one batch: go on with fewer rows at once."""
         middle = batch.num_rows // 2
         yield from self.on_batch(batch.slice(0, middle), 0, out) or ()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.physical.operator_specs import FinalRowsSpec
 
 
-class FinalRowsOperator(Operator):
+class EmitFinalOperator(Operator):
     """Keeps the rows there are; changes of one row meet in one subtask."""
 
     def __init__(self, spec: FinalRowsSpec, options: JobOptions) -> None:
@@ -40,10 +40,10 @@ class FinalRowsOperator(Operator):
         self._keys.remove(self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
         self._metrics.state_entries = len(self._rows)
 
-    def on_end(self, out: Output) -> Rest | None:
-        return begun(self._end(out))
+    def on_end(self, out: Output) -> PendingOutput | None:
+        return start_output(self._end(out))
 
-    def _end(self, out: Output) -> Rest:
+    def _end(self, out: Output) -> PendingOutput:
         store = self._rows.store
         ids = store.live_ids()
         for first, last in store.pieces(ids):

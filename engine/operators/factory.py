@@ -68,25 +68,25 @@ def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
 
 def _source(spec: SourceSpec) -> str:
     if spec.table.connector == "materialized" and option(spec.table, "follow"):
-        return "penstock.engine.operators.source.source:FollowOperator"
+        return "penstock.engine.operators.source.source:MaterializedViewSourceOperator"
     return "penstock.engine.operators.source.source:SourceOperator"
 
 
 def _late_mark(spec: LateMarkSpec) -> str:
     by_session = spec.window.merging and spec.insert_only
     return (
-        "penstock.engine.operators.window.late_row_marker:SessionLateMarkOperator"
+        "penstock.engine.operators.window.late_row_marker:SessionLateRowMarkerOperator"
         if by_session
-        else "penstock.engine.operators.window.late_row_marker:LateMarkOperator"
+        else "penstock.engine.operators.window.late_row_marker:LateRowMarkerOperator"
     )
 
 
 def _window_table(spec: WindowTableSpec) -> str:
     if spec.window.merging:
         if not spec.insert_only:
-            return "penstock.engine.operators.window.window_function:SessionTableUpdatesOperator"
-        return "penstock.engine.operators.window.window_function:SessionTableOperator"
-    return "penstock.engine.operators.window.window_function:WindowTableOperator"
+            return "penstock.engine.operators.window.window_function:RetractSessionFunctionOperator"
+        return "penstock.engine.operators.window.window_function:SessionFunctionOperator"
+    return "penstock.engine.operators.window.window_function:WindowFunctionOperator"
 
 
 def _window_aggregate(spec: WindowAggregateSpec) -> str:
@@ -94,12 +94,12 @@ def _window_aggregate(spec: WindowAggregateSpec) -> str:
         return "penstock.engine.operators.window.local_window_aggregate:LocalWindowAggregateOperator"
     if isinstance(spec.window, Windowing) and spec.window.merging:
         if not spec.insert_only:
-            return "penstock.engine.operators.window.session_aggregate:SessionUpdatesOperator"
+            return "penstock.engine.operators.window.session_aggregate:RetractSessionOperator"
         if spec.emission.corrects:
-            return "penstock.engine.operators.window.session_aggregate:SessionChangesOperator"
+            return "penstock.engine.operators.window.session_aggregate:EarlyFireSessionOperator"
         return "penstock.engine.operators.window.session_aggregate:SessionAggregateOperator"
     if spec.emission.corrects:
-        return "penstock.engine.operators.window.window_aggregate:WindowChangesOperator"
+        return "penstock.engine.operators.window.window_aggregate:EarlyFireWindowOperator"
     return "penstock.engine.operators.window.window_aggregate:WindowAggregateOperator"
 
 
@@ -111,47 +111,47 @@ def _group_aggregate(spec: GroupAggregateSpec) -> str:
 
 def _join(spec: JoinSpec) -> str:
     if spec.time is not None:
-        return "penstock.engine.operators.join.interval_join:TimedJoinOperator"
-    return "penstock.engine.operators.join.regular_join:JoinOperator"
+        return "penstock.engine.operators.join.interval_join:IntervalJoinOperator"
+    return "penstock.engine.operators.join.regular_join:RegularJoinOperator"
 
 
 def _limit(spec: LimitSpec) -> str:
     return (
         "penstock.engine.operators.limit:LimitOperator"
         if spec.insert_only
-        else "penstock.engine.operators.limit:LimitOfChangesOperator"
+        else "penstock.engine.operators.limit:RetractLimitOperator"
     )
 
 
 def _over(spec: OverSpec) -> str:
     if spec.in_time:
-        return "penstock.engine.operators.over.over:OverInTimeOperator"
-    return "penstock.engine.operators.over.over:OverChangesOperator"
+        return "penstock.engine.operators.over.over:EventTimeOverOperator"
+    return "penstock.engine.operators.over.over:RetractOverOperator"
 
 
 def _partition_top(spec: PartitionTopSpec) -> str:
     if not spec.insert_only:
-        return "penstock.engine.operators.rank.partition_top_n:PartitionTopOperator"
+        return "penstock.engine.operators.rank.partition_top_n:RetractTopNOperator"
     if spec.window is not None:
-        return "penstock.engine.operators.rank.partition_top_n:WindowTopOperator"
-    return "penstock.engine.operators.rank.partition_top_n:FirstRowsOperator"
+        return "penstock.engine.operators.rank.partition_top_n:WindowTopNOperator"
+    return "penstock.engine.operators.rank.partition_top_n:AppendTopNOperator"
 
 
 def _sink(spec: SinkSpec) -> str:
     if spec.table is not None and spec.table.connector == "materialized":
-        return "penstock.engine.operators.sink:MaterializeOperator"
+        return "penstock.engine.operators.sink:MaterializedViewSinkOperator"
     return "penstock.engine.operators.sink:SinkOperator"
 
 
 _OPERATOR_CLASSES: dict[type[OperatorSpec], str | Callable[[Any], str]] = {
     SourceSpec: _source,
-    HistorySpec: "penstock.engine.operators.source.history_source:HistoryOperator",
-    ReadSplitsSpec: "penstock.engine.operators.source.history_source:ReadSplitsOperator",
+    HistorySpec: "penstock.engine.operators.source.history_source:HistorySourceOperator",
+    ReadSplitsSpec: "penstock.engine.operators.source.history_source:FinishedSplitsOperator",
     ValuesSpec: "penstock.engine.operators.source.values:ValuesOperator",
     BoundedSourceSpec: "penstock.engine.operators.source.bounded_source:BoundedSourceOperator",
     CalcSpec: "penstock.engine.operators.calc:CalcOperator",
     RuntimeFilterSpec: "penstock.engine.operators.join.runtime_filter:RuntimeFilterOperator",
-    WatermarkSpec: "penstock.engine.operators.source.watermark_generator:WatermarkOperator",
+    WatermarkSpec: "penstock.engine.operators.source.watermark_generator:WatermarkGeneratorOperator",
     ProcessingTimeSpec: "penstock.engine.operators.source.processing_time:ProcessingTimeOperator",
     LateMarkSpec: _late_mark,
     WindowTableSpec: _window_table,
@@ -163,14 +163,14 @@ _OPERATOR_CLASSES: dict[type[OperatorSpec], str | Callable[[Any], str]] = {
     LookupJoinSpec: "penstock.engine.operators.join.lookup_join:LookupJoinOperator",
     UnionSpec: "penstock.engine.operators.union:UnionOperator",
     LimitSpec: _limit,
-    RepeatSpec: "penstock.engine.operators.replicate_rows:RepeatOperator",
+    RepeatSpec: "penstock.engine.operators.replicate_rows:ReplicateRowsOperator",
     UnnestSpec: "penstock.engine.operators.unnest:UnnestOperator",
     TopNSpec: "penstock.engine.operators.rank.top_n:TopNOperator",
     OverSpec: _over,
     PartitionTopSpec: _partition_top,
     TemporalSortSpec: "penstock.engine.operators.temporal_sort:TemporalSortOperator",
-    FinalRowsSpec: "penstock.engine.operators.emit_final:FinalRowsOperator",
-    ThinnedRowsSpec: "penstock.engine.operators.emit_changes:ThinnedRowsOperator",
+    FinalRowsSpec: "penstock.engine.operators.emit_final:EmitFinalOperator",
+    ThinnedRowsSpec: "penstock.engine.operators.emit_changes:EmitChangesOperator",
     MatchSpec: "penstock.engine.operators.match.match_recognize:MatchRecognizeOperator",
     SinkSpec: _sink,
 }

@@ -17,12 +17,12 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
-    Rest,
-    begun,
+    PendingOutput,
     emit_all,
+    start_output,
 )
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.exchange.batch_concat import all_weights, taken_from
+from penstock.engine.exchange.batch_concat import all_weights, take_rows_from
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.physical.operator_specs import LimitSpec
@@ -72,7 +72,7 @@ class LimitOperator(Operator, ListState):
         self._seen = sum(item["seen"] for item in items)
 
 
-class LimitOfChangesOperator(Operator):
+class RetractLimitOperator(Operator):
     """Keeps all rows, and of each how many are emitted: in all ``limit`` of those that are left when
     ``offset`` others are not.
 
@@ -98,7 +98,7 @@ class LimitOfChangesOperator(Operator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
         batch = self._rows.consolidated(Batch(batch.rows, weights), keep=True)
         if not batch.num_rows:
@@ -128,7 +128,7 @@ class LimitOfChangesOperator(Operator):
         self._note(others)
         self._totals = present, wanted
         self._metrics.state_entries = len(self._rows)
-        return begun(emit_all(_changes(pieces), out))
+        return start_output(emit_all(_changes(pieces), out))
 
     def _counted(self) -> tuple[int, int]:
         """How many rows there are and how many of them are emitted, after a restore as well."""
@@ -236,4 +236,4 @@ def _changes(pieces: list[Batch]) -> list[Batch]:
     order = np.argsort(weights > 0, kind="stable")
     order = order[weights[order] != 0]
     weights = weights[order]
-    return taken_from(pieces, order, None if (weights == 1).all() else weights)
+    return take_rows_from(pieces, order, None if (weights == 1).all() else weights)

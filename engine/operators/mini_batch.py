@@ -1,4 +1,4 @@
-"""HeldBatches: full batches held back for a moment, to be taken together with those that are ready behind
+"""MiniBatch: full batches held back for a moment, to be taken together with those that are ready behind
 them.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.batch_concat import concat_batches
 
 BATCHES_AT_ONCE = 4
 _SMALL = 8
@@ -17,7 +17,7 @@ held go on alone.
 """
 
 
-class HeldBatches:
+class MiniBatch:
     """Batches up to ``BATCHES_AT_ONCE`` full ones, for half the buffer timeout: it is for the way to the next
     task's rows, of which this is a part.
 
@@ -56,4 +56,4 @@ class HeldBatches:
         """Return what is held, and hold it no longer."""
         batches, rows = self._batches, self._rows
         self._batches, self._rows, self.until_ms = [], 0, None
-        return gathered(batches) if len(batches) > 1 and rows <= self._full else batches
+        return concat_batches(batches) if len(batches) > 1 and rows <= self._full else batches

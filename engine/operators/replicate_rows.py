@@ -12,7 +12,7 @@ from penstock.engine.expressions.datum import values_of
 from penstock.planner.physical.operator_specs import RepeatSpec
 
 
-class RepeatOperator(Operator):
+class ReplicateRowsOperator(Operator):
     """A row of weight w whose last column is n goes on without that column, with weight w·n."""
 
     def __init__(self, spec: RepeatSpec, options: JobOptions) -> None:

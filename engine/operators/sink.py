@@ -13,7 +13,15 @@ from penstock.catalog.connectors.registry import takes_changes
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    PendingOutput,
+    start_output,
+)
 from penstock.engine.api.row_pieces import copies_at_once
 from penstock.engine.api.sink import Origin, SinkRequest
 from penstock.engine.api.stream_elements import Batch
@@ -90,16 +98,16 @@ class SinkOperator(Operator, ListState):
             self._writer.commit(item["items"])
         failpoint("R2b")
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         self._start()
         if self._never_null:
             self._refuse_nulls(batch)
         if batch.weights is None or self._spec.upsert_key is not None or self._spec.table is None:
             self._write(batch)
             return None
-        return begun(self._in_pieces(batch))
+        return start_output(self._in_pieces(batch))
 
-    def _in_pieces(self, batch: Batch) -> Rest:
+    def _in_pieces(self, batch: Batch) -> PendingOutput:
         """Write rows, one of a great weight bit by bit; changes of a key stay together, the client is
         given weights.
         """
@@ -178,7 +186,7 @@ def _inserts(batch: Batch, spec: SinkSpec) -> Batch:
     return Batch(batch.repeated().rows)
 
 
-class MaterializeOperator(Operator):
+class MaterializedViewSinkOperator(Operator):
     """Keeps what came, so that a job that goes on from a checkpoint fills the view anew, also in another
     process.
     """

@@ -11,11 +11,11 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
-    Rest,
-    begun,
+    PendingOutput,
+    start_output,
 )
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
-from penstock.engine.exchange.batch_concat import all_weights, taken_from
+from penstock.engine.exchange.batch_concat import all_weights, take_rows_from
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.total_order import RowOrder
@@ -52,10 +52,10 @@ class TemporalSortOperator(Operator):
             self._rows.add(Batch(batch.rows, batch.weights))
             self._metrics.state_entries = len(self._rows)
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         """Rows of a window come until the watermark has reached its end, which is later than their time."""
         self._passed.us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(self._passed.us)
@@ -63,9 +63,9 @@ class TemporalSortOperator(Operator):
         if any(batch.weights is not None for batch in due):
             weights = np.maximum(all_weights(due)[order], 0)
             order, weights = order[weights > 0], weights[weights > 0]
-            due = taken_from(due, order, weights)
+            due = take_rows_from(due, order, weights)
         else:
-            due = taken_from(due, order, None)
+            due = take_rows_from(due, order, None)
         for number, piece in enumerate(piece for batch in due for piece in batch.single_rows()):
             if number:
                 yield

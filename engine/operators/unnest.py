@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.engine.api import arrow_numpy
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.api.operator import Context, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.row_pieces import cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
@@ -38,10 +38,10 @@ class UnnestOperator(Operator):
         places = {column: place for place, column in enumerate(self._reads)}
         self._test = None if condition is None else compile_predicate(condition.remap(places), evaluation)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
-        return begun(self._in_pieces(batch, out))
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        return start_output(self._in_pieces(batch, out))
 
-    def _in_pieces(self, batch: Batch, out: Output) -> Rest:
+    def _in_pieces(self, batch: Batch, out: Output) -> PendingOutput:
         """Emit the rows of the function in pieces; what each input row still lacks is known when those of
         the next begin.
         """
@@ -71,10 +71,10 @@ class UnnestOperator(Operator):
         input: none without rows but the first.
         """
         some, widest = False, widest_row(kept)
-        for parents, columns in self._given(rows):
-            given = pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
-            sizes = partial(_sizes, kept, parents, given)
-            for first, last in cut_pairs(parents.size, widest + widest_row(given), sizes):
+        for parents, columns in self._expand(rows):
+            emit_batch = pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
+            sizes = partial(_sizes, kept, parents, emit_batch)
+            for first, last in cut_pairs(parents.size, widest + widest_row(emit_batch), sizes):
                 some = True
                 yield parents[first:last], [column.slice(first, last - first) for column in columns]
         if not some:
@@ -94,24 +94,24 @@ class UnnestOperator(Operator):
         was any.
         """
         spec = self._spec
-        given = [columns[i] for i in spec.gives]
+        emit_batch = [columns[i] for i in spec.gives]
         numbered = spec.ordinality or self._test is not None
         numbers = [progress.numbers(parents)] if numbered else []
         if spec.ordinality:
-            given += numbers
+            emit_batch += numbers
         if self._test is not None:
             passed = self._passed(batch.rows, parents, [*columns, *numbers])
-            parents, given = (
+            parents, emit_batch = (
                 parents[passed],
-                [column.filter(arrow_numpy.array_of(passed)) for column in given],
+                [column.filter(arrow_numpy.array_of(passed)) for column in emit_batch],
             )
         if spec.outer:
-            parents, given = _with_absent(parents, given, progress.absent(parents, last))
+            parents, emit_batch = _with_absent(parents, emit_batch, progress.absent(parents, last))
         if not parents.size:
             return False
         rows = arrow_numpy.array_of(parents)
         result = pa.RecordBatch.from_arrays(
-            [*(column.take(rows) for column in kept.columns), *given], schema=self._schema
+            [*(column.take(rows) for column in kept.columns), *emit_batch], schema=self._schema
         )
         weights = None if batch.weights is None else batch.weights[parents]
         out.collect(
@@ -119,17 +119,17 @@ class UnnestOperator(Operator):
         )
         return True
 
-    def _passed(self, rows: pa.RecordBatch, parents: np.ndarray, given: list[pa.Array]) -> np.ndarray:
+    def _passed(self, rows: pa.RecordBatch, parents: np.ndarray, emit_batch: list[pa.Array]) -> np.ndarray:
         """Return for which rows of the function the condition is TRUE."""
         assert self._test is not None
         width, beside = rows.num_columns, arrow_numpy.array_of(parents)
-        read = [rows.column(i).take(beside) if i < width else given[i - width] for i in self._reads]
+        read = [rows.column(i).take(beside) if i < width else emit_batch[i - width] for i in self._reads]
         tested = (
             pa.RecordBatch.from_arrays(read, [str(i) for i in self._reads]) if read else rows.take(beside)
         )
         return arrow_numpy.is_true(self._test(tested))
 
-    def _given(self, rows: pa.RecordBatch) -> Iterator[Given]:
+    def _expand(self, rows: pa.RecordBatch) -> Iterator[Given]:
         arguments = [evaluate(rows) for evaluate in self._arguments]
         try:
             yield from self._kernel(arguments, rows.num_rows)
@@ -137,8 +137,8 @@ class UnnestOperator(Operator):
             raise to_error(fault, self._spec.call.args[0], None) from None
 
 
-def _sizes(kept: pa.RecordBatch, parents: np.ndarray, given: pa.RecordBatch) -> np.ndarray:
-    return row_sizes(kept, parents) + row_sizes(given)
+def _sizes(kept: pa.RecordBatch, parents: np.ndarray, emit_batch: pa.RecordBatch) -> np.ndarray:
+    return row_sizes(kept, parents) + row_sizes(emit_batch)
 
 
 class _Progress:
@@ -171,14 +171,14 @@ class _Progress:
 
 
 def _with_absent(
-    parents: np.ndarray, given: list[pa.Array], absent: np.ndarray
+    parents: np.ndarray, emit_batch: list[pa.Array], absent: np.ndarray
 ) -> tuple[np.ndarray, list[pa.Array]]:
     """Add a row of NULLs for each input row without any, in its place."""
     if not absent.size:
-        return parents, given
+        return parents, emit_batch
     together = np.concatenate([parents, absent])
     order = np.argsort(together, kind="stable")
     places = arrow_numpy.array_of(np.where(order < parents.size, order, 0), order >= parents.size)
     return together[order], [
-        column.take(places) if len(column) else pa.nulls(order.size, column.type) for column in given
+        column.take(places) if len(column) else pa.nulls(order.size, column.type) for column in emit_batch
     ]

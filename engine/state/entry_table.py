@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.key_groups import groups_of_hashes
-from penstock.engine.api.row_pieces import LIMITS, in_halves, taken_in_pieces
+from penstock.engine.api.row_pieces import LIMITS, in_halves, take_in_pieces
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.state_snapshot import SLOT, by_group
 
@@ -45,7 +45,7 @@ def pieces_by_keys(
             )
             return
         place = 0
-        for found in taken_in_pieces(pa.concat_tables(held), order, LIMITS.batch_bytes):
+        for found in take_in_pieces(pa.concat_tables(held), order, LIMITS.batch_bytes):
             marks = [column.slice(place, found.num_rows) for column in first]
             yield pa.table([*marks, *found.columns], names=["key_group", SLOT, *found.schema.names])
             place += found.num_rows

@@ -60,27 +60,27 @@ class LocalStorage:
 
     def create(self, name: str) -> None:
         path = self._path(name)
-        with self._told(name):
+        with self._translate_errors(name):
             self._open[name] = os.open(
                 path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
             )
 
     def append(self, name: str, data: bytes) -> None:
         view = memoryview(data)
-        with self._told(name):
+        with self._translate_errors(name):
             while view:  # a write may be short
                 view = view[os.write(self._open[name], view) :]
 
     def sync(self, name: str) -> None:
         descriptor = self._open.pop(name)  # never synced again if that fails: the pages count as clean then
         try:
-            with self._told(name):
+            with self._translate_errors(name):
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
     def sync_directory(self) -> None:
-        with self._told():
+        with self._translate_errors():
             descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(descriptor)
@@ -89,7 +89,7 @@ class LocalStorage:
 
     def publish(self, name: str, target: str) -> None:
         source, final = self._path(name), self._path(target)
-        with self._told(target):
+        with self._translate_errors(target):
             source.replace(final)
         failpoint("C9")
         self.sync_directory()
@@ -102,7 +102,7 @@ class LocalStorage:
         if name in self._open:
             os.close(self._open.pop(name))
         path = self._path(name)
-        with self._told(name):
+        with self._translate_errors(name):
             path.unlink(missing_ok=True)
 
     def size(self, name: str) -> int:
@@ -121,7 +121,7 @@ class LocalStorage:
         except OSError as cause:
             os.close(descriptor)
             if cause.errno in (errno.EACCES, errno.EAGAIN):
-                self._lock = self._taken_over(force=take_over)
+                self._lock = self._take_over_lock(force=take_over)
                 return
             raise
         self._lock = descriptor
@@ -133,7 +133,7 @@ class LocalStorage:
         with contextlib.suppress(OSError):  # it is another user's
             self._root.chmod(0o700)
 
-    def place(self) -> str:
+    def location(self) -> str:
         found = self._root.resolve()
         return f"{found.stat().st_ino} {found}"
 
@@ -163,7 +163,7 @@ class LocalStorage:
         os.utime(self._lock)
         return True
 
-    def _taken_over(self, *, force: bool) -> int:
+    def _take_over_lock(self, *, force: bool) -> int:
         """Put a lock of our own in the place of one whose owner is silent: that owner finds out when it
         renews, and its epoch is stale.
         """
@@ -189,7 +189,7 @@ class LocalStorage:
             self._lock = None
 
     @contextlib.contextmanager
-    def _told(self, name: str = "") -> Iterator[None]:
+    def _translate_errors(self, name: str = "") -> Iterator[None]:
         """Let an error of the system say where it happened, and how much room there is if that is what is
         short.
         """

@@ -70,7 +70,7 @@ class MemoryStorage:
     def shut(self) -> None:
         """Nobody else can be in this process's memory."""
 
-    def place(self) -> str:
+    def location(self) -> str:
         return "memory"
 
     def renew(self) -> bool:

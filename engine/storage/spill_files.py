@@ -34,9 +34,9 @@ class SpilledRows:
         self.size += other.size
         self.pages = [*self.pages, *other.pages]
 
-    def let_go_of_pages(self) -> None:
+    def evict_pages(self) -> None:
         """Give back the memory of pages that were read; they are read again when they are asked for."""
-        let_go(self.pages)
+        evict_pages(self.pages)
 
 
 class ArrayPages(mmap.mmap):
@@ -59,7 +59,7 @@ def zeros_beside(array: np.ndarray, shape: int | tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape, array.dtype) if pages is None else pages.files.zeros(shape, array.dtype)
 
 
-def let_go(pages: Sequence[mmap.mmap]) -> None:
+def evict_pages(pages: Sequence[mmap.mmap]) -> None:
     """Give back the memory of pages of mapped files; they are read again when they are asked for, as they
     were last written.
     """

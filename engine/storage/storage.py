@@ -59,7 +59,7 @@ class Storage(Protocol):
     def shut(self) -> None:
         """Let no other user in, as far as this one may decide that."""
 
-    def place(self) -> str:
+    def location(self) -> str:
         """Return what tells this directory from a copy of it, and stays the same as long as it is where it
         is.
         """

@@ -8,33 +8,33 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.operator import KeyedState, TrackedState
 from penstock.engine.state.state_snapshot import FrozenState, Snapshot
 
-MOST_LAYERS = 16
+MAX_INCREMENTS = 16
 """So many layers a restore reads at most; the next checkpoint is whole again."""
 
 
 @dataclass(frozen=True)
-class _Taken:
+class _StateBase:
     """What a checkpoint took of a state: after which snapshot, in how many layers, with how many changed
     entries above the first.
     """
 
     snapshot: int
-    layers: int
+    increments: int
     changed: int
 
 
-class Layers:
+class IncrementalSnapshots:
     """Only a checkpoint that is known to be complete is told against: changes of one that was given up are in
     the next as well.
 
     ``worth_it``: changes are told while all of them together are at most the live entries divided by this.
     """
 
-    worth_it = 2
+    live_share = 2
 
     def __init__(self, incremental: bool) -> None:
         self._incremental = incremental
-        self._taken: dict[int, dict[tuple[str, str], _Taken]] = {}
+        self._bases: dict[int, dict[tuple[str, str], _StateBase]] = {}
         self._base: int | None = None
 
     def freeze(self, operator_id: str, name: str, state: KeyedState, checkpoint_id: int) -> Snapshot:
@@ -43,25 +43,31 @@ class Layers:
             return state.snapshot()
         if not isinstance(state, TrackedState):
             table = state.snapshot()
-            self._taken.setdefault(checkpoint_id, {})
+            self._bases.setdefault(checkpoint_id, {})
             return FrozenState(lambda: iter((table,)), self._base)
-        base = self._taken.get(-1 if self._base is None else self._base, {}).get((operator_id, name))
+        base = self._bases.get(-1 if self._base is None else self._base, {}).get((operator_id, name))
         live = len(state)
         changed = None
-        if base is not None and base.layers < MOST_LAYERS:
+        if base is not None and base.increments < MAX_INCREMENTS:
             changed = state.changes.since(base.snapshot)
-        if base is None or changed is None or (base.changed + changed.size) * self.worth_it > live:
+        if base is None or changed is None or (base.changed + changed.size) * self.live_share > live:
             frozen = FrozenState(state.freeze(None))
-            taken = _Taken(state.changes.seal(), 1, 0)
+            base_of_next = _StateBase(state.changes.seal(), 1, 0)
         else:
             frozen = FrozenState(state.freeze(changed), self._base, changed)
             grows = int(changed.size > 0)
-            taken = _Taken(state.changes.seal(), base.layers + grows, base.changed + changed.size)
-        self._taken.setdefault(checkpoint_id, {})[operator_id, name] = taken
+            base_of_next = _StateBase(
+                state.changes.seal(), base.increments + grows, base.changed + changed.size
+            )
+        self._bases.setdefault(checkpoint_id, {})[operator_id, name] = base_of_next
         return frozen
 
     def complete(self, checkpoint_id: int) -> None:
         """Learn that a checkpoint is durable: later ones are told against it."""
-        if checkpoint_id in self._taken:
+        if checkpoint_id in self._bases:
             self._base = checkpoint_id
-            self._taken = {number: taken for number, taken in self._taken.items() if number >= checkpoint_id}
+            self._bases = {
+                number: base_of_next
+                for number, base_of_next in self._bases.items()
+                if number >= checkpoint_id
+            }

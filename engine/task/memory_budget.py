@@ -1,4 +1,4 @@
-"""StateBudget: how much memory the state of one slot may take; what is over it goes to disk, and a job
+"""MemoryBudget: how much memory the state of one slot may take; what is over it goes to disk, and a job
 fails by name before memory runs out.
 """
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.storage.spill_files import ArrayPages, SpilledRows, SpillFiles, let_go, mapped_bytes
+from penstock.engine.storage.spill_files import ArrayPages, SpilledRows, SpillFiles, evict_pages, mapped_bytes
 
 _LEAST_PART = 32
 
@@ -94,7 +94,7 @@ class StateSize:
             self._add(item)
 
 
-class StateBudget:
+class MemoryBudget:
     """``limit`` bytes for the operators of one slot's tasks. A part goes to disk only when it is a
     thirty-second of it, so that files stay few.
 
@@ -116,7 +116,7 @@ class StateBudget:
         states = list(states)
         size = self._measured(place, states)
         if any(self._pages.values()) and mapped_bytes() - self._mapped_by_others > self.limit:
-            let_go([pages for mapped in self._pages.values() for pages in mapped])
+            evict_pages([pages for mapped in self._pages.values() for pages in mapped])
         if sum(self._held.values()) <= self.limit:
             return size
         for part in size.spillable:

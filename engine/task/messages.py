@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.api.operator import KeysKnown, News
+from penstock.engine.api.operator import KeysKnown, OperatorEvent
 from penstock.engine.task.operator_chain import OperatorSnapshot
 
 
@@ -55,7 +55,7 @@ TaskMessage = TriggerCheckpoint | CheckpointComplete | EndSource | KeysKnown
 
 
 @dataclass(frozen=True)
-class SnapshotTaken:
+class SnapshotCompleted:
     """A task has passed a barrier; ``operators`` is empty when nobody keeps snapshots."""
 
     attempt: int
@@ -77,7 +77,7 @@ class TaskEnded:
 
 
 @dataclass(frozen=True)
-class CompletionTaken:
+class CompletionAcknowledged:
     """A task has told its operators that a checkpoint is durable (sinks have committed)."""
 
     attempt: int
@@ -94,14 +94,14 @@ class HistoryRead:
 
 
 @dataclass(frozen=True)
-class OperatorTold:
+class OperatorEventReported:
     """An operator of a task has news."""
 
     attempt: int
     task: TaskId
     operator_id: str
     operator: str
-    news: News
+    event: OperatorEvent
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ class TasksReleased:
 
 
 TaskReport = (
-    SnapshotTaken
+    SnapshotCompleted
     | TaskEnded
-    | CompletionTaken
+    | CompletionAcknowledged
     | HistoryRead
-    | OperatorTold
+    | OperatorEventReported
     | TaskFailed
     | TasksStarted
     | TasksReleased

@@ -22,10 +22,10 @@ from penstock.engine.api.operator import (
     KeysKnown,
     Operator,
     Output,
-    Rest,
+    PendingOutput,
     SourceStatus,
     SplitEvent,
-    begun,
+    start_output,
 )
 from penstock.engine.api.row_pieces import LIMITS, cut, row_sizes
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
@@ -33,8 +33,8 @@ from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.expressions.evaluation_errors import is_capacity
 from penstock.engine.metrics.operator_metrics import LatencyHistogram, OperatorMetrics
 from penstock.engine.state.state_snapshot import Snapshot
-from penstock.engine.task.incremental_snapshots import Layers
-from penstock.engine.task.memory_budget import StateBudget
+from penstock.engine.task.incremental_snapshots import IncrementalSnapshots
+from penstock.engine.task.memory_budget import MemoryBudget
 
 
 class MarkerPath:
@@ -57,7 +57,7 @@ class MarkerPath:
         """
         for index in self._holding:
             if index >= first and (
-                index in self._waiting or self._operators[index].operator.held_until_ms() is not None
+                index in self._waiting or self._operators[index].operator.buffered_until_ms() is not None
             ):
                 self._waiting.setdefault(index, []).append(marker)
                 return
@@ -66,12 +66,12 @@ class MarkerPath:
         else:
             self._output.marker(marker)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let markers go on whose operators hold nothing back any more, the last operators' first, so that
         none overtakes another.
         """
         for index in sorted(self._waiting, reverse=True) if self._waiting else ():
-            if self._operators[index].operator.held_until_ms() is None:
+            if self._operators[index].operator.buffered_until_ms() is None:
                 for marker in self._waiting.pop(index):
                     self.enter(marker, index + 1)
 
@@ -169,15 +169,15 @@ class _Link:
         self._name = target.context.name
         self._out = out
         self._busy = busy
-        self._rest: Rest | None = None
-        self._waiting: deque[Callable[[], Rest | None]] = deque()
+        self._rest: PendingOutput | None = None
+        self._waiting: deque[Callable[[], PendingOutput | None]] = deque()
 
     def collect(self, batch: Batch) -> None:
         rows = batch.rows.num_rows
         if rows == 0:
             return
         self._upstream.rows_out += rows
-        self.give(batch, 0)
+        self.push(batch, 0)
 
     @property
     def busy(self) -> bool:
@@ -189,11 +189,11 @@ class _Link:
         """Whether the operator has more to emit for what it took already."""
         return self._rest is not None
 
-    def give(self, batch: Batch, port: int) -> None:
+    def push(self, batch: Batch, port: int) -> None:
         """Take rows of a port, very large batches in pieces."""
         self._metrics.rows_in += batch.rows.num_rows
         if batch.rows.num_rows > 1 and batch.size_bytes > LIMITS.batch_bytes:
-            self.call(lambda: begun(self._in_pieces(batch, port)))
+            self.call(lambda: start_output(self._in_pieces(batch, port)))
             return
         if self.busy:
             self._waiting.append(lambda: self._on_batch(batch, port, self._out))
@@ -214,13 +214,13 @@ class _Link:
     def split(self, event: SplitEvent) -> None:
         self.call(lambda: self._operator.on_split(event, self._out))
 
-    def _in_pieces(self, batch: Batch, port: int) -> Rest:
+    def _in_pieces(self, batch: Batch, port: int) -> PendingOutput:
         for first, last in cut(row_sizes(batch.rows), batch.num_rows, LIMITS.batch_bytes):
             if first:
                 yield
             yield from self._on_batch(batch.slice(first, last - first), port, self._out) or ()
 
-    def call(self, call: Callable[[], Rest | None]) -> None:
+    def call(self, call: Callable[[], PendingOutput | None]) -> None:
         """Call into the operator, behind what is under way; what it raises comes out naming it."""
         if self.busy:
             self._waiting.append(call)
@@ -232,7 +232,7 @@ class _Link:
         if rest is not None:
             self._hold(rest)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Do the next piece of what is under way."""
         try:
             if self._rest is None:
@@ -244,11 +244,11 @@ class _Link:
         if not self.busy:
             self._busy.remove(self)
 
-    def _hold(self, rest: Rest) -> None:
+    def _hold(self, rest: PendingOutput) -> None:
         self._rest = rest
         self._busy.append(self)
 
-    def _watermark(self, time_us: int) -> Rest | None:
+    def _watermark(self, time_us: int) -> PendingOutput | None:
         self._metrics.watermark_us = time_us
         rest = self._operator.on_watermark(time_us, self._out)
         if rest is not None:
@@ -266,7 +266,7 @@ class _Link:
             self._out.idle()
 
 
-def _then(rest: Rest, call: Callable[[], None]) -> Rest:
+def _then(rest: PendingOutput, call: Callable[[], None]) -> PendingOutput:
     """Do what is left, then one thing more."""
     yield from rest
     call()
@@ -306,7 +306,7 @@ class OperatorChain:
         self, operators: Sequence[ChainedOperator], output: TaskOutput, *, incremental: bool = True
     ) -> None:
         self.operators = tuple(operators)
-        self._layers = Layers(incremental)
+        self._layers = IncrementalSnapshots(incremental)
         self._output = output
         self._busy: list[_Link] = []
         self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
@@ -327,7 +327,7 @@ class OperatorChain:
         self._holding = tuple(
             i
             for i, o in enumerate(self.operators)
-            if type(o.operator).held_until_ms is not Operator.held_until_ms
+            if type(o.operator).buffered_until_ms is not Operator.buffered_until_ms
         )
         self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
         self._time_us = MIN_WATERMARK_US
@@ -340,18 +340,18 @@ class OperatorChain:
         return all(operator.ready() for _, operator in self._gates)
 
     @property
-    def under_way(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether some operator has more to emit for what it was given: until it has, nothing else may be
         given to the chain.
         """
         return bool(self._busy)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let the last operator of those that have more to emit do its next piece."""
-        self._last_busy().go_on()
+        self._last_busy().resume()
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether what follows can take what is under way: all behind the operator that would emit it, and
         itself for what it has not taken yet.
         """
@@ -365,7 +365,7 @@ class OperatorChain:
     def settle(self) -> None:
         """Emit all that is under way, whether there is room for it or not."""
         while self._busy:
-            self.go_on()
+            self.resume()
 
     @property
     def ticks(self) -> bool:
@@ -408,7 +408,7 @@ class OperatorChain:
         """Give rows of a port to the head; ``behind``: more are ready."""
         if batch.rows.num_rows:
             self._head.operator.rows_behind = behind
-            self._entry.give(batch, port)
+            self._entry.push(batch, port)
 
     def watermark(self, time_us: int) -> None:
         """Give the merged watermark to the head; links take it on down the chain and out."""
@@ -442,31 +442,31 @@ class OperatorChain:
         earliest = None
         for index in self._holding:
             operator = self.operators[index].operator
-            due_ms = operator.held_until_ms()
+            due_ms = operator.buffered_until_ms()
             if self._links[index].busy:
                 continue
             if due_ms is not None and due_ms <= now_ms:
                 self._links[index].call(partial(operator.release, self._outs[index]))
                 self._output.flush()  # they have waited long enough
-                due_ms = operator.held_until_ms()  # it may have let go on a part only
+                due_ms = operator.buffered_until_ms()  # it may have let go on a part only
             if due_ms is not None and (earliest is None or due_ms < earliest):
                 earliest = due_ms
         if not self._busy:
-            self._markers.go_on()
+            self._markers.resume()
         return earliest
 
     def marker(self, marker: LatencyMarker) -> None:
         """Let a latency marker pass behind the rows that came before it."""
         self._markers.enter(marker)
 
-    def measure_state(self, budget: StateBudget | None) -> None:
+    def measure_state(self, budget: MemoryBudget | None) -> None:
         """Note how large the state of each operator is; with a budget, write to disk what is over it,
         STA-3050 when that is in vain.
         """
         for index in self._stateful:
             self._guarded(index, lambda index=index: self._measure(self.operators[index], budget))
 
-    def _measure(self, chained: ChainedOperator, budget: StateBudget | None) -> None:
+    def _measure(self, chained: ChainedOperator, budget: MemoryBudget | None) -> None:
         from penstock.engine.task.memory_budget import StateSize  # only jobs with state need to know
 
         states, metrics = chained.operator.keyed_states().values(), chained.metrics

@@ -26,19 +26,19 @@ from penstock.engine.api.stream_elements import (
     Watermark,
 )
 from penstock.engine.exchange.channel import Wakeup, no_wakeup
-from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, kept
-from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, PortEnd, PortTime, RowsInFlight
+from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, channel_state_table
+from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, OvertakenRows, PortEnd, PortTime
 from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.metrics.busy_time import Spending, TimeSpent
 from penstock.engine.metrics.operator_metrics import TaskMetrics
 from penstock.engine.metrics.task_metrics import NO_QUEUES, TaskFigures, task_figures
-from penstock.engine.task.memory_budget import StateBudget
+from penstock.engine.task.memory_budget import MemoryBudget
 from penstock.engine.task.messages import (
     CheckpointComplete,
-    CompletionTaken,
+    CompletionAcknowledged,
     EndSource,
     HistoryRead,
-    SnapshotTaken,
+    SnapshotCompleted,
     TaskEnded,
     TaskId,
     TaskMessage,
@@ -89,7 +89,7 @@ class TaskPhase(StrEnum):
 
 
 @dataclass
-class BarrierPassage:
+class PendingBarrier:
     """The snapshot of a task's operators at a barrier; rows in flight belong to it too.
 
     ``received``: those found before the task, ``None`` until all are known. ``unsent``: what the barrier
@@ -109,7 +109,7 @@ class BarrierPassage:
         first = _with(
             first,
             {
-                way.received: kept(way, [c for c in self.received or () if c.port == port])
+                way.received: channel_state_table(way, [c for c in self.received or () if c.port == port])
                 for port, way in ways.items()
             },
         )
@@ -117,7 +117,7 @@ class BarrierPassage:
         for way, elements in self.unsent:
             rows = ChannelRows(way.port, subtask)
             rows.add(elements)
-            operators[-1] = _with(operators[-1], {way.unsent: kept(way, [rows])})
+            operators[-1] = _with(operators[-1], {way.unsent: channel_state_table(way, [rows])})
         return tuple(operators)
 
 
@@ -153,7 +153,7 @@ class Task:
         finished: bool = False,
         wake: Wakeup = no_wakeup,
         marker_interval_ms: int = 0,
-        budget: StateBudget | None = None,
+        budget: MemoryBudget | None = None,
         ways: Mapping[int, EdgeTarget] | None = None,
     ) -> None:
         self.task_id = task_id
@@ -178,7 +178,7 @@ class Task:
         self._budget = budget
         self._next_measure_ms = 0.0
         self._ways = ways or {}
-        self._passage: BarrierPassage | None = None
+        self._passage: PendingBarrier | None = None
         self._mailbox: deque[TaskMessage] = deque()
         self._paused = self._rests = False
         self._ending = False
@@ -224,7 +224,15 @@ class Task:
         operators = [(context.operator_id, context.name, context.metrics) for context in self.operators]
         bytes_out, now_ms = self._output.bytes_out, self._clock.monotonic_ms()
         return task_figures(
-            self.task_id, str(self.phase), self.is_source, self.metrics, operators, queues, bytes_out, now_ms
+            self.task_id.chain,
+            self.task_id.subtask,
+            str(self.phase),
+            self.is_source,
+            self.metrics,
+            operators,
+            queues,
+            bytes_out,
+            now_ms,
         )
 
     def close(self) -> None:
@@ -239,14 +247,16 @@ class Task:
         if self.phase is TaskPhase.NEW:
             self._start()
             return WORKED
-        under_way = self.chain.under_way
-        if self._mailbox and not (under_way and isinstance(self._mailbox[0], TriggerCheckpoint | EndSource)):
+        has_pending = self.chain.has_pending
+        if self._mailbox and not (
+            has_pending and isinstance(self._mailbox[0], TriggerCheckpoint | EndSource)
+        ):
             self._on_message(self._mailbox.popleft())
             return WORKED
         if self.phase is not TaskPhase.RUNNING:
             return ENDED
-        if under_way:
-            return self._go_on(now_ms)
+        if has_pending:
+            return self._resume(now_ms)
         due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
         if self._ending:
             return (
@@ -273,7 +283,7 @@ class Task:
             due_ms = min(due_ms, now_ms + NOT_READY_RETRY_MS)
         return StepResult(Did.BLOCKED if blocked else Did.WAITING, due_ms if due_ms < float("inf") else None)
 
-    def _go_on(self, now_ms: float) -> StepResult:
+    def _resume(self, now_ms: float) -> StepResult:
         """Emit the next piece of what is under way, when there is room: until it is through, rows, time
         and barriers wait.
         """
@@ -281,11 +291,11 @@ class Task:
         due_ms = self._keep_barriers(now_ms)
         for due in (None if blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
             due_ms = due_ms if due is None else min(due_ms, due)
-        has_room = self.chain.has_room
-        if has_room and not blocked:
-            self.chain.go_on()
+        has_capacity = self.chain.has_capacity
+        if has_capacity and not blocked:
+            self.chain.resume()
             return WORKED
-        if not has_room:
+        if not has_capacity:
             due_ms = min(due_ms, now_ms + NOT_READY_RETRY_MS)
         return StepResult(Did.BLOCKED, due_ms if due_ms < float("inf") else None)
 
@@ -338,10 +348,10 @@ class Task:
         self._report_passage(passage)
         return float("inf")
 
-    def _report_passage(self, passage: BarrierPassage) -> None:
+    def _report_passage(self, passage: PendingBarrier) -> None:
         self._passage = None
         operators = passage.snapshot(self._ways, self.task_id.subtask) if self._keep_snapshots else ()
-        self._report(SnapshotTaken(self._attempt, self.task_id, passage.barrier.checkpoint_id, operators))
+        self._report(SnapshotCompleted(self._attempt, self.task_id, passage.barrier.checkpoint_id, operators))
 
     def _poll_source(self, now_ms: float, blocked: bool) -> bool:
         """Poll the source unless there is no room or it asked to be left alone; return whether it had
@@ -396,7 +406,7 @@ class Task:
                     now_ms if self._aligning_since_ms is None else self._aligning_since_ms
                 )
                 self._checkpoint(barrier, ahead=True)
-            case RowsInFlight(checkpoint_id, channels):
+            case OvertakenRows(checkpoint_id, channels):
                 self._note_alignment(now_ms)
                 if self._passage is not None and self._passage.barrier.checkpoint_id == checkpoint_id:
                     self._passage.received = channels
@@ -428,7 +438,7 @@ class Task:
             case CheckpointComplete(checkpoint_id):
                 if self.phase is not TaskPhase.CLOSED:
                     self.chain.checkpoint_complete(checkpoint_id)
-                    self._report(CompletionTaken(self._attempt, self.task_id, checkpoint_id))
+                    self._report(CompletionAcknowledged(self._attempt, self.task_id, checkpoint_id))
 
     def _note_alignment(self, now_ms: float) -> None:
         """Write down how long barriers were awaited."""
@@ -447,7 +457,7 @@ class Task:
         operators = self._snapshot(barrier.checkpoint_id)
         failpoint("W2" if self._gate is None else "W6")
         now_ms = self._clock.monotonic_ms()
-        self._passage = BarrierPassage(
+        self._passage = PendingBarrier(
             barrier, operators, None if ahead else (), self._output.barrier(barrier, now_ms)
         )
         self._paused = barrier.then_stop

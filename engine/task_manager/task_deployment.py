@@ -22,8 +22,8 @@ from penstock.engine.exchange.record_writer import RecordWriter, TaskOutput, rec
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.storage.spill_files import SpillFiles
 from penstock.engine.storage.storage import Storage
-from penstock.engine.task.memory_budget import StateBudget
-from penstock.engine.task.messages import OperatorTold, TaskId, TaskReport
+from penstock.engine.task.memory_budget import MemoryBudget
+from penstock.engine.task.messages import OperatorEventReported, TaskId, TaskReport
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 from penstock.engine.task.task import Task
 from penstock.planner.logical.distribution import Forward
@@ -112,7 +112,7 @@ class Deployer:
         the slot of a subtask number.
         """
         channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
-        budgets: defaultdict[int, StateBudget | None] = defaultdict(self._budget)
+        budgets: defaultdict[int, MemoryBudget | None] = defaultdict(self._budget)
         came_from = (
             None if restore is None else RestoredFrom(restore.manifest.owner, restore.manifest.checkpoint_id)
         )
@@ -149,14 +149,17 @@ class Deployer:
                         wake=wakeup(subtask),
                         marker_interval_ms=self.options.latency_interval_ms,
                         budget=budgets[subtask],
-                        ways={edge.port: self._way(edge) for edge in self.graph.inputs_of(chain.chain_id)},
+                        ways={
+                            edge.port: self._edge_target(edge)
+                            for edge in self.graph.inputs_of(chain.chain_id)
+                        },
                     )
                 )
         return made
 
-    def _budget(self) -> StateBudget | None:
+    def _budget(self) -> MemoryBudget | None:
         limit = self.options.state_budget_bytes
-        return StateBudget(limit, SpillFiles(self.options.spill_dir)) if limit else None
+        return MemoryBudget(limit, SpillFiles(self.options.spill_dir)) if limit else None
 
     def _channels(self, edge: ChainEdge, wakeup: Callable[[int], Wakeup], placement: Placement) -> Channels:
         """Return the channels of an edge by source subtask, then target subtask; a forward edge joins
@@ -201,10 +204,10 @@ class Deployer:
             clock=self.clock,
             max_rows=self.options.batch_max_rows,
             timeout_ms=self.options.buffer_timeout_ms,
-            way=self._way(edge) if self.graph.overtakable(edge) else None,
+            way=self._edge_target(edge) if self.graph.overtakable(edge) else None,
         )
 
-    def _way(self, edge: ChainEdge) -> EdgeTarget:
+    def _edge_target(self, edge: ChainEdge) -> EdgeTarget:
         head = next(chain for chain in self.graph.chains if chain.chain_id == edge.target).operators[0]
         return EdgeTarget(head.operator_id, edge.port, edge.edge, self.graph.max_parallelism)
 
@@ -275,8 +278,10 @@ class Deployer:
             services=self.services,
             job_id=self.job_id,
             attempt=attempt,
-            tell=lambda news: report(
-                OperatorTold(attempt, TaskId(chain.chain_id, subtask), spec.operator_id, spec.name, news)
+            report_event=lambda event: report(
+                OperatorEventReported(
+                    attempt, TaskId(chain.chain_id, subtask), spec.operator_id, spec.name, event
+                )
             ),
             owner=self.owner,
             restored=restored,

@@ -87,7 +87,7 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
             line.rows,
             line.size_bytes,
             line.new_bytes,
-            line.layers if line.keyed else None,
+            line.increments if line.keyed else None,
         )
         for line in reader.states(manifest)
     ]

@@ -68,7 +68,7 @@ class Damage:
         reader = CheckpointReader(LocalStorage(self._root))
         manifest = reader.manifest()
         verdict.coverage["layers"] = max(
-            [verdict.coverage["layers"], *(line.layers for line in reader.states(manifest))]
+            [verdict.coverage["layers"], *(line.increments for line in reader.states(manifest))]
         )
         self._segments = [self._root / file.name for file in manifest.files]
         self._needed = [

@@ -151,10 +151,14 @@ def _trial(
     taken = job.checkpoints[full:]
     job.cancel()
     manager.close()
-    held = [checkpoint for checkpoint in taken if checkpoint.rows_in_flight]
+    held = [checkpoint for checkpoint in taken if checkpoint.channel_state_rows]
     verdict.coverage["checkpoints with rows in flight"] += len(held)
-    verdict.figures[f"most rows in flight, {trial.name}"] = max((c.rows_in_flight for c in held), default=0)
-    verdict.figures[f"most bytes in flight, {trial.name}"] = max((c.bytes_in_flight for c in held), default=0)
+    verdict.figures[f"most rows in flight, {trial.name}"] = max(
+        (c.channel_state_rows for c in held), default=0
+    )
+    verdict.figures[f"most bytes in flight, {trial.name}"] = max(
+        (c.channel_state_bytes for c in held), default=0
+    )
     pace = Pace(0.0, True)
     manager, job = start(arguments, ledger, pace, graph(splits, trial.after), directory, unaligned=True)
     truth = Counter(row for split in splits for row in split)

@@ -12,7 +12,7 @@ from penstock.engine.api.operator import Operator
 from penstock.engine.checkpoint.snapshot_format import WrittenTask, read_state
 from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
 from penstock.engine.storage.memory import MemoryStorage
-from penstock.engine.task.incremental_snapshots import Layers
+from penstock.engine.task.incremental_snapshots import IncrementalSnapshots
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
 
@@ -20,17 +20,17 @@ MAX_GROUPS = 1 << 15
 _TASK = TaskId(0, 0)
 
 
-class EveryChange(Layers):
+class EveryChange(IncrementalSnapshots):
     """Tells changes however many there are."""
 
-    worth_it = 0
+    live_share = 0
 
 
 class LayeredState:
     """The checkpoints of one operator; two of three are completed."""
 
     def __init__(self) -> None:
-        self.storage, self.layers = MemoryStorage(), EveryChange(True)
+        self.storage, self.increments = MemoryStorage(), EveryChange(True)
         self._writer = SnapshotWriter(self.storage, 1, 1)
         self._number = 0
 
@@ -40,10 +40,12 @@ class LayeredState:
         """
         self._number += 1
         states = operator.keyed_states()
-        frozen = {name: self.layers.freeze("op", name, state, self._number) for name, state in states.items()}
+        frozen = {
+            name: self.increments.freeze("op", name, state, self._number) for name, state in states.items()
+        }
         written = self._writer.write(self._number, _TASK, [OperatorSnapshot("op", frozen)])
         if self._number % 3:
-            self.layers.complete(self._number)
+            self.increments.complete(self._number)
         empty = {name: state.snapshot().schema.empty_table() for name, state in states.items()}
         tables = {name: read_whole(self.storage, written, "op", name) or empty[name] for name in states}
         return tables, {name: state.snapshot_items() for name, state in operator.list_states().items()}
@@ -51,7 +53,7 @@ class LayeredState:
 
 def read_whole(storage: MemoryStorage, written: WrittenTask, operator_id: str, name: str) -> pa.Table | None:
     """Return a state of a written task, all key groups of it."""
-    return read_state(storage, written, written.layers(operator_id, name), 0, MAX_GROUPS)
+    return read_state(storage, written, written.increments(operator_id, name), 0, MAX_GROUPS)
 
 
 def checkpoint(operator: Operator) -> tuple[dict[str, pa.Table], dict[str, list[dict[str, Any]]]]:

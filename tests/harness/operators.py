@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.engine.api.clock import ManualClock
-from penstock.engine.api.operator import Context, KeyGroups, Operator, Rest, Services, SplitEvent
+from penstock.engine.api.operator import Context, KeyGroups, Operator, PendingOutput, Services, SplitEvent
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
@@ -41,7 +41,7 @@ class Remembered:
         return [row for batch in self.batches for row in batch.rows.to_pylist()]
 
 
-def done(rest: Rest | None) -> None:
+def done(rest: PendingOutput | None) -> None:
     """Emit all an operator has to emit for what it was given."""
     for _ in rest or ():
         pass

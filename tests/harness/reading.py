@@ -47,8 +47,8 @@ class Taken:
         return [row for batch in self.batches for row in batch.rows.to_pylist()]
 
     @property
-    def news(self) -> list[tuple[str, int]]:
-        return [(str(event.news), event.origin) for event in self.events]
+    def kind(self) -> list[tuple[str, int]]:
+        return [(str(event.kind), event.origin) for event in self.events]
 
 
 def table_of(

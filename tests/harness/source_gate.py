@@ -34,7 +34,7 @@ class SourceGate:
         if self.is_open:
             return allowed, refill_ms
         # each subtask is allowed its share, by the number of its splits
-        left = self.rows * len(source._splits) // max(1, len(source._known)) - source._given
+        left = self.rows * len(source._splits) // max(1, len(source._known)) - source._emitted
         return (min(allowed, left), refill_ms) if left > 0 else (0, now_ms + _LOOK_MS)
 
 

@@ -20,10 +20,10 @@ from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.exchange.barrier_alignment import Alignment
 from penstock.engine.exchange.input_gate import WatermarkMerge
 from penstock.engine.exchange.record_writer import TaskOutput
-from penstock.engine.operators.join.regular_join import JoinOperator
+from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.engine.operators.sink import SinkOperator
 from penstock.engine.operators.source.source import SourceOperator
-from penstock.engine.operators.source.watermark_generator import WatermarkOperator
+from penstock.engine.operators.source.watermark_generator import WatermarkGeneratorOperator
 from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
 from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 from penstock.engine.storage.local import LocalStorage
@@ -187,9 +187,9 @@ def _idle_ignored() -> None:
 
 
 def _watermark_restored_too_high() -> None:
-    restore = WatermarkOperator.restore_items
+    restore = WatermarkGeneratorOperator.restore_items
     _set(
-        WatermarkOperator,
+        WatermarkGeneratorOperator,
         "restore_items",
         lambda self, items: restore(self, [{**i, "watermark_us": i["watermark_us"] + 10**8} for i in items]),
     )
@@ -218,13 +218,13 @@ def _late(counted: bool, dropped: bool) -> Callable[[], None]:
 
 
 def _retractions_lost_in_joins() -> None:
-    on_batch = JoinOperator.on_batch
+    on_batch = RegularJoinOperator.on_batch
 
-    def deaf(self: JoinOperator, batch: Batch, port: int, out: Any) -> None:
+    def deaf(self: RegularJoinOperator, batch: Batch, port: int, out: Any) -> None:
         kept = batch if batch.weights is None else batch.filter(batch.weights > 0)
         on_batch(self, kept, port, out)
 
-    _set(JoinOperator, "on_batch", deaf)
+    _set(RegularJoinOperator, "on_batch", deaf)
 
 
 def _windows_kept_after_their_end() -> None:

@@ -140,7 +140,7 @@ class Cluster:
         """Count what a new coordinator goes on from."""
         if opened.latest is None:
             return
-        rows = sum(task.rows_in_flight for task in opened.latest.tasks)
+        rows = sum(task.channel_state_rows for task in opened.latest.tasks)
         before = {operator.operator_id: operator.parallelism for operator in opened.latest.operators}
         now = {operator.operator_id: operator.parallelism for operator in plan_identity(self.graph).operators}
         self.coverage["restored in a new process"] += 1
@@ -339,7 +339,7 @@ class Cluster:
         coordinator = self.current.master.coordinator
         if coordinator.pending is not None and not coordinator.pending.publishing:
             self.coverage["checkpoint given up"] += 1
-            coordinator.give_up(coordinator.pending.checkpoint_id, "injected")
+            coordinator.abort(coordinator.pending.checkpoint_id, "injected")
 
     def _rescale(self) -> None:
         """Wish for another parallelism, whatever the job is doing; a process that dies comes back with the

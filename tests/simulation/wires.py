@@ -14,7 +14,7 @@ from penstock.engine.checkpoint.async_writer import EndWritten, PartWritten
 from penstock.engine.deploy.protocol.messages import FromTasks, PostToTask, ToTasks
 from penstock.engine.network.frame_kinds import FIRST_CONTROL
 from penstock.engine.network.frames import FrameReader, FrameWriter
-from penstock.engine.task.messages import CheckpointComplete, CompletionTaken
+from penstock.engine.task.messages import CheckpointComplete, CompletionAcknowledged
 from tests.simulation.world import Node
 
 
@@ -164,6 +164,6 @@ class ControlEnd:
 def _may_come_twice(message: Any) -> bool:
     """Whether a message only says that something is so."""
     body = message.body if isinstance(message, FromTasks | ToTasks) else None
-    return isinstance(body, PartWritten | EndWritten | CompletionTaken) or (
+    return isinstance(body, PartWritten | EndWritten | CompletionAcknowledged) or (
         isinstance(body, PostToTask) and isinstance(body.message, CheckpointComplete)
     )

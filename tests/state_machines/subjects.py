@@ -19,7 +19,7 @@ def _join(kind: str, residual: bool = False) -> Subject:
         query = f"SELECT id, v FROM a WHERE {negated}EXISTS (SELECT 1 FROM b WHERE b.k = a.k{also})"
     else:
         query = f"SELECT {_IDS} FROM a {kind.upper()} JOIN b ON a.k = b.k{also}"
-    return Subject(query, ref.join(kind, meets), tables=_TWO, has="JoinOperator")
+    return Subject(query, ref.join(kind, meets), tables=_TWO, has="RegularJoinOperator")
 
 
 def _near(kind: str) -> Subject:
@@ -28,7 +28,7 @@ def _near(kind: str) -> Subject:
     if kind in ("semi", "anti"):
         query = f"SELECT a.id, a.v FROM a LEFT {kind.upper()} JOIN b ON a.k = b.k AND {between}"
     return Subject(
-        query, ref.near_in_time(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator"
+        query, ref.near_in_time(kind), timed=True, retracts=False, tables=_TWO, has="IntervalJoinOperator"
     )
 
 
@@ -47,7 +47,12 @@ def _window_join(kind: str) -> Subject:
     if kind in ("semi", "anti"):
         query = f"SELECT id, v FROM {sides[0]} WHERE {'NOT ' if kind == 'anti' else ''}EXISTS (SELECT 1 FROM {sides[1]} WHERE {met})"
     return Subject(
-        query, timed.in_equal_windows(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator"
+        query,
+        timed.in_equal_windows(kind),
+        timed=True,
+        retracts=False,
+        tables=_TWO,
+        has="IntervalJoinOperator",
     )
 
 
@@ -61,7 +66,7 @@ def _windows(call: str, reference: object, retracts: bool, has: str, lates: bool
 def _top(rank: str) -> Subject:
     order = "v NULLS FIRST, id" if rank == "row_number" else "v NULLS FIRST"
     query = f"SELECT id, k, n FROM (SELECT *, {rank.upper()}() OVER (PARTITION BY k ORDER BY {order}) AS n FROM a) WHERE n <= 2"
-    return Subject(query, ref.top_of_keys(rank), has="PartitionTopOperator")
+    return Subject(query, ref.top_of_keys(rank), has="RetractTopNOperator")
 
 
 _TUMBLE = "TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '5' SECONDS)"
@@ -77,7 +82,7 @@ SUBJECTS: dict[str, Subject] = {
     **{f"join as of {kind}": _as_of(kind) for kind in ("inner", "left")},
     "unnest": Subject("SELECT id, e, n FROM a, UNNEST(ARRAY[v, CAST(k AS BIGINT)]) WITH ORDINALITY AS u(e, n)", timed.elements, has="UnnestOperator"),
     "limit": Subject("SELECT count(*) FROM (SELECT id FROM a LIMIT 3)", timed.some, retracts=False, has="LimitOperator"),
-    "limit of changes": Subject("SELECT count(*) FROM (SELECT id FROM a LIMIT 3)", timed.some, has="LimitOfChangesOperator"),
+    "limit of changes": Subject("SELECT count(*) FROM (SELECT id FROM a LIMIT 3)", timed.some, has="RetractLimitOperator"),
     "group aggregate": Subject(f"SELECT k, {_AGGREGATES} FROM a GROUP BY k", ref.grouped, has="GroupAggregateOperator"),
     "group aggregate of inserts": Subject(f"SELECT k, {_AGGREGATES} FROM a GROUP BY k", ref.grouped, retracts=False),
     "aggregate without keys": Subject(f"SELECT {_AGGREGATES} FROM a", ref.whole, has="GroupAggregateOperator"),
@@ -91,28 +96,28 @@ SUBJECTS: dict[str, Subject] = {
     "hop over changes": _windows(_HOP, ref.window_groups(ref.hop), True, "WindowAggregateOperator"),
     "cumulate": _windows(_CUMULATE, ref.window_groups(ref.cumulate), False, "WindowAggregateOperator"),
     "session": _windows(_SESSION, ref.sessions, False, "SessionAggregateOperator"),
-    "session over changes": _windows(_SESSION, ref.sessions_of_changes, True, "SessionUpdatesOperator", lates=False),
+    "session over changes": _windows(_SESSION, ref.sessions_of_changes, True, "RetractSessionOperator", lates=False),
     "rows of sessions": Subject(
-        f"SELECT id, k, window_start, window_end FROM {_SESSION}", ref.rows_of_sessions, timed=True, retracts=False, has="SessionTableOperator"),
+        f"SELECT id, k, window_start, window_end FROM {_SESSION}", ref.rows_of_sessions, timed=True, retracts=False, has="SessionFunctionOperator"),
     "window top": Subject(
         "SELECT window_start, window_end, id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end"
         f" ORDER BY v DESC NULLS LAST, id) AS n FROM {_TUMBLE}) WHERE n <= 2",
-        ref.window_top, timed=True, retracts=False, has="WindowTopOperator"),
+        ref.window_top, timed=True, retracts=False, has="WindowTopNOperator"),
     "top": Subject("SELECT id, v FROM a ORDER BY v NULLS FIRST, id LIMIT 3 OFFSET 1", ref.top, has="TopNOperator"),
     "top of inserts": Subject("SELECT id, v FROM a ORDER BY v NULLS FIRST, id LIMIT 3 OFFSET 1", ref.top, retracts=False, has="TopNOperator"),
     **{f"{rank} of partitions": _top(rank) for rank in ("row_number", "rank", "dense_rank")},
     "first row of keys": Subject(
         "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS n FROM a) WHERE n = 1",
-        ref.first_of_keys, timed=True, retracts=False, has="OverInTimeOperator"),
+        ref.first_of_keys, timed=True, retracts=False, has="EventTimeOverOperator"),
     "last row of keys": Subject(
         "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM a) WHERE n = 1",
-        ref.last_of_keys, retracts=False, has="FirstRowsOperator"),
+        ref.last_of_keys, retracts=False, has="AppendTopNOperator"),
     "over in time": Subject(
         "SELECT id, sum(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECONDS PRECEDING AND CURRENT ROW),"
         " ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts), lag(v, 2) OVER (PARTITION BY k ORDER BY ts) FROM a",
-        ref.running_in_time, timed=True, retracts=False, has="OverInTimeOperator"),
+        ref.running_in_time, timed=True, retracts=False, has="EventTimeOverOperator"),
     "over changes": Subject(
         "SELECT id, sum(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, id ROWS UNBOUNDED PRECEDING),"
         " lead(id) OVER (PARTITION BY k ORDER BY v NULLS FIRST, id), count(*) OVER (PARTITION BY k) FROM a",
-        ref.over_changes, has="OverChangesOperator"),
+        ref.over_changes, has="RetractOverOperator"),
 }  # fmt: skip

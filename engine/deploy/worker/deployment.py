@@ -42,7 +42,7 @@ from penstock.engine.deploy.worker.services_client import SentBadRecords, SentLa
 from penstock.engine.exchange.channel import ConsumerChannel, ProducerChannel, Wakeup
 from penstock.engine.network.handshake import Identity
 from penstock.engine.task.messages import (
-    SnapshotTaken,
+    SnapshotCompleted,
     TaskEnded,
     TaskFailed,
     TaskId,
@@ -194,7 +194,7 @@ class WorkerTasks:
 
     def _on_report(self, report: TaskReport) -> None:
         match report:
-            case SnapshotTaken() | TaskEnded() if self._store is not None:
+            case SnapshotCompleted() | TaskEnded() if self._store is not None:
                 self._write(self._store, report)
             case TaskFailed(task=task, error=error):
                 self._send(TaskFailure(task, SentError.of(error, f"task {task}")))
@@ -205,12 +205,12 @@ class WorkerTasks:
             case _:
                 self._send(report)
 
-    def _write(self, store: CheckpointStore, report: SnapshotTaken | TaskEnded) -> None:
+    def _write(self, store: CheckpointStore, report: SnapshotCompleted | TaskEnded) -> None:
         """Have a snapshot written here; only what is on storage is told."""
         attempt, task = self.deployment.attempt, report.task
 
         def work() -> PartWritten | EndWritten:
-            if isinstance(report, SnapshotTaken):
+            if isinstance(report, SnapshotCompleted):
                 written = store.write_task(attempt, report.checkpoint_id, task, report.operators)
                 return PartWritten(attempt, report.checkpoint_id, task, written)
             written = store.write_task(attempt, report.last_checkpoint_id + 1, task, report.operators)
@@ -221,7 +221,7 @@ class WorkerTasks:
                 outcome: Any = work()
             except Exception as cause:  # noqa: BLE001 - the master decides what a failed write means
                 outcome = WriteFailure(
-                    report.checkpoint_id if isinstance(report, SnapshotTaken) else None,
+                    report.checkpoint_id if isinstance(report, SnapshotCompleted) else None,
                     SentError.of(cause, f"task {task}"),
                 )
             self._send(outcome)

@@ -11,9 +11,9 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, Operator, Output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.fold import weights_of
-from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.operators.mini_batch import HeldBatches
+from penstock.engine.operators.mini_batch import MiniBatch
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.group_state import GroupState
 from penstock.engine.state.index.key_index import KeyIndex
@@ -49,7 +49,7 @@ class GroupAggregateOperator(Operator):
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._held = HeldBatches(self._options, context.clock)
+        self._held = MiniBatch(self._options, context.clock)
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
         self._state = GroupState(
@@ -63,7 +63,7 @@ class GroupAggregateOperator(Operator):
         if self._held.add(batch, behind=self.rows_behind):
             self._take(out)
 
-    def held_until_ms(self) -> float | None:
+    def buffered_until_ms(self) -> float | None:
         return self._held.until_ms
 
     def release(self, out: Output) -> None:
@@ -72,7 +72,7 @@ class GroupAggregateOperator(Operator):
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         """What a checkpoint sees is the answer over the rows so far, also when there were none."""
         self._take(out)
-        self._give_the_one_row(out)
+        self._emit_global_row(out)
 
     def _take(self, out: Output) -> None:
         """Add the rows of the batches that are held and emit what that changed."""
@@ -81,7 +81,7 @@ class GroupAggregateOperator(Operator):
             return
         state, accumulators = self._state, self._accumulators
         if state.writes is not None and self._takes_back:
-            batches = [self._without_absent(batch) for batch in gathered(batches)]
+            batches = [self._without_absent(batch) for batch in concat_batches(batches)]
         known = len(state.keys)
         slots = [
             state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches
@@ -160,9 +160,9 @@ class GroupAggregateOperator(Operator):
 
     def on_end(self, out: Output) -> None:
         self._take(out)
-        self._give_the_one_row(out)
+        self._emit_global_row(out)
 
-    def _give_the_one_row(self, out: Output) -> None:
+    def _emit_global_row(self, out: Output) -> None:
         if self._owns_the_one_row and not len(self._state.keys):
             slots = self._state.slots([], 1)
             self._state.changes.mark(slots, 1)

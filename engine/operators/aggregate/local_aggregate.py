@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.operators.mini_batch import HeldBatches
+from penstock.engine.operators.mini_batch import MiniBatch
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials
 from penstock.engine.state.index.key_index import KeyIndex
@@ -23,7 +23,7 @@ _FEWEST_ROWS = 1024
 _REST_BATCHES = 128
 
 
-class Reduction:
+class ReductionMonitor:
     """Pays while at most half as many rows come out as go in; after two trials that did not it rests for a
     while, and is tried again.
     """
@@ -63,11 +63,11 @@ class LocalAggregateOperator(Operator):
         self._index = KeyIndex([spec.input_schema.to_arrow().field(key).type for key in spec.keys])
         self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
         self._partials = RowPartials(spec.aggregates, options.time_zone)
-        self._reduction = Reduction()
+        self._reduction = ReductionMonitor()
         self._options = options
 
     def open(self, context: Context) -> None:
-        self._held = HeldBatches(self._options, context.clock, small_ones=True)
+        self._held = MiniBatch(self._options, context.clock, small_ones=True)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         if batch.weights is None and self._held.until_ms is None and not self._pays(batch.num_rows):
@@ -80,7 +80,7 @@ class LocalAggregateOperator(Operator):
         """Whether to aggregate a batch here."""
         return (self._options.buffer_timeout_ms > 0 or rows >= self._held.small) and self._reduction.pays()
 
-    def held_until_ms(self) -> float | None:
+    def buffered_until_ms(self) -> float | None:
         return self._held.until_ms
 
     def release(self, out: Output) -> None:

@@ -9,17 +9,17 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import truths
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, Output, Rest, begun
+from penstock.engine.api.operator import Context, Output, PendingOutput, start_output
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.operators.join.regular_join import Alone, JoinOperator
+from penstock.engine.operators.join.regular_join import Alone, RegularJoinOperator
 from penstock.engine.state.rows.interval_join_side import ExpiringJoinSide, least_deadlines
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.windowing.late_row_filter import without_late
 from penstock.planner.physical.operator_specs import JoinSpec
 
 
-class TimedJoinOperator(JoinOperator):
+class IntervalJoinOperator(RegularJoinOperator):
     """Interval joins and window joins. Pairs are given as they are found; rows that stay without a match when
     their deadline passes, so rows given are never taken back unless the inputs take rows back.
 
@@ -35,13 +35,13 @@ class TimedJoinOperator(JoinOperator):
         assert spec.time is not None
         self._time = spec.time
         self._hold_us = spec.time.hold_us(spec.kind)
-        self._needed = (self._told(0), self._told(1))
+        self._needed = (self._required_columns(0), self._required_columns(1))
         self._deadlines = [
             [(deadline.column, deadline.offset_us) for deadline in side.deadlines] for side in spec.time.sides
         ]
         self._watermark_us = MIN_WATERMARK_US
 
-    def _told(self, port: int) -> tuple[int, ...]:
+    def _required_columns(self, port: int) -> tuple[int, ...]:
         """The columns of a side that must not be NULL for a match: its keys and what the times of matches
         are told by.
         """
@@ -68,25 +68,25 @@ class TimedJoinOperator(JoinOperator):
             groups,
             self._deadlines[port],
             lasting,
-            **self._kept(port),
+            **self._side_options(port),
         )
 
-    def _kept(self, port: int) -> dict[str, bool]:
-        return super()._kept(port) | {"lates": self._spec.insert_only[port]}
+    def _side_options(self, port: int) -> dict[str, bool]:
+        return super()._side_options(port) | {"lates": self._spec.insert_only[port]}
 
     def _prompt(self, port: int) -> Alone:
         """Rows without a match wait for one, until the other side has ended."""
         waits = self._alone[port] is Alone.UNMATCHED and not self._ended[1 - port]
         return Alone.NEVER if waits else self._alone[port]
 
-    def _join(self, batch: Batch, port: int, out: Output) -> Rest:
-        batch = self._in_time(batch, port)
+    def _join(self, batch: Batch, port: int, out: Output) -> PendingOutput:
+        batch = self._drop_late(batch, port)
         if batch.num_rows:
             yield from super()._join(batch, port, out)
             if batch.behind is not None:  # nothing may be left to wait for
                 yield from self._settle_due(port, out)
 
-    def _in_time(self, batch: Batch, port: int) -> Batch:
+    def _drop_late(self, batch: Batch, port: int) -> Batch:
         """Drop and count the late rows; those that stay tell the watermark they are behind, the least one
         when they are on time.
         """
@@ -124,11 +124,11 @@ class TimedJoinOperator(JoinOperator):
         last = least_deadlines(rows, self._deadlines[port])
         return none | (np.maximum(last, last + min(kept_us)) < bounds)
 
-    def _give_pairs(
+    def _emit_pairs(
         self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output
     ) -> tuple[np.ndarray, np.ndarray]:
         meet = self._meet(batch, at, ids, port)
-        return super()._give_pairs(
+        return super()._emit_pairs(
             batch, at if meet is None else at[meet], ids if meet is None else ids[meet], port, out
         )
 
@@ -148,32 +148,34 @@ class TimedJoinOperator(JoinOperator):
     def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
         """A pair came when its later row did."""
         own, other = None if batch.behind is None else batch.behind[at], self._sides[1 - port].behind(ids)
-        return self._held_back(own if other is None else other if own is None else np.maximum(own, other))
+        return self._delayed_watermark(
+            own if other is None else other if own is None else np.maximum(own, other)
+        )
 
     def _stored_lateness(self, ids: np.ndarray, port: int) -> np.ndarray | None:
-        return self._held_back(self._sides[port].behind(ids))
+        return self._delayed_watermark(self._sides[port].behind(ids))
 
-    def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
-        self._give_alone(batch.rows, batch.weights, self._held_back(batch.behind), port, out)
+    def _emit_alone_of(self, batch: Batch, port: int, out: Output) -> None:
+        self._emit_alone(batch.rows, batch.weights, self._delayed_watermark(batch.behind), port, out)
 
-    def _held_back(self, behind: np.ndarray | None) -> np.ndarray | None:
+    def _delayed_watermark(self, behind: np.ndarray | None) -> np.ndarray | None:
         """The watermark behind the join that rows are behind, when some are."""
         if behind is None or (behind == MIN_WATERMARK_US).all():
             return None
         return _less(behind, self._hold_us)
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
         self._watermark_us = time_us
-        return begun(self._counted(self._pass_time(time_us, out)))
+        return start_output(self._counted(self._pass_time(time_us, out)))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         for port in (0, 1):
             if time_us == MAX_WATERMARK_US:
                 yield from self._settle(self._sides[port].store.live_ids(), port, out)
             else:
                 yield from self._settle_due(port, out)
 
-    def _settle_due(self, port: int, out: Output) -> Rest:
+    def _settle_due(self, port: int, out: Output) -> PendingOutput:
         side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
         if isinstance(side, ExpiringJoinSide):
             yield from self._settle(
@@ -187,23 +189,23 @@ class TimedJoinOperator(JoinOperator):
             return time_us
         return max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
 
-    def _end_port(self, port: int, out: Output) -> Rest:
+    def _end_port(self, port: int, out: Output) -> PendingOutput:
         """Nothing will match the rows of the other side any more: those without a match are given now."""
         self._ended[port] = True
-        yield from self._give_unmatched(self._sides[1 - port].store.live_ids(), 1 - port, out)
+        yield from self._emit_unmatched(self._sides[1 - port].store.live_ids(), 1 - port, out)
         self._forget(1 - port)
 
-    def _settle(self, ids: np.ndarray, port: int, out: Output) -> Rest:
+    def _settle(self, ids: np.ndarray, port: int, out: Output) -> PendingOutput:
         """Give what stayed without a match of some rows of a side, and forget them."""
         if not ids.size:
             return
-        yield from self._give_unmatched(ids, port, out)
+        yield from self._emit_unmatched(ids, port, out)
         emptied = self._sides[port].remove(ids)
         self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
 
-    def _give_unmatched(self, ids: np.ndarray, port: int, out: Output) -> Rest:
+    def _emit_unmatched(self, ids: np.ndarray, port: int, out: Output) -> PendingOutput:
         if self._alone[port] is Alone.UNMATCHED:
-            yield from self._give_stored(ids[self._sides[port].matches[ids] == 0], port, out)
+            yield from self._emit_stored(ids[self._sides[port].matches[ids] == 0], port, out)
 
 
 def _less(times_us: np.ndarray, by_us: int) -> np.ndarray:

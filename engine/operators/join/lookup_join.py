@@ -19,10 +19,10 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
+    PendingOutput,
     Recovered,
-    Rest,
     Warned,
-    begun,
+    start_output,
 )
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
 from penstock.engine.expressions.call_site import EvaluationContext
@@ -56,7 +56,7 @@ class LookupJoinOperator(Operator):
         self._in_order = lookup_option(spec.table, "lookup.output-mode") == "ordered"
         self._capacity = int(lookup_option(spec.table, "lookup.capacity") or 1)
         self._timeout_ms = float(lookup_option(spec.table, "lookup.timeout") or 0)
-        self._under_way: deque[Asked | Watermark] = deque()
+        self._pending: deque[Asked | Watermark] = deque()
         self._batches = 0
         self._passed_us = MIN_WATERMARK_US
         self._warned: set[tuple[str, str]] = set()
@@ -79,10 +79,10 @@ class LookupJoinOperator(Operator):
             else 0
         )
         self._client = LookupClient(what, self._keep, context.clock, threads, context.services)
-        self._versions = self._kept_versions(context)
+        self._versions = self._open_versions(context)
         self._asking = lookup_asking(self._client, what, spec.left_keys, context.clock, self._versions)
 
-    def _kept_versions(self, context: Context) -> TableVersions | None:
+    def _open_versions(self, context: Context) -> TableVersions | None:
         """Where a job keeps checkpoints, they name the version of a table that is read again."""
         options = self._options
         if reload_ms(self._spec.table) is None or not (
@@ -109,89 +109,89 @@ class LookupJoinOperator(Operator):
             self._versions.complete(checkpoint_id)
 
     def keyed_states(self) -> dict[str, KeyedState]:
-        self._restored.hold([rows.batch for rows in self._under_way if isinstance(rows, Asked)])
+        self._restored.hold([rows.batch for rows in self._pending if isinstance(rows, Asked)])
         return {"under way": self._restored}
 
     def ready(self) -> bool:
         return self._batches < self._capacity
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         self._ask(batch)
-        return begun(self._go_on(out))
+        return start_output(self._emit_ready(out))
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         if time_us == MAX_WATERMARK_US:
-            yield from self._let_go(out)
-        if self._under_way:
-            self._under_way.append(Watermark(time_us))
+            yield from self._resume_restored(out)
+        if self._pending:
+            self._pending.append(Watermark(time_us))
             return
         self._passed_us = time_us
 
     def passes_on(self, time_us: int) -> int:
         return self._passed_us
 
-    def held_until_ms(self) -> float | None:
+    def buffered_until_ms(self) -> float | None:
         if self._restored.waiting:
             return 0.0
-        if not self._under_way:
+        if not self._pending:
             return None
         return 0.0 if self._head_is_done() else self._clock.monotonic_ms() + _LOOK_AGAIN_MS
 
-    def release(self, out: Output) -> Rest | None:
-        return begun(self._let_go(out))
+    def release(self, out: Output) -> PendingOutput | None:
+        return start_output(self._resume_restored(out))
 
-    def _let_go(self, out: Output) -> Rest:
+    def _resume_restored(self, out: Output) -> PendingOutput:
         for batch in self._restored.take():
             self._ask(batch)
-        yield from self._go_on(out)
+        yield from self._emit_ready(out)
 
     def settled(self) -> bool:
-        return not self._under_way and not self._restored.waiting
+        return not self._pending and not self._restored.waiting
 
     def close(self) -> None:
         if hasattr(self, "_client"):
             self._client.close()
 
     def _ask(self, batch: Batch) -> None:
-        self._under_way.append(self._asking.ask(batch, self._clock.monotonic_ms()))
+        self._pending.append(self._asking.ask(batch, self._clock.monotonic_ms()))
         self._batches += 1
 
     def _head_is_done(self) -> bool:
         """Whether something can go on; a request that takes too long goes on as an error."""
         now_ms = self._clock.monotonic_ms()
-        for rows in self._under_way:
+        for rows in self._pending:
             if isinstance(rows, Watermark):
-                return rows is self._under_way[0]
+                return rows is self._pending[0]
             if rows.done or (rows.answer is not None and now_ms - rows.answer.asked_ms > self._timeout_ms):
                 return True
             if self._in_order:
                 return False
         return False
 
-    def _go_on(self, out: Output) -> Rest:
+    def _emit_ready(self, out: Output) -> PendingOutput:
         """Let go on what can: from the head, and out of order whatever no time stands before."""
         waiting: list[Asked] = []
-        while self._under_way:
-            rows = self._under_way.popleft()
+        while self._pending:
+            rows = self._pending.popleft()
             if isinstance(rows, Watermark):
                 if waiting:
-                    self._under_way.appendleft(rows)
+                    self._pending.appendleft(rows)
                     break
                 self._passed_us = rows.time_us
                 out.watermark(rows.time_us)
             elif rows.done:
-                yield from self._give(rows, out)
+                yield from self._emit_answered(rows, out)
             else:
                 self._check_timeout(rows)
                 waiting.append(rows)
                 if self._in_order:
                     break
-        self._under_way.extendleft(reversed(waiting))
+        self._pending.extendleft(reversed(waiting))
         self._metrics.state_entries = sum(
-            rows.batch.num_rows for rows in self._under_way if isinstance(rows, Asked)
+            rows.batch.num_rows for rows in self._pending if isinstance(rows, Asked)
         )
 
     def _check_timeout(self, rows: Asked) -> None:
@@ -208,7 +208,7 @@ class LookupJoinOperator(Operator):
             "RUN-2016", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014"
         )
 
-    def _give(self, rows: Asked, out: Output) -> Rest:
+    def _emit_answered(self, rows: Asked, out: Output) -> PendingOutput:
         self._batches -= 1
         answer = rows.answer
         if answer is not None:
@@ -228,20 +228,20 @@ class LookupJoinOperator(Operator):
                 self._asking.loads,
                 self._asking.failed_loads,
             )
-            self._tell_failure()
+            self._report_failure()
         yield from self._join(rows, out)
 
-    def _tell_failure(self) -> None:
+    def _report_failure(self) -> None:
         """Tell of a table that could not be read again, once per reason until it could."""
         failure = self._asking.failure
         reason = None if failure is None else (failure.code, failure.message.splitlines()[0][:160])
         if reason is None and self._warned:
             self._warned.clear()
-            self._context.tell(Recovered(f"table {self._spec.table.name} was read again"))
+            self._context.report_event(Recovered(f"table {self._spec.table.name} was read again"))
         elif reason is not None and reason not in self._warned:
             self._warned.add(reason)
             code, message = reason
-            self._context.tell(
+            self._context.report_event(
                 Warned(
                     code,
                     f"table {self._spec.table.name} could not be read again and stays as it was: {message}",
@@ -251,14 +251,14 @@ class LookupJoinOperator(Operator):
     def _count(self, name: str, by: int) -> None:
         self._metrics.count(name, by)
 
-    def _join(self, rows: Asked, out: Output) -> Rest:
+    def _join(self, rows: Asked, out: Output) -> PendingOutput:
         matched = np.zeros(rows.batch.num_rows, np.bool_)
         for number, piece in enumerate(rows.pairs()):
             if number:
                 yield
-            self._give_pairs(rows.batch, piece, matched, out)
+            self._emit_pairs(rows.batch, piece, matched, out)
 
-    def _give_pairs(self, batch: Batch, piece: Met, matched: np.ndarray, out: Output) -> None:
+    def _emit_pairs(self, batch: Batch, piece: Met, matched: np.ndarray, out: Output) -> None:
         """Give a piece of the pairs, and where the join does, rows that by now are known to have met
         nothing.
         """

@@ -19,15 +19,15 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
-    Rest,
-    begun,
+    PendingOutput,
+    start_output,
 )
 from penstock.engine.api.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import IdSums
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
-from penstock.engine.operators.join.runtime_filter import keys_told
+from penstock.engine.operators.join.runtime_filter import summarize_keys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.join_side import JoinSide
@@ -40,7 +40,7 @@ Gather = Callable[[list[int]], list[pa.Array]]
 """Gives columns of one side, by their positions in it, a value for each pair."""
 
 
-class PairCondition:
+class ResidualCondition:
     """A predicate over left and right columns, those of the right side counted on from ``left_width``."""
 
     def __init__(self, condition: Expression, left_width: int, time_zone: str) -> None:
@@ -88,7 +88,7 @@ _ALONE = {
 }
 
 
-class JoinOperator(Operator, ListState):
+class RegularJoinOperator(Operator, ListState):
     """Joins port 0 with port 1.
 
     A change of weight w on one side gives each matching row of the other side (weight v) with weight w·v. A
@@ -108,7 +108,9 @@ class JoinOperator(Operator, ListState):
         self._output = spec.schema.to_arrow()
         condition = spec.residual
         self._condition = (
-            None if condition is None else PairCondition(condition, len(spec.left_schema), options.time_zone)
+            None
+            if condition is None
+            else ResidualCondition(condition, len(spec.left_schema), options.time_zone)
         )
         self._load_first = max(spec.bounded_ports, default=None)
         self._ended = [False, False]
@@ -136,10 +138,10 @@ class JoinOperator(Operator, ListState):
             self._index,
             max_parallelism,
             writes=writes,
-            **self._kept(port),
+            **self._side_options(port),
         )
 
-    def _kept(self, port: int) -> dict[str, bool]:
+    def _side_options(self, port: int) -> dict[str, bool]:
         """What must be kept beside the rows of a side."""
         return {
             "retracting": not self._spec.insert_only[port],
@@ -171,33 +173,33 @@ class JoinOperator(Operator, ListState):
         if self._load_first is not None and any(item["loaded"] for item in items):
             self._ended[self._load_first] = True
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         if self._loading and port != self._load_first:
             assert self._held is not None
             self._held.add(batch)
             self._count_entries()
             return None
-        return begun(self._counted(self._join(batch, port, out)))
+        return start_output(self._counted(self._join(batch, port, out)))
 
-    def _counted(self, work: Rest) -> Rest:
+    def _counted(self, work: PendingOutput) -> PendingOutput:
         yield from work
         self._count_entries()
 
     def on_restored(self) -> None:
-        self._tell_keys()
+        self._report_keys()
 
-    def _tell_keys(self) -> None:
+    def _report_keys(self) -> None:
         """Once the loaded side is complete, tell what prunes the other."""
         if self._tells and self._load_first is not None and not self._loading:
             self._tells = False
             if not self._ended[1 - self._load_first]:
-                self._context.tell(keys_told(self._index))
+                self._context.report_event(summarize_keys(self._index))
 
     @property
     def wants_ticks(self) -> bool:
         return any(self._spec.ttl_ms)
 
-    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
+    def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
         """Forget rows that have lived long enough; nothing is given for them."""
         for port, side in enumerate(self._sides):
             expired = side.due(now_ms)
@@ -213,13 +215,13 @@ class JoinOperator(Operator, ListState):
             len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
         )
 
-    def on_port_end(self, port: int, out: Output) -> Rest | None:
+    def on_port_end(self, port: int, out: Output) -> PendingOutput | None:
         if self._loading and port != self._load_first:
             self._ended_held = True  # its rows are still held: the side being loaded must be kept for them
             return None
-        return begun(self._counted(self._end_port(port, out)))
+        return start_output(self._counted(self._end_port(port, out)))
 
-    def _end_port(self, port: int, out: Output) -> Rest:
+    def _end_port(self, port: int, out: Output) -> PendingOutput:
         was_loading = self._loading
         self._ended[port] = True
         if was_loading:
@@ -228,18 +230,18 @@ class JoinOperator(Operator, ListState):
         for ended in (0, 1):
             if self._ended[ended] and self._spec.copied != 1 - ended:
                 self._forget(1 - ended)
-        self._tell_keys()
+        self._report_keys()
 
     @property
     def _loading(self) -> bool:
         return self._load_first is not None and not self._ended[self._load_first]
 
-    def _finish_loading(self, port: int, out: Output) -> Rest:
+    def _finish_loading(self, port: int, out: Output) -> PendingOutput:
         """The bounded side is complete: give its rows that stand alone, then join what has waited."""
         side = self._sides[port]
         if self._alone[port] is Alone.UNMATCHED:
             ids = side.store.live_ids()
-            yield from self._give_stored(ids[side.matches[ids] == 0], port, out)
+            yield from self._emit_stored(ids[side.matches[ids] == 0], port, out)
         assert self._held is not None
         for batch in self._held.release():
             yield
@@ -251,7 +253,7 @@ class JoinOperator(Operator, ListState):
         slots = self._index.live_slots()
         self._index.remove(slots[self._sides[1 - port].links.counts(slots) == 0])
 
-    def _join(self, batch: Batch, port: int, out: Output) -> Rest:
+    def _join(self, batch: Batch, port: int, out: Output) -> PendingOutput:
         own, other = self._sides[port], self._sides[1 - port]
         # a copy is also what other subtasks are restored from
         keep = not self._ended[1 - port] or port == self._spec.copied
@@ -274,7 +276,7 @@ class JoinOperator(Operator, ListState):
             yield from self._match(batch, slots, matched, port, out)
             prompt = self._prompt(port)
             if prompt is not Alone.NEVER:
-                self._give_alone_of(
+                self._emit_alone_of(
                     batch.take(np.flatnonzero(prompt.shows(self._known_matches(batch, matched, port)))),
                     port,
                     out,
@@ -305,10 +307,12 @@ class JoinOperator(Operator, ListState):
         if not missing.any():
             return batch
         if self._alone[port] is Alone.UNMATCHED:
-            self._give_alone_of(batch.take(np.flatnonzero(missing)), port, out)
+            self._emit_alone_of(batch.take(np.flatnonzero(missing)), port, out)
         return batch.take(np.flatnonzero(~missing))
 
-    def _match(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, port: int, out: Output) -> Rest:
+    def _match(
+        self, batch: Batch, slots: np.ndarray, matched: np.ndarray, port: int, out: Output
+    ) -> PendingOutput:
         """Give all pairs of a batch with the other side; add up each row's match count (the weight of the
         other side's matching rows).
         """
@@ -320,7 +324,7 @@ class JoinOperator(Operator, ListState):
             if not first:
                 yield
             first = False
-            at, row_ids = self._give_pairs(batch, positions, ids, port, out)
+            at, row_ids = self._emit_pairs(batch, positions, ids, port, out)
             if own_counts:
                 np.add.at(matched, at, other.store.weights(row_ids))
             if other_counts:
@@ -343,7 +347,7 @@ class JoinOperator(Operator, ListState):
             for first, last in cut_pairs(positions.size, widest, sizes):
                 yield positions[first:last], ids[first:last]
 
-    def _give_pairs(
+    def _emit_pairs(
         self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output
     ) -> tuple[np.ndarray, np.ndarray]:
         """Give one piece of the pairs (position in the batch, row id of the other side); return those that
@@ -377,7 +381,7 @@ class JoinOperator(Operator, ListState):
         weights = other.store.weights(ids)
         return weights if batch.weights is None else weights * batch.weights[at]
 
-    def _count_matches(self, rows: np.ndarray, change: np.ndarray, port: int, out: Output) -> Rest:
+    def _count_matches(self, rows: np.ndarray, change: np.ndarray, port: int, out: Output) -> PendingOutput:
         """Add to the match counts of distinct stored rows; give or take back those that begin or cease to
         stand alone.
         """
@@ -388,9 +392,11 @@ class JoinOperator(Operator, ListState):
             return
         sign = prompt.shows(after).astype(np.int64) - prompt.shows(before)
         turned = np.flatnonzero(sign)
-        yield from self._give_stored(rows[turned], port, out, sign[turned])
+        yield from self._emit_stored(rows[turned], port, out, sign[turned])
 
-    def _give_stored(self, ids: np.ndarray, port: int, out: Output, sign: np.ndarray | None = None) -> Rest:
+    def _emit_stored(
+        self, ids: np.ndarray, port: int, out: Output, sign: np.ndarray | None = None
+    ) -> PendingOutput:
         """Give stored rows of a side by themselves, or take them back where ``sign`` is -1."""
         store = self._sides[port].store
         for first, last in store.pieces(ids):
@@ -398,13 +404,13 @@ class JoinOperator(Operator, ListState):
                 yield
             piece = ids[first:last]
             weights = store.weights(piece) if sign is None else store.weights(piece) * sign[first:last]
-            self._give_alone(store.take(piece), weights, self._stored_lateness(piece, port), port, out)
+            self._emit_alone(store.take(piece), weights, self._stored_lateness(piece, port), port, out)
 
-    def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
+    def _emit_alone_of(self, batch: Batch, port: int, out: Output) -> None:
         behind = batch.behind if self._ended[1 - port] else None
-        self._give_alone(batch.rows, batch.weights, behind, port, out)
+        self._emit_alone(batch.rows, batch.weights, behind, port, out)
 
-    def _give_alone(
+    def _emit_alone(
         self,
         rows: pa.RecordBatch,
         weights: np.ndarray | None,

@@ -35,7 +35,7 @@ Mask = Callable[[Sequence[pa.Array]], np.ndarray]
 """Key columns of some rows to which of them have one of the keys."""
 
 
-def keys_told(index: KeyIndex) -> JoinKeys:
+def summarize_keys(index: KeyIndex) -> JoinKeys:
     """Return what a subtask tells of its keys: all of them while they are few, else the least and the
     greatest, of very many nothing.
     """
@@ -63,13 +63,13 @@ def _range_of(column: pa.Array) -> pa.Array:
     return pa.array([ends["min"].as_py(), ends["max"].as_py()], column.type)
 
 
-def gathered(parts: Sequence[JoinKeys]) -> JoinKeys:
+def merge_keys(parts: Sequence[JoinKeys]) -> JoinKeys:
     """Return what the subtasks of a join know together."""
     known = [part.keys for part in parts if part.keys is not None]
     if len(known) < len(parts):
         return JoinKeys(None)
     keys = pa.concat_batches(known)
-    return keys_told(_index_of(keys)) if all(part.exact for part in parts) else ranged(keys)
+    return summarize_keys(_index_of(keys)) if all(part.exact for part in parts) else ranged(keys)
 
 
 def _index_of(keys: pa.RecordBatch) -> KeyIndex:
@@ -123,7 +123,7 @@ class RuntimeFilterOperator(Operator):
 
     def on_keys(self, known: KeysKnown) -> None:
         if known.join_id == self._spec.join_id:
-            self._mask = mask_of(known.told)
+            self._mask = mask_of(known.keys)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         if self._mask is None:

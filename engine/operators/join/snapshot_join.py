@@ -13,17 +13,17 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, truths
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, ListState, Output, Rest, begun
+from penstock.engine.api.operator import Context, KeyedState, ListState, Output, PendingOutput, start_output
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.operators.join.regular_join import JoinOperator
+from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.planner.physical.operator_specs import SnapshotJoinSpec
 
 
-class SnapshotJoinOperator(JoinOperator):
+class SnapshotJoinOperator(RegularJoinOperator):
     """Port 0 gives the rows, port 1 the changes of the table, which count when port 1's own time has reached
     them; one that comes later counts at once, as does one without a time. What is given is never taken back.
 
@@ -82,16 +82,16 @@ class SnapshotJoinOperator(JoinOperator):
     def _loading(self) -> bool:
         return not self._is_loaded
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         if port == 1:
-            return begun(self._counted(self._change(batch, out)))
+            return start_output(self._counted(self._change(batch, out)))
         if self._loading:
             self._rows_waiting.add(batch)
             self._count_entries()
             return None
-        return begun(self._counted(self._join(batch, 0, out)))
+        return start_output(self._counted(self._join(batch, 0, out)))
 
-    def _change(self, batch: Batch, out: Output) -> Rest:
+    def _change(self, batch: Batch, out: Output) -> PendingOutput:
         times = batch.rows.column(self._told.build_time)
         if times.null_count:
             told = truths(times.is_valid())
@@ -125,28 +125,28 @@ class SnapshotJoinOperator(JoinOperator):
         np.maximum.at(latest, slots[added], times[added])
         return np.where(added, times, np.maximum(times, latest[slots]))
 
-    def _apply(self, out: Output) -> Rest:
+    def _apply(self, out: Output) -> PendingOutput:
         """Let the changes count that the table's time has reached: a row whose time is that of the loading
         belongs to what is loaded.
         """
         for due in self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1):
             yield from self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
 
-    def on_port_time(self, port: int, time_us: int | None, out: Output) -> Rest | None:
+    def on_port_time(self, port: int, time_us: int | None, out: Output) -> PendingOutput | None:
         if port == 0:
             self._rows_us = time_us
-            self._tell_time(out)
+            self._emit_time(out)
             self._count_entries()
             return None
-        return None if time_us is None else begun(self._counted(self._pass_build_time(time_us, out)))
+        return None if time_us is None else start_output(self._counted(self._pass_build_time(time_us, out)))
 
-    def _pass_build_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_build_time(self, time_us: int, out: Output) -> PendingOutput:
         self._build_us, self._moved_ms = time_us, None
         yield from self._apply(out)
         if self._loading and time_us >= self._until_us:
             yield from self._finish(out)
 
-    def _tell_time(self, out: Output) -> None:
+    def _emit_time(self, out: Output) -> None:
         if self._loading:
             return
         if self._rows_us is None:
@@ -155,29 +155,29 @@ class SnapshotJoinOperator(JoinOperator):
             self._context.metrics.watermark_us = self._rows_us
             out.watermark(self._rows_us)
 
-    def _finish(self, out: Output) -> Rest:
+    def _finish(self, out: Output) -> PendingOutput:
         """The table is loaded: join what has waited, and let time go on."""
         self._is_loaded = True
         for batch in self._rows_waiting.release():
             yield
             yield from self._join(batch, 0, out)
-        self._tell_time(out)
-        self._let_go()
+        self._emit_time(out)
+        self._release_table()
 
-    def _let_go(self) -> None:
+    def _release_table(self) -> None:
         """Nothing will meet the table any more."""
         if self._rows_ended and self._is_loaded:
             self._ended[0] = True
             self._pending.release()
             self._forget(1)
 
-    def on_port_end(self, port: int, out: Output) -> Rest | None:
-        return begun(self._counted(self._end_port(port, out)))
+    def on_port_end(self, port: int, out: Output) -> PendingOutput | None:
+        return start_output(self._counted(self._end_port(port, out)))
 
-    def _end_port(self, port: int, out: Output) -> Rest:
+    def _end_port(self, port: int, out: Output) -> PendingOutput:
         if port == 0:
             self._rows_ended = True
-            self._let_go()
+            self._release_table()
             return
         self._build_us = MAX_WATERMARK_US
         yield from self._apply(out)
@@ -188,7 +188,7 @@ class SnapshotJoinOperator(JoinOperator):
     def wants_ticks(self) -> bool:
         return super().wants_ticks or self._told.idle_ms is not None
 
-    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
+    def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
         """Forget rows of the table that have lived long enough; take a table whose time stands still for
         long as loaded.
         """
@@ -196,7 +196,7 @@ class SnapshotJoinOperator(JoinOperator):
         if self._loading and self._told.idle_ms is not None:
             self._moved_ms = now_ms if self._moved_ms is None else self._moved_ms
             if now_ms - self._moved_ms >= self._told.idle_ms:
-                return begun(self._counted(self._finish(out)))
+                return start_output(self._counted(self._finish(out)))
         return None
 
     def _count_entries(self) -> None:

@@ -11,7 +11,7 @@ from penstock.catalog.coercion import is_orderable
 from penstock.catalog.schema import Schema
 from penstock.engine.api.arrow_numpy import array_of, is_true, truths
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.row_pieces import cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions.call_site import EvaluationContext
@@ -79,7 +79,7 @@ class TemporalJoinOperator(Operator):
         batch = on_time(
             batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics
         )
-        whole = self._told(batch, port)
+        whole = self._matchable(batch, port)
         if port == 1:
             self._add_versions(_only(batch, whole))
         else:
@@ -88,7 +88,7 @@ class TemporalJoinOperator(Operator):
                 self._emit(_only(batch, ~whole), None, out)
         self._count_entries()
 
-    def _told(self, batch: Batch, port: int) -> np.ndarray:
+    def _matchable(self, batch: Batch, port: int) -> np.ndarray:
         """Return which rows have a key and a time; the others meet nothing."""
         whole = np.ones(batch.num_rows, np.bool_)
         for index in (*self._keys[port], self._spec.times[port]):
@@ -105,10 +105,10 @@ class TemporalJoinOperator(Operator):
             )
             self._index.remove(self._versions.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         self._watermark_us = time_us
         slack_us, right_slack_us = self._spec.slacks_us
         last = time_us == MAX_WATERMARK_US
@@ -143,7 +143,7 @@ class TemporalJoinOperator(Operator):
             else max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
         )
 
-    def _answer(self, batch: Batch, out: Output) -> Rest:
+    def _answer(self, batch: Batch, out: Output) -> PendingOutput:
         """Emit rows that time has passed with their versions, in pieces that may be emitted at once."""
         slots = self._index.lookup([batch.rows.column(key) for key in self._keys[0]], batch.num_rows)
         ids = self._versions.in_force(slots, col.words(batch.rows.column(self._spec.times[0])))

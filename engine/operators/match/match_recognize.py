@@ -21,15 +21,15 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
-    Rest,
-    begun,
-    given,
+    PendingOutput,
+    emit_batch,
+    start_output,
 )
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
 from penstock.engine.operators.match.nfa_search import Matches, MatchSearch, Parts, earlier
-from penstock.engine.operators.over.over_frames import OverValues
+from penstock.engine.operators.over.over_frames import OverFrames
 from penstock.engine.operators.over.partitions import Partitions, PeerGroups, partitioned
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
@@ -72,7 +72,7 @@ class MatchRecognizeOperator(Operator):
         self._time_column = key.index
         self._slack_us = WINDOW_TIME_US - 1 if spec.input_schema[key.index].role is Role.WINDOW_TIME else 0
         self._search = MatchSearch(spec, options.time_zone)
-        self._values = MatchValues(
+        self._values = MatchMeasures(
             spec, self._search.labels, self._search.excluded, self._time_column, options.time_zone
         )
         self._distinct = DistinctSlots()
@@ -113,10 +113,10 @@ class MatchRecognizeOperator(Operator):
             self._rows.hold(rows.rows)
         self._metrics.state_entries = len(self._rows)
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         """Search on where rows have passed, and where time ends an unfinished match."""
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(passed_us)
@@ -129,7 +129,7 @@ class MatchRecognizeOperator(Operator):
                     yield
                 found = self._pass(some, slots, time_us == MAX_WATERMARK_US)
                 if found is not None:
-                    yield from given(found, out)
+                    yield from emit_batch(found, out)
         self._metrics.state_entries = len(self._rows)
 
     @property
@@ -177,7 +177,7 @@ class MatchRecognizeOperator(Operator):
         times = rows.times(ids)[part.origins]
         matches, tests = self._search.of(part, times, parts, self._watermark_us)
         slots = part.slots[parts.ends - 1]
-        found = self._found(part, matches, slots) if matches.parts.size else None
+        found = self._match_rows(part, matches, slots) if matches.parts.size else None
         self._hold_time(parts, tests, times, slots)
         self._keep(
             part, parts, ids[part.origins], part.origins < earlier.size, 0 if ends else self._spec.history
@@ -193,7 +193,7 @@ class MatchRecognizeOperator(Operator):
         steps = np.where(taken, marks % self._search.transitions, 0)
         return Parts(firsts + before, lengths, part.ends[firsts], np.full(firsts.size, ends, np.uint8), steps)
 
-    def _found(self, part: Partitions, matches: Matches, slots: np.ndarray) -> Batch:
+    def _match_rows(self, part: Partitions, matches: Matches, slots: np.ndarray) -> Batch:
         before = np.zeros(slots.size, np.int64)
         if self._spec.counts:
             self._totals.reserve()
@@ -260,7 +260,7 @@ class _Shown:
     numbers: np.ndarray
 
 
-class MatchValues:
+class MatchMeasures:
     """Computes the output of one pattern."""
 
     def __init__(
@@ -355,7 +355,7 @@ class MatchValues:
             return totals.results(np.arange(what.matches.ends.size))[0].take(array_of(what.owners[at]))
         ends = what.matches.ends[what.owners]
         whole = Partitions(rows, what.owners, what.begins, ends, np.arange(rows.num_rows))
-        running = OverValues([call], (), _SO_FAR, self._zone)
+        running = OverFrames([call], (), _SO_FAR, self._zone)
         return running.of(whole, PeerGroups(what.begins == np.arange(rows.num_rows)))[0].take(array_of(at))
 
 

@@ -84,7 +84,7 @@ class Cells:
     valid: np.ndarray
 
 
-class RowTests:
+class ConditionEvaluation:
     """The conditions of the variables of one pattern. Programs as arrays: ``code`` with ``code_at`` by
     variable, ``totals``, ``places``, ``member``.
 
@@ -263,7 +263,7 @@ class MatchSearch:
 
     def __init__(self, spec: MatchSpec, time_zone: str) -> None:
         automaton = automaton_of(spec.pattern, spec.variables)
-        self._tests = RowTests(spec.definitions, len(spec.variables), time_zone)
+        self._tests = ConditionEvaluation(spec.definitions, len(spec.variables), time_zone)
         self._offsets, self._targets = (
             np.array(automaton.offsets, np.int64),
             np.array(automaton.targets, np.int64),

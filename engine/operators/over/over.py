@@ -16,14 +16,14 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
-    Rest,
-    begun,
-    given,
+    PendingOutput,
+    emit_batch,
+    start_output,
 )
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.operators.over.over_frames import Before, OverValues
-from penstock.engine.operators.over.partition_recompute import PartitionChanges, columns_of
+from penstock.engine.operators.over.over_frames import Before, OverFrames
+from penstock.engine.operators.over.partition_recompute import PartitionRecompute, columns_of
 from penstock.engine.operators.over.partitions import Partitions, partitioned
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
@@ -41,7 +41,7 @@ from penstock.planner.logical.over import PLACES, RANKS, FrameUnit
 from penstock.planner.physical.operator_specs import OverSpec
 
 
-class OverInTimeOperator(Operator):
+class EventTimeOverOperator(Operator):
     """Rows of one time pass together, so peers never part. Rows without a time, and rows behind the
     watermark, are dropped and counted.
 
@@ -55,7 +55,7 @@ class OverInTimeOperator(Operator):
         self._input = spec.input_schema.to_arrow()
         self._schema = spec.schema.to_arrow()
         self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
-        self._values = OverValues(spec.calls, spec.order, spec.frame, options.time_zone)
+        self._values = OverFrames(spec.calls, spec.order, spec.frame, options.time_zone)
         key = spec.order[0].expression
         assert isinstance(key, Column)
         self._time_column = key.index
@@ -113,10 +113,10 @@ class OverInTimeOperator(Operator):
             self._rows.hold(rows.rows)
         self._metrics.state_entries = len(self._rows)
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         """Let pass what the watermark has passed; rows of a window come until the watermark has reached
         its end, which is later than their time.
         """
@@ -127,7 +127,7 @@ class OverInTimeOperator(Operator):
             for number, (slots, some) in enumerate(self._rows.at_once(touched, due)):
                 if number:
                     yield
-                yield from given(self._passed(slots, some, passed_us), out)
+                yield from emit_batch(self._passed(slots, some, passed_us), out)
         self._expire(passed_us)
         self._close(time_us)
         self._metrics.state_entries = len(self._rows)
@@ -222,12 +222,12 @@ class OverInTimeOperator(Operator):
             self._keys.remove(slots)
 
 
-class OverChangesOperator(PartitionChanges):
+class RetractOverOperator(PartitionRecompute):
     """Takes any order, any frame and any changes."""
 
     def __init__(self, spec: OverSpec, options: JobOptions) -> None:
         super().__init__(spec, options)
-        self._values = OverValues(spec.calls, spec.order, spec.frame, options.time_zone)
+        self._values = OverFrames(spec.calls, spec.order, spec.frame, options.time_zone)
 
     def show(self, part: Partitions) -> list[pa.Array]:
         return columns_of(part.rows, self._values.of(part, self._values.peers.of(part)))

@@ -1,4 +1,4 @@
-"""OverValues: what calls with OVER give for sorted rows. Aggregates over frames are merged from blocks of
+"""OverFrames: what calls with OVER give for sorted rows. Aggregates over frames are merged from blocks of
 1, 2, 4, .. rows.
 """
 
@@ -39,7 +39,7 @@ class Before:
     accumulators: Accumulators
 
 
-class OverValues:
+class OverFrames:
     """Computes calls that share partition, order and frame."""
 
     def __init__(
@@ -73,7 +73,7 @@ class OverValues:
             if call.function in RANKS:
                 columns.append(array_of(self._rank(call, part, groups, before)[wanted].astype(np.int32)))
             elif call.function in PLACES:
-                columns.append(self._place(call, part, low, high, wanted))
+                columns.append(self._value_at_offset(call, part, low, high, wanted))
             else:
                 columns.append(next(aggregates))
         return columns
@@ -169,7 +169,7 @@ class OverValues:
             start = end
         return [pa.concat_arrays(parts) for parts in zip(*columns, strict=True)]
 
-    def _place(
+    def _value_at_offset(
         self, call: AggregateCall, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray
     ) -> pa.Array:
         """The value of one other row."""

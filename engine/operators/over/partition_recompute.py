@@ -10,7 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, emit_all
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    Operator,
+    Output,
+    PendingOutput,
+    emit_all,
+    start_output,
+)
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels.arrow_views import words
 from penstock.engine.operators.over.partitions import Partitions, partitioned
@@ -27,7 +35,7 @@ from penstock.planner.physical.operator_specs import OverSpec, PartitionTopSpec
 _NO_LIMIT = np.iinfo(np.int64).max
 
 
-class PartitionChanges(Operator):
+class PartitionRecompute(Operator):
     """Keeps all rows by partition and gives the difference of what ``show`` makes of the touched partitions;
     a row of weight w counts as w rows.
 
@@ -69,10 +77,10 @@ class PartitionChanges(Operator):
         """Return the output columns of whole partitions."""
         raise AssertionError(type(self))
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
-        return begun(self._take(batch, out))
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        return start_output(self._take(batch, out))
 
-    def _take(self, batch: Batch, out: Output) -> Rest:
+    def _take(self, batch: Batch, out: Output) -> PendingOutput:
         if self._placing is not None:
             batch = self._placing.place(batch, self._watermark_us).batch
         batch = self._rows.consolidated(batch, keep=True)
@@ -96,7 +104,7 @@ class PartitionChanges(Operator):
             )
         self._metrics.state_entries = len(self._rows)
 
-    def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> Rest:
+    def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> PendingOutput:
         """Change whole partitions, and give what that changes of what they show."""
         before = self._shown(touched)
         emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))

@@ -35,7 +35,7 @@ class Partitions:
     ends: np.ndarray
     origins: np.ndarray
 
-    def kept(self, mask: np.ndarray) -> Partitions:
+    def filter(self, mask: np.ndarray) -> Partitions:
         """Return the rows of a mask, still sorted."""
         chosen = np.flatnonzero(mask)
         return _bounded(self.rows.take(array_of(chosen)), self.slots[chosen], self.origins[chosen])

@@ -10,12 +10,20 @@ import pyarrow as pa
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    Operator,
+    Output,
+    PendingOutput,
+    emit_batch,
+    start_output,
+)
 from penstock.engine.api.row_pieces import as_one
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
-from penstock.engine.exchange.batch_concat import all_weights, taken_from
+from penstock.engine.exchange.batch_concat import all_weights, take_rows_from
 from penstock.engine.kernels.arrow_views import words
-from penstock.engine.operators.over.partition_recompute import PartitionChanges, columns_of
+from penstock.engine.operators.over.partition_recompute import PartitionRecompute, columns_of
 from penstock.engine.operators.over.partitions import Partitions, Peers, partitioned
 from penstock.engine.state.aggregates.top_n_filter import BestKeys
 from penstock.engine.state.index.key_index import KeyIndex
@@ -29,7 +37,7 @@ from penstock.engine.windowing.window_assigner import WindowRows
 from penstock.planner.physical.operator_specs import PartitionTopSpec
 
 
-class FirstRowsOperator(Operator):
+class AppendTopNOperator(Operator):
     """Merges the rows of a batch with the kept ones of their partitions; rows that are no longer among the
     first are taken back and let go.
     """
@@ -85,13 +93,13 @@ class FirstRowsOperator(Operator):
             self._metrics.count(EXPIRED, int(expired.size))
             self._metrics.state_entries = len(self._rows)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         if batch.weights is None:
             self._take(batch, out)
             return None
-        return begun(self._take_copies(batch, batch.weights, out))
+        return start_output(self._take_copies(batch, batch.weights, out))
 
-    def _take_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> Rest:
+    def _take_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> PendingOutput:
         """Take rows as often as their weights say. Of more than ``limit`` equal rows no more are shown,
         unless they all have one rank.
         """
@@ -144,14 +152,14 @@ class FirstRowsOperator(Operator):
         kept = self._peers.ranks(part, self._spec.rank) <= self._spec.limit
         old = part.origins < ids.size
         gone, new = np.flatnonzero(old & ~kept), np.flatnonzero(~old & kept)
-        self._give(part, old, kept, gone, new, out)
+        self._emit_changes(part, old, kept, gone, new, out)
         self._rows.remove(ids[part.origins[gone]])
         numbers = None if arrived is None else arrived[part.origins[new]]
         self._rows.change(
             Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64), numbers
         )
 
-    def _give(
+    def _emit_changes(
         self,
         part: Partitions,
         old: np.ndarray,
@@ -161,7 +169,7 @@ class FirstRowsOperator(Operator):
         out: Output,
     ) -> None:
         if self._spec.shows_rank:
-            self._give_ranked(part, old, kept, out)
+            self._emit_reranked(part, old, kept, out)
             return
         chosen = np.concatenate([gone, new])
         if chosen.size:
@@ -171,19 +179,19 @@ class FirstRowsOperator(Operator):
             shown = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
             out.collect(Batch(shown, None if not gone.size else weights[turn]))
 
-    def _give_ranked(self, part: Partitions, old: np.ndarray, kept: np.ndarray, out: Output) -> None:
+    def _emit_reranked(self, part: Partitions, old: np.ndarray, kept: np.ndarray, out: Output) -> None:
         """Give the rows whose rank is another than before."""
         before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
-        before[old] = self._peers.ranks(part.kept(old), self._spec.rank)
-        after[kept] = self._peers.ranks(part.kept(kept), self._spec.rank)
+        before[old] = self._peers.ranks(part.filter(old), self._spec.rank)
+        after[kept] = self._peers.ranks(part.filter(kept), self._spec.rank)
         changed = before != after
         groups = self._peers.of(part).numbers
         alone = np.bincount(groups, minlength=1)[groups] == 1
         gone, new = np.flatnonzero(old & changed), np.flatnonzero(kept & changed)
-        taken, given = gone[alone[gone]], new[alone[new]]
-        rows = part.rows.take(array_of(np.concatenate([taken, given])))
-        ranked = self._ranked(rows, np.concatenate([before[taken], after[given]]))
-        pieces = [Batch(ranked.rows, np.repeat([-1, 1], [taken.size, given.size]))]
+        retracted, inserted = gone[alone[gone]], new[alone[new]]
+        rows = part.rows.take(array_of(np.concatenate([retracted, inserted])))
+        ranked = self._ranked(rows, np.concatenate([before[retracted], after[inserted]]))
+        pieces = [Batch(ranked.rows, np.repeat([-1, 1], [retracted.size, inserted.size]))]
         gone, new = gone[~alone[gone]], new[~alone[new]]
         if gone.size or new.size:  # rows with peers may be equal rows: what one loses the other may get
             pieces += difference(
@@ -192,7 +200,7 @@ class FirstRowsOperator(Operator):
             )
         weights = all_weights(pieces)
         turn = np.argsort(weights > 0, kind="stable")
-        for batch in taken_from(pieces, turn, None if (weights == 1).all() else weights[turn]):
+        for batch in take_rows_from(pieces, turn, None if (weights == 1).all() else weights[turn]):
             out.collect(batch)
 
     def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
@@ -203,7 +211,7 @@ class FirstRowsOperator(Operator):
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
 
-class PartitionTopOperator(PartitionChanges):
+class RetractTopNOperator(PartitionRecompute):
     """Shows the rows of a partition whose rank is at most the limit, with the rank where it is asked for."""
 
     def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
@@ -221,7 +229,7 @@ class PartitionTopOperator(PartitionChanges):
         return columns_of(rows, [array_of(ranks[first].astype(np.int32))] if self._shows_rank else [])
 
 
-class WindowTopOperator(FirstRowsOperator):
+class WindowTopNOperator(AppendTopNOperator):
     """Keeps the first rows of each open window. Rows later than their window are dropped and counted."""
 
     def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
@@ -235,14 +243,14 @@ class WindowTopOperator(FirstRowsOperator):
         self._placing = WindowRows(self._window, context.metrics)
         self._ends: PartitionEnds | None = None
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         return super().on_batch(self._placing.place(batch, self._watermark_us).batch, port, out)
 
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
         self._noted().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
         super()._merge(rows, slots, out)
 
-    def _give(
+    def _emit_changes(
         self,
         part: Partitions,
         old: np.ndarray,
@@ -262,17 +270,17 @@ class WindowTopOperator(FirstRowsOperator):
             self._ends.note(slots, words(held.column(self._window.end_column)), self._keys.capacity)
         return self._ends
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         self._watermark_us = time_us
         ended = self._noted().due(self._keys.live_slots(), time_us)
         if not ended.size:
             return
         positions, ids = self._rows.links.expand(ended)
         part = partitioned(self._rows.store.take(ids), positions, self._order, self._rows.store.arrived(ids))
-        yield from given(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)), out)
+        yield from emit_batch(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)), out)
         self._rows.remove(ids)
         self._keys.remove(ended)
         if self._best is not None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, emit_all
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    Operator,
+    Output,
+    PendingOutput,
+    emit_all,
+    start_output,
+)
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.batch_concat import all_weights
 from penstock.engine.state.index.key_index import KeyIndex
@@ -42,7 +50,7 @@ class TopNOperator(Operator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         if self._shown is None:
             self._shown = self._first(self._ordered())
         if self._spec.insert_only:
@@ -50,7 +58,7 @@ class TopNOperator(Operator):
         self._store(self._rows.consolidated(batch, keep=True))
         before, self._shown = self._shown, self._first(self._ordered())
         self._context.metrics.state_entries = len(self._rows)
-        return begun(emit_all(difference(before, self._shown), out))
+        return start_output(emit_all(difference(before, self._shown), out))
 
     def _store(self, batch: Batch) -> None:
         if batch.num_rows:

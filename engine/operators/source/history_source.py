@@ -40,16 +40,16 @@ come again.
 """
 
 
-class _Hands(TaskOutput):
+class _SplitOutput(TaskOutput):
     """Where rows of the last operator go: held until they are taken."""
 
     def __init__(self) -> None:
         super().__init__([])
-        self.held: list[Batch] = []
+        self.batches: list[Batch] = []
         self.time_us: int | None = None
 
     def collect(self, batch: Batch) -> None:
-        self.held.append(batch)
+        self.batches.append(batch)
 
     def watermark(self, time_us: int) -> None:
         self.time_us = time_us if self.time_us is None else max(self.time_us, time_us)
@@ -58,7 +58,7 @@ class _Hands(TaskOutput):
         """Nobody waits for time here."""
 
 
-class InnerChain:
+class SubChain:
     """Reads exactly ``splits``, whatever else the table holds by now. The operators count for nobody but
     the one they run in.
     """
@@ -98,8 +98,8 @@ class InnerChain:
             for spec in (source, *others)
         ]
         self._splits = sorted(splits)
-        self._hands = _Hands()
-        self._chain = OperatorChain(made, self._hands, incremental=False)
+        self._output = _SplitOutput()
+        self._chain = OperatorChain(made, self._output, incremental=False)
         self._chain.open()
         self._reader = made[0].operator
         assert isinstance(self._reader, SourceOperator)
@@ -114,23 +114,23 @@ class InnerChain:
         self._chain.settle()
         return not ended
 
-    def taken(self) -> list[tuple[str, Batch]]:
+    def drain(self) -> list[tuple[str, Batch]]:
         """Return what came out since the last time, with the split it is of (as far as the last operator
         still tells).
         """
-        held, self._hands.held = self._hands.held, []
-        return [(self._splits[batch.origin], batch) for batch in held]
+        batches, self._output.batches = self._output.batches, []
+        return [(self._splits[batch.origin], batch) for batch in batches]
 
     def ended(self) -> list[tuple[str, Batch]]:
         """End the operators, and return what they still had."""
-        while not self._chain.end() and self._chain.under_way:
+        while not self._chain.end() and self._chain.has_pending:
             self._chain.settle()
-        return self.taken()
+        return self.drain()
 
     @property
     def time_us(self) -> int:
         """The watermark that came out last, the least int64 when none did."""
-        return -(2**63) if self._hands.time_us is None else self._hands.time_us
+        return -(2**63) if self._output.time_us is None else self._output.time_us
 
     def close(self) -> None:
         """Release what is open."""
@@ -139,7 +139,7 @@ class InnerChain:
             self._chain.close()
 
 
-class HistoryOperator(HeadOperator):
+class HistorySourceOperator(HeadOperator):
     """Gives the history of the files dealt to this subtask, then the time it has come to, then rests; it
     keeps no state.
 
@@ -156,7 +156,7 @@ class HistoryOperator(HeadOperator):
         self._build = build
         self._time_us = MIN_WATERMARK_US
         self._result: BoundedResult | None = None
-        self._inner: InnerChain | None = None
+        self._inner: SubChain | None = None
         self._steps: _Steps | None = None
 
     def open(self, context: Context) -> None:
@@ -202,17 +202,17 @@ class HistoryOperator(HeadOperator):
             yield from self._read(read, out)
         self._context.metrics.count("history_files_read_as_stream", len(late))
         if self._spec.timing:
-            self._tell_time(out)
+            self._emit_time(out)
         while True:
             yield REST_MS
 
     def _times(self, late: set[str]) -> _Steps:
         """Read the event times; note the splits that have late rows, and the time all have come to."""
-        self._inner = chain = InnerChain(
+        self._inner = chain = SubChain(
             self._spec.timing, self._options, self._context, self._splits, self._build
         )
         while chain.step():
-            for split, batch in chain.taken():
+            for split, batch in chain.drain():
                 if batch.behind is not None:
                     late.add(split)
             yield None
@@ -240,18 +240,18 @@ class HistoryOperator(HeadOperator):
 
     def _read(self, splits: tuple[str, ...], out: Output) -> _Steps:
         """Give what our own operators make of splits."""
-        self._inner = chain = InnerChain(
+        self._inner = chain = SubChain(
             self._spec.operators, self._options, self._context, splits, self._build
         )
         while chain.step():
-            for _, batch in chain.taken():
+            for _, batch in chain.drain():
                 out.collect(replace(batch, origin=0))
             yield None
         for _, batch in chain.ended():
             out.collect(replace(batch, origin=0))
         chain.close()
 
-    def _tell_time(self, out: Output) -> None:
+    def _emit_time(self, out: Output) -> None:
         """A subtask that has read no time holds nobody back."""
         if MIN_WATERMARK_US < self._time_us < MAX_WATERMARK_US:
             out.watermark(self._time_us)
@@ -259,7 +259,7 @@ class HistoryOperator(HeadOperator):
             out.idle()
 
 
-class ReadSplitsOperator(HeadOperator, ListState):
+class FinishedSplitsOperator(HeadOperator, ListState):
     """Its state is that of the source with the same id, which goes on from it."""
 
     def __init__(self, spec: ReadSplitsSpec, options: JobOptions) -> None:

@@ -28,7 +28,7 @@ class ProcessingTimeOperator(Operator):
         self._context = context
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        self._go_on(self._context.clock.wall_ms())
+        self._advance(self._context.clock.wall_ms())
         columns = batch.rows.columns
         columns[self._column] = pa.repeat(pa.scalar(self._last.us, pa.int64()), batch.num_rows).view(
             self._schema[self._column].type
@@ -39,7 +39,7 @@ class ProcessingTimeOperator(Operator):
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """The next row's time is not before this one, so windows that end by now are whole."""
-        self._go_on(now_ms)
+        self._advance(now_ms)
         if self._sent_us < self._last.us:
             self._sent_us = self._last.us
             self._context.metrics.watermark_us = self._sent_us
@@ -50,7 +50,7 @@ class ProcessingTimeOperator(Operator):
         if time_us == MAX_WATERMARK_US:
             self._sent_us = time_us
 
-    def _go_on(self, now_ms: int) -> None:
+    def _advance(self, now_ms: int) -> None:
         self._last.us = max(self._last.us, now_ms * 1000)
 
     def list_states(self) -> dict[str, ListState]:

@@ -22,7 +22,7 @@ from penstock.engine.api.operator import (
     Output,
     SourceStatus,
     SplitEvent,
-    SplitNews,
+    SplitEventKind,
 )
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.source import Position, ScanRequest, SplitReader
@@ -125,7 +125,7 @@ class SourceOperator(HeadOperator, ListState):
         self._next_discovery_ms = 0.0
         self._rate = 0.0
         self._budget_from_ms: float | None = None
-        self._given = 0
+        self._emitted = 0
         self._rows_at_once = self._options.batch_max_rows
 
     def list_states(self) -> dict[str, ListState]:
@@ -149,7 +149,7 @@ class SourceOperator(HeadOperator, ListState):
     def on_keys(self, known: KeysKnown) -> None:
         for join_id, places in self._spec.skips:
             if self._skipping is not None and join_id == known.join_id:
-                self._skipping.learn(known.told, [self._spec.schema.names[place] for place in places])
+                self._skipping.learn(known.keys, [self._spec.schema.names[place] for place in places])
 
     def poll(self, out: Output) -> SourceStatus:
         now_ms = self._context.clock.monotonic_ms()
@@ -159,18 +159,18 @@ class SourceOperator(HeadOperator, ListState):
         allowed, refill_ms = self._allowance(now_ms)
         split = self._next_split(now_ms)
         if split is None or not allowed:
-            return self._waiting(now_ms, refill_ms if split is not None else None)
+            return self._wait_status(now_ms, refill_ms if split is not None else None)
         if split.reader is None:
             split.reader = self._connector.open(split.split_id, split.position)
             self._open_readers += 1
         rows = split.reader.poll(min(allowed, self._rows_at_once))
         if rows is not None:
-            self._give(rows, split, out)
+            self._emit(rows, split, out)
         elif split.reader.ended:
             self._finish(split, out)
         else:
             split.again_ms = now_ms + EMPTY_PAUSE_MS
-            out.split(SplitEvent(SplitNews.EMPTY, split.origin, split.split_id))
+            out.split(SplitEvent(SplitEventKind.EMPTY, split.origin, split.split_id))
         return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)
 
     def close(self) -> None:
@@ -207,7 +207,7 @@ class SourceOperator(HeadOperator, ListState):
         for split in self._splits[self._announced :]:
             if not split.finished:
                 self._live.append(split)
-                out.split(SplitEvent(SplitNews.OPENED, split.origin, split.split_id))
+                out.split(SplitEvent(SplitEventKind.OPENED, split.origin, split.split_id))
         self._announced = len(self._splits)
 
     def _next_split(self, now_ms: float) -> _Split | None:
@@ -221,12 +221,12 @@ class SourceOperator(HeadOperator, ListState):
             ready = (split for split in ready if split.reader is not None)
         return min(ready, key=lambda split: (split.time_us, split.origin), default=None)
 
-    def _give(self, given: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
-        self._given += given.num_rows
+    def _emit(self, emit_batch: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
+        self._emitted += emit_batch.num_rows
         batch = (
-            Batch(given, origin=split.origin)
-            if isinstance(given, pa.RecordBatch)
-            else replace(given, origin=split.origin)
+            Batch(emit_batch, origin=split.origin)
+            if isinstance(emit_batch, pa.RecordBatch)
+            else replace(emit_batch, origin=split.origin)
         )
         per_row = max(1, batch.size_bytes // max(1, batch.num_rows))
         self._rows_at_once = min(self._options.batch_max_rows, max(1, BATCH_BYTES // per_row))
@@ -243,7 +243,7 @@ class SourceOperator(HeadOperator, ListState):
         split.reader, split.finished = None, True
         self._live.remove(split)
         self._context.metrics.count("splits_finished")
-        out.split(SplitEvent(SplitNews.ENDED, split.origin, split.split_id))
+        out.split(SplitEvent(SplitEventKind.ENDED, split.origin, split.split_id))
 
     def _allowance(self, now_ms: float) -> tuple[int, float]:
         """Return how many rows may be given now and, when none, when the next may.
@@ -255,16 +255,16 @@ class SourceOperator(HeadOperator, ListState):
         if self._budget_from_ms is None:
             self._budget_from_ms = now_ms
         due = (now_ms - self._budget_from_ms) * self._rate / 1000 + 1
-        allowed, at_once = int(due) - self._given, max(1, int(self._rate * PACE_MS / 1000))
+        allowed, at_once = int(due) - self._emitted, max(1, int(self._rate * PACE_MS / 1000))
         most = max(at_once, int(self._rate * BURST_MS / 1000))
         if allowed > most:
             self._budget_from_ms += (allowed - most) * 1000 / self._rate
             allowed = most
         return allowed if allowed >= at_once else 0, self._budget_from_ms + (
-            self._given + at_once - 1
+            self._emitted + at_once - 1
         ) * 1000 / self._rate
 
-    def _waiting(self, now_ms: float, refill_ms: float | None) -> SourceStatus:
+    def _wait_status(self, now_ms: float, refill_ms: float | None) -> SourceStatus:
         if not self._live and self._discover_ms is None:
             return SourceStatus(ended=True)
         times = [split.again_ms for split in self._live if split.again_ms > now_ms]
@@ -304,7 +304,7 @@ def _micros(value: pa.Scalar) -> int:
     return value.cast(pa.timestamp("us")).value if value.is_valid else MIN_WATERMARK_US
 
 
-class FollowOperator(HeadOperator):
+class MaterializedViewSourceOperator(HeadOperator):
     """One subtask follows, so that no barrier falls between two parts of one state.
 
     What was given is kept as state: after a restart, whatever has become of the view meanwhile, the
@@ -324,11 +324,11 @@ class FollowOperator(HeadOperator):
 
     def open(self, context: Context) -> None:
         self._context = context
-        self._given = Contents(self._schema, context.key_groups.start)
+        self._emitted = Contents(self._schema, context.key_groups.start)
         self._view = context.services.get(MaterializedTables).contents(self._name)
 
     def keyed_states(self) -> dict[str, KeyedState]:
-        return {"given": self._given}
+        return {"given": self._emitted}
 
     def poll(self, out: Output) -> SourceStatus:
         if self._context.subtask:
@@ -340,22 +340,22 @@ class FollowOperator(HeadOperator):
                 "DAT-4113", message, detail=standing.error.message, kind=Kind.EXTERNAL
             ) from standing.error
         if standing.version > self._version:
-            self._give(out)
+            self._emit(out)
             return SourceStatus(more=True)
         if standing.finished:
             return SourceStatus(ended=True)
         return SourceStatus(wake_ms=int(self._context.clock.monotonic_ms()) + PAUSE_MS)
 
-    def _give(self, out: Output) -> None:
+    def _emit(self, out: Output) -> None:
         known = self._view.since(self._version)
         if known is None:
             self._version, state = self._view.state()
-            changes = self._summed([*state, *map(negated, self._given.weighted())])
+            changes = self._summed([*state, *map(negated, self._emitted.weighted())])
         else:
             self._version, pieces = known
             changes = self._summed(pieces)
         for batch in changes:
-            self._given.add(batch)
+            self._emitted.add(batch)
             rows = batch.rows.select(self._columns) if self._columns else empty_columns(batch.num_rows)
             shown = Batch(rows, batch.weights)
             out.collect(shown if self._keep is None else shown.filter(self._keep(shown.rows)))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, ListState, Operator, Output, SplitEvent, SplitNews
+from penstock.engine.api.operator import Context, ListState, Operator, Output, SplitEvent, SplitEventKind
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression
 from penstock.engine.expressions.datum import nulls_of, values_of
@@ -32,7 +32,7 @@ class _Split:
     last_event_us: int | None = None
 
 
-class WatermarkOperator(Operator, ListState):
+class WatermarkGeneratorOperator(Operator, ListState):
     """Rows with a NULL time pass and say nothing about time.
 
     A split's watermark is the greatest value of the watermark expression over its rows so far, so it depends
@@ -107,19 +107,19 @@ class WatermarkOperator(Operator, ListState):
         """Take news of a split; nobody further down needs it."""
         self._seen_splits = True
         now_ms = self._context.clock.monotonic_ms()
-        match event.news:
-            case SplitNews.OPENED:
+        match event.kind:
+            case SplitEventKind.OPENED:
                 self._splits[event.origin] = _Split(
                     event.split_id, self._restored.pop(event.split_id, MIN_WATERMARK_US)
                 )
                 self._show(self._splits[event.origin])
-            case SplitNews.ENDED:
+            case SplitEventKind.ENDED:
                 self._splits.pop(event.origin, None)
                 self._context.metrics.splits.pop(event.split_id, None)
-            case SplitNews.EMPTY:
+            case SplitEventKind.EMPTY:
                 self._emptied(event.origin, now_ms)
         self._alone_since_ms = None if self._splits else self._alone_since_ms or now_ms
-        if self._splits and (event.news is not SplitNews.OPENED or self._idle):
+        if self._splits and (event.kind is not SplitEventKind.OPENED or self._idle):
             # a split opened moves nothing: restored ones open one by one, and the first to open may be far
             # ahead of the others
             self._advance(out)

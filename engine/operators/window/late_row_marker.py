@@ -18,7 +18,7 @@ from penstock.engine.windowing import window_arithmetic
 from penstock.planner.physical.operator_specs import LateMarkSpec
 
 
-class LateMarkOperator(Operator):
+class LateRowMarkerOperator(Operator):
     """Decides by the watermark of the row's own split, or its own; what stands above sees none that is
     further on.
     """
@@ -74,7 +74,7 @@ class LateMarkOperator(Operator):
         self._watermark_us = time_us
 
 
-class SessionLateMarkOperator(LateMarkOperator):
+class SessionLateRowMarkerOperator(LateRowMarkerOperator):
     """The same for sessions of rows that are never taken back: which have ended is known from all that
     came before.
     """

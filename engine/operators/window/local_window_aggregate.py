@@ -9,7 +9,7 @@ from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
-from penstock.engine.operators.aggregate.local_aggregate import Reduction
+from penstock.engine.operators.aggregate.local_aggregate import ReductionMonitor
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials
 from penstock.engine.state.groups.window_state import WindowState
@@ -39,7 +39,7 @@ class LocalWindowAggregateOperator(Operator):
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
         self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
         self._partials = RowPartials(spec.aggregates, options.time_zone)
-        self._reduction = Reduction()
+        self._reduction = ReductionMonitor()
         self._rows_held = 0
         self._entries_max = _FULL_BATCHES * options.batch_max_rows
         self._watermark_us = MIN_WATERMARK_US
@@ -63,7 +63,7 @@ class LocalWindowAggregateOperator(Operator):
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         slices, ends, _ = self._state.slices()
-        self._let_go(slices[ends <= time_us], out)
+        self._emit_slices(slices[ends <= time_us], out)
         self._watermark_us = time_us
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
@@ -80,9 +80,9 @@ class LocalWindowAggregateOperator(Operator):
         self._flush(out)
 
     def _flush(self, out: Output) -> None:
-        self._let_go(self._state.slices()[0], out)
+        self._emit_slices(self._state.slices()[0], out)
 
-    def _let_go(self, slices: np.ndarray, out: Output) -> None:
+    def _emit_slices(self, slices: np.ndarray, out: Output) -> None:
         """Emit the partials of slices and forget them."""
         if not slices.size:
             return

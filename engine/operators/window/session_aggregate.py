@@ -7,11 +7,19 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    Operator,
+    Output,
+    PendingOutput,
+    emit_batch,
+    start_output,
+)
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.operators.emit_changes import ThinnedChanges
-from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US, GivesChanges
+from penstock.engine.operators.emit_changes import ChangeBuffer
+from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US, EarlyFireEmission
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.session_rows import SessionRows, Sessions
 from penstock.engine.state.groups.session_state import SessionWindowState
@@ -57,7 +65,7 @@ class SessionAggregateOperator(Operator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"sessions": self._state, "behind": self._behind}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
             times = col.words(batch.rows.column(self._time_column))
@@ -84,17 +92,17 @@ class SessionAggregateOperator(Operator):
         batch = without_late(turns.batch, late, turns.reached, self._metrics)
         self._accumulators.add(sessions[~late], batch.rows, batch.weights)
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         turns = self._behind.turns(time_us)
         if turns is not None:
             self._take_turns(turns)
         state = self._state
         ended = state.ended(time_us)
         if ended.size:
-            yield from given(self._batch(ended), out)
+            yield from emit_batch(self._batch(ended), out)
             state.remove(ended)
             self._metrics.windows_closed += int(ended.size)
         self._count_entries()
@@ -112,7 +120,7 @@ class SessionAggregateOperator(Operator):
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
 
-class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
+class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
     """What a batch changes is the difference of the sessions its keys show before it and after it, for a row
     may unite sessions.
 
@@ -127,12 +135,12 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
 
     def open(self, context: Context) -> None:
         super().open(context)
-        self._changes = ThinnedChanges(self._emission.every_us, context.clock)
+        self._changes = ChangeBuffer(self._emission.every_us, context.clock)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
-        return begun(self._change(batch, out))
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        return start_output(self._change(batch, out))
 
-    def _change(self, batch: Batch, out: Output) -> Rest:
+    def _change(self, batch: Batch, out: Output) -> PendingOutput:
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
             before = self._shown(batch)
@@ -153,7 +161,7 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
             else sessions[self._state.bounds(sessions)[1] < self._watermark_us]
         )
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         turns = self._behind.turns(time_us)
         if turns is not None:
             before = self._shown(turns.batch)
@@ -165,10 +173,10 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         if closing.size:
             self._metrics.windows_closed += int(closing.size)
             if not self._emission.early:
-                yield from given(self._batch(closing), out)
-            yield from self._changes.give(out)
+                yield from emit_batch(self._batch(closing), out)
+            yield from self._changes.flush(out)
         else:
-            yield from self._changes.give_due(out)
+            yield from self._changes.flush_due(out)
         over = ended[
             state.bounds(ended)[1] < max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         ]
@@ -178,7 +186,7 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         self._watermark_us = time_us
 
 
-class SessionUpdatesOperator(SessionChangesOperator):
+class RetractSessionOperator(EarlyFireSessionOperator):
     """Keeps the rows of open sessions. A row and its taking back are each late or not by themselves: what is
     not taken back in time stays. Late is what is behind its split's watermark: whether the session it is of
     has ended may be another matter once rows are taken back.
@@ -191,7 +199,7 @@ class SessionUpdatesOperator(SessionChangesOperator):
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._changes = ThinnedChanges(self._emission.every_us, context.clock)
+        self._changes = ChangeBuffer(self._emission.every_us, context.clock)
         self._index = KeyIndex(self._key_types)
         groups = context.key_groups.max_parallelism
         self._rows = SessionRows(
@@ -201,11 +209,11 @@ class SessionUpdatesOperator(SessionChangesOperator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
-        return begun(self._change(batch, out))
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        return start_output(self._change(batch, out))
 
-    def _change(self, batch: Batch, out: Output) -> Rest:
-        batch = self._rows.consolidated(self._in_time(batch), keep=True)
+    def _change(self, batch: Batch, out: Output) -> PendingOutput:
+        batch = self._rows.consolidated(self._drop_late(batch), keep=True)
         if not batch.num_rows:
             return
         slots = self._index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
@@ -219,7 +227,7 @@ class SessionUpdatesOperator(SessionChangesOperator):
         self._index.remove(emptied)
         self._metrics.state_entries = len(self._rows)
 
-    def _in_time(self, batch: Batch) -> Batch:
+    def _drop_late(self, batch: Batch) -> Batch:
         """Drop and count the rows without a time and the late ones."""
         column = batch.rows.column(self._time_column)
         if column.null_count:
@@ -244,19 +252,19 @@ class SessionUpdatesOperator(SessionChangesOperator):
             sessions if self._emission.early else sessions.kept(sessions.ends < self._watermark_us)
         )
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         ended = self._rows.ended(time_us)
         closing = ended.kept(ended.ends >= self._watermark_us)
         if len(closing):
             self._metrics.windows_closed += len(closing)
             if not self._emission.early:
-                yield from given(self._results(closing), out)
-            yield from self._changes.give(out)
+                yield from emit_batch(self._results(closing), out)
+            yield from self._changes.flush(out)
         else:
-            yield from self._changes.give_due(out)
+            yield from self._changes.flush_due(out)
         over_us = max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         self._rows.forget(ended.kept(ended.ends < over_us), over_us)
         self._metrics.state_entries = len(self._rows)

@@ -19,14 +19,14 @@ from penstock.engine.api.operator import (
     ListState,
     Operator,
     Output,
-    Rest,
-    begun,
-    given,
+    PendingOutput,
+    emit_batch,
+    start_output,
 )
 from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.operators.emit_changes import GivesThinned, ThinnedChanges
+from penstock.engine.operators.emit_changes import BufferedEmission, ChangeBuffer
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.window_state import WindowState
 from penstock.engine.state.index.slot_sets import number_runs
@@ -73,7 +73,7 @@ class WindowAggregateOperator(Operator):
     def list_states(self) -> dict[str, ListState]:
         return {**super().list_states(), "passed": self._state.closed}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         placed = self._rows.place(batch, self._watermark_us)
         if placed.ends.size:
             self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
@@ -81,24 +81,24 @@ class WindowAggregateOperator(Operator):
             self._metrics.state_entries = len(self._state)
         return None
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         slices, ends, starts = self._state.slices()
-        yield from self._give_closing(slices, ends, starts, time_us, out)
+        yield from self._emit_closing(slices, ends, starts, time_us, out)
         self._watermark_us = time_us
         self._free(slices, ends, time_us)
 
-    def _give_closing(
+    def _emit_closing(
         self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int, out: Output
-    ) -> Rest:
+    ) -> PendingOutput:
         if not (ends.size and ends[0] <= time_us):
             return
         for number, batch in enumerate(self._closing(slices, ends, starts, time_us)):
             if number:
                 yield
-            yield from given(batch, out)
+            yield from emit_batch(batch, out)
 
     def _will_close(self, ends: np.ndarray) -> None:
         """Let people see when the next window closes."""
@@ -269,7 +269,7 @@ def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
         first = last
 
 
-class GivesChanges(GivesThinned, ListState):
+class EarlyFireEmission(BufferedEmission, ListState):
     """How far windows have closed is state, the same in all subtasks at a barrier."""
 
     _watermark_us: int
@@ -284,7 +284,7 @@ class GivesChanges(GivesThinned, ListState):
         self._watermark_us = max([self._watermark_us, *(item["reached_us"] for item in items)])
 
 
-class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
+class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
     """What a batch changes of results already given is the difference of what its keys show before it and
     after it, in the windows it falls in.
 
@@ -294,13 +294,13 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
 
     def open(self, context: Context) -> None:
         super().open(context)
-        self._changes = ThinnedChanges(self._emission.every_us, context.clock)
+        self._changes = ChangeBuffer(self._emission.every_us, context.clock)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         placed = self._rows.place(batch, self._watermark_us)
-        return begun(self._change(placed, out)) if placed.ends.size else None
+        return start_output(self._change(placed, out)) if placed.ends.size else None
 
-    def _change(self, placed: PlacedRows, out: Output) -> Rest:
+    def _change(self, placed: PlacedRows, out: Output) -> PendingOutput:
         """Take rows, so many at once that what they change of windows already given is not too much
         together.
         """
@@ -335,9 +335,9 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         first = placed.ends if placed.missed is None else placed.ends + placed.missed * window.slice_us
         return first, window_arithmetic.last_window_end(placed.ends, window)
 
-    def _take(self, placed: PlacedRows, out: Output) -> Rest:
+    def _take(self, placed: PlacedRows, out: Output) -> PendingOutput:
         keys = [placed.batch.rows.column(key) for key in self._keys]
-        touched = self._given_windows(placed)
+        touched = self._emitted_windows(placed)
         if not touched.size:
             self._state.add(keys, placed)
         else:
@@ -349,7 +349,7 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         self._will_close(placed.ends)
         self._metrics.state_entries = len(self._state)
 
-    def _given_windows(self, placed: PlacedRows) -> np.ndarray:
+    def _emitted_windows(self, placed: PlacedRows) -> np.ndarray:
         """Return the ends of the windows that rows fall in and whose results may have been given."""
         if not self._emission.early and placed.ends.min() > self._watermark_us:
             return placed.ends[:0]
@@ -413,18 +413,18 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         nth = np.arange(of_slice.size) - np.repeat(np.cumsum(counts) - counts, counts)
         return of_slice, window_ends[low[of_slice] + nth]
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         slices, ends, starts = self._state.slices()
         closing = (ends > self._watermark_us) & (ends <= time_us)
         closes = bool(closing.any())
         if self._emission.early:
             self._metrics.windows_closed += int(np.unique(ends[closing]).size)
         else:
-            yield from self._give_closing(slices, ends, starts, time_us, out)
+            yield from self._emit_closing(slices, ends, starts, time_us, out)
         if closes:
-            yield from self._changes.give(out)
+            yield from self._changes.flush(out)
         else:
-            yield from self._changes.give_due(out)
+            yield from self._changes.flush_due(out)
         self._watermark_us = time_us
         self._free(
             slices,

@@ -11,7 +11,15 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    Operator,
+    Output,
+    PendingOutput,
+    emit_batch,
+    start_output,
+)
 from penstock.engine.api.row_pieces import cut_repeats
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions.datum import nulls_of, values_of
@@ -28,7 +36,7 @@ from penstock.engine.windowing.window_arithmetic import assign, window_counts
 from penstock.planner.physical.operator_specs import WindowTableSpec
 
 
-class WindowTableOperator(Operator):
+class WindowFunctionOperator(Operator):
     """Rows with a NULL time are in no window: dropped and counted. Late rows pass with their marks; the
     operator that closes windows decides.
     """
@@ -41,23 +49,23 @@ class WindowTableOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         batch = self._timed(batch)
         if batch.num_rows and self._window.overlapping:
-            return begun(self._in_pieces(batch, out))
+            return start_output(self._in_pieces(batch, out))
         if batch.num_rows:
-            self._give(batch, out)
+            self._assign_windows(batch, out)
         return None
 
-    def _in_pieces(self, batch: Batch, out: Output) -> Rest:
+    def _in_pieces(self, batch: Batch, out: Output) -> PendingOutput:
         """Emit rows with all their windows, as many rows at once as make no more than a piece together."""
         counts = window_counts(values_of(batch.rows.column(self._window.time_column)), self._window)
         for first, last in cut_repeats(counts, batch.rows):
             if first:
                 yield
-            self._give(batch.slice(first, last - first), out)
+            self._assign_windows(batch.slice(first, last - first), out)
 
-    def _give(self, batch: Batch, out: Output) -> None:
+    def _assign_windows(self, batch: Batch, out: Output) -> None:
         rows, starts, ends = assign(values_of(batch.rows.column(self._window.time_column)), self._window)
         if self._window.overlapping:
             batch = batch.take(rows)
@@ -77,7 +85,7 @@ class WindowTableOperator(Operator):
         return [array_of(part).view(kind) for part, kind in zip(parts, self._kinds, strict=True)]
 
 
-class SessionTableOperator(Operator):
+class SessionFunctionOperator(Operator):
     """Rows without a time are dropped and counted, and rows whose session has ended; what comes behind a
     watermark takes its turn, as it does in ``SessionAggregateOperator``.
 
@@ -137,10 +145,10 @@ class SessionTableOperator(Operator):
         late = self._sessions.open_in_turn(keys, times, self._window.size_us, turns.reached) < 0
         self._link(without_late(turns.batch, late, turns.reached, self._metrics))
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pass_time(time_us, out))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pass_time(time_us, out))
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         turns = self._behind.turns(time_us)
         if turns is not None:
             for first, end in pairwise(
@@ -149,9 +157,9 @@ class SessionTableOperator(Operator):
                 # one session after the other: a row is found in its session by key and time
                 yield from self._close(int(turns.reached[first]), out)
                 self._take_turns(turns.of(np.arange(first, end)))
-        yield from self._go_on(time_us, out)
+        yield from self._advance(time_us, out)
 
-    def _go_on(self, time_us: int, out: Output) -> Rest:
+    def _advance(self, time_us: int, out: Output) -> PendingOutput:
         yield from self._close(time_us, out)
         self._watermark_us = time_us
         if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US:
@@ -160,11 +168,11 @@ class SessionTableOperator(Operator):
     def on_idle(self, out: Output) -> None:
         out.idle()
 
-    def _close(self, time_us: int, out: Output) -> Rest:
+    def _close(self, time_us: int, out: Output) -> PendingOutput:
         """Give and forget the sessions that are over."""
         ended = self._sessions.ended(time_us)
         if ended.size:
-            yield from given(self._rows_of(ended), out)
+            yield from emit_batch(self._rows_of(ended), out)
             self._sessions.remove(ended)
             self._metrics.windows_closed += int(ended.size)
         self._count_entries()
@@ -197,7 +205,7 @@ class SessionTableOperator(Operator):
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
 
-class SessionTableUpdatesOperator(SessionTableOperator):
+class RetractSessionFunctionOperator(SessionFunctionOperator):
     """Rows behind their split's watermark, and rows taken back behind it, are late: dropped and counted."""
 
     added_states = frozenset()
@@ -224,10 +232,10 @@ class SessionTableUpdatesOperator(SessionTableOperator):
             self._keys.remove(self._held.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
             self._metrics.state_entries = len(self._held)
 
-    def _pass_time(self, time_us: int, out: Output) -> Rest:
-        yield from self._go_on(time_us, out)
+    def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
+        yield from self._advance(time_us, out)
 
-    def _close(self, time_us: int, out: Output) -> Rest:
+    def _close(self, time_us: int, out: Output) -> PendingOutput:
         ended = self._held.ended(time_us)
         if len(ended):
             columns = list(self._held.store.take(ended.ids).columns)

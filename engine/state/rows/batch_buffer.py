@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.operator import TrackedState
-from penstock.engine.api.row_pieces import LIMITS, taken_in_pieces
+from penstock.engine.api.row_pieces import LIMITS, take_in_pieces
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.rows.row_sequence import Arrivals
@@ -102,7 +102,7 @@ class BatchBuffer(TrackedState):
             ]
             names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
             first_of = 0
-            for found in taken_in_pieces(pa.table(columns, names=names), order, LIMITS.batch_bytes):
+            for found in take_in_pieces(pa.table(columns, names=names), order, LIMITS.batch_bytes):
                 marks = [column.slice(first_of, found.num_rows) for column in first]
                 yield pa.table([*marks, *found.columns], names=["key_group", SLOT, *names])
                 first_of += found.num_rows

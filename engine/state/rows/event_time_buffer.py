@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.exchange.batch_concat import all_weights, gathered, taken_from
+from penstock.engine.exchange.batch_concat import all_weights, concat_batches, take_rows_from
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.row_difference import net_weights
@@ -46,7 +46,7 @@ class EventTimeBuffer(BatchBuffer):
         self._keep(batch, self.changes.take(batch.num_rows))
         if len(self._batches) > _PIECES_MAX:
             merged, numbers, first = (
-                gathered([Batch(held.rows, held.weights) for held in self._batches]),
+                concat_batches([Batch(held.rows, held.weights) for held in self._batches]),
                 np.concatenate(self._numbers),
                 0,
             )
@@ -94,7 +94,7 @@ class EventTimeBuffer(BatchBuffer):
                 gone.append(numbers[ready])
                 self._keep(batch.take(np.flatnonzero(~ready)), numbers[~ready])
         self.changes.release(np.concatenate(gone), len(self))
-        return _cancelled(gathered(due))
+        return _cancelled(concat_batches(due))
 
 
 def _cancelled(due: list[Batch]) -> list[Batch]:
@@ -102,4 +102,4 @@ def _cancelled(due: list[Batch]) -> list[Batch]:
         return due
     first, net = net_weights(due, all_weights(due))
     left = np.flatnonzero(net)
-    return taken_from(due, first[left], net[left])
+    return take_rows_from(due, first[left], net[left])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.exchange.batch_concat import all_weights, gathered, taken_from
+from penstock.engine.exchange.batch_concat import all_weights, concat_batches, take_rows_from
 from penstock.engine.state.index.key_index import KeyIndex
 
 
@@ -17,12 +17,12 @@ def difference(before: Sequence[Batch], after: Sequence[Batch]) -> list[Batch]:
     """
     if not (before or after):
         return []
-    pieces = gathered([*before, *after])  # one look-up and one take for both sides, not one for each
+    pieces = concat_batches([*before, *after])  # one look-up and one take for both sides, not one for each
     first, net = net_weights(pieces, np.concatenate([-all_weights(before), all_weights(after)]))
     changed = np.flatnonzero(net)
     changed = changed[np.lexsort((first[changed], net[changed] > 0))]
     weights = net[changed]
-    return taken_from(pieces, first[changed], None if (weights == 1).all() else weights)
+    return take_rows_from(pieces, first[changed], None if (weights == 1).all() else weights)
 
 
 def net_weights(pieces: Sequence[Batch], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

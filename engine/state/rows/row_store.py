@@ -202,7 +202,7 @@ class RowStore(Mapped):
             self._unmapped += ids.size
             if self._unmapped > _PAGES_HELD:
                 self._unmapped = 0
-                self._spilled.let_go_of_pages()
+                self._spilled.evict_pages()
         if (
             ids.size * self.widest > LIMITS.array_bytes
             and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes

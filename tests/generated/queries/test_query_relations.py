@@ -16,7 +16,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.storage.spill_files import SpillFiles
-from penstock.engine.task.memory_budget import StateBudget, StateSize
+from penstock.engine.task.memory_budget import MemoryBudget, StateSize
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.optimizer.optimizer import RULES
 from tests.generated.queries.answers import rows_of
@@ -63,7 +63,7 @@ def test_mr9_a_hop_is_its_panes(slide: int, times: int) -> None:
         )
 
 
-class OnDisk(StateBudget):
+class OnDisk(MemoryBudget):
     """Has every part of the state that can go to disk go there after every batch."""
 
     writes = 0

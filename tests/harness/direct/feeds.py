@@ -18,7 +18,7 @@ from penstock.engine.api.operator import (
     Output,
     SourceStatus,
     SplitEvent,
-    SplitNews,
+    SplitEventKind,
 )
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions.call_site import EvaluationContext
@@ -137,7 +137,7 @@ class FeedOperator(HeadOperator, ListState):
         if not self._announced:
             self._announced = True
             for split in self._mine:
-                out.split(SplitEvent(SplitNews.OPENED, split, f"split-{split}"))
+                out.split(SplitEvent(SplitEventKind.OPENED, split, f"split-{split}"))
         gave = False
         for split in self._mine:
             gave |= self._give(split, out)
@@ -157,10 +157,10 @@ class FeedOperator(HeadOperator, ListState):
             return True
         if self._feeds.ending and begin == len(changes):
             self._ended.add(split)
-            out.split(SplitEvent(SplitNews.ENDED, split, f"split-{split}"))
+            out.split(SplitEvent(SplitEventKind.ENDED, split, f"split-{split}"))
         else:
             # as every source says: a restored split tells its time so
-            out.split(SplitEvent(SplitNews.EMPTY, split, f"split-{split}"))
+            out.split(SplitEvent(SplitEventKind.EMPTY, split, f"split-{split}"))
         return False
 
     def _batch(self, changes: Sequence[tuple[Row, int]], split: int) -> Batch:

@@ -29,7 +29,7 @@ from penstock.engine.storage.spill_files import SpillFiles
 from penstock.engine.task.memory_budget import StateSize
 from penstock.engine.task.messages import (
     CheckpointComplete,
-    SnapshotTaken,
+    SnapshotCompleted,
     TaskEnded,
     TaskId,
     TaskReport,
@@ -173,7 +173,7 @@ class DirectJob:
         self._settle()
         taken = dict(self._final)
         for report in self._drained():
-            if isinstance(report, SnapshotTaken):
+            if isinstance(report, SnapshotCompleted):
                 taken[report.task] = self._written(report.checkpoint_id, report.task, report.operators)
         assert len(taken) == len(self._tasks), "a barrier did not come through"
         if self._checkpoint % 3:

@@ -227,7 +227,7 @@ class Simulation:
         posts.append(self.master)
         if opened.latest is not None:
             rows, parts = (
-                sum(task.rows_in_flight for task in opened.latest.tasks),
+                sum(task.channel_state_rows for task in opened.latest.tasks),
                 {operator.operator_id: operator.parallelism for operator in opened.latest.operators},
             )
             self.coverage["restored rows in flight"] += rows > 0

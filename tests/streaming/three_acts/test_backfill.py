@@ -15,7 +15,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.operators.source.history_source import InnerChain, ReadSplitsOperator
+from penstock.engine.operators.source.history_source import FinishedSplitsOperator, SubChain
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.backfill import (
     QUERIES,
@@ -119,9 +119,9 @@ def test_late_rows_are_found_and_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     assert folded(tmp_path / "out") == want
     assert computed(past, QUERIES["tumble"]) != want, "no row was late"
 
-    taken = InnerChain.taken
+    taken = SubChain.taken
     monkeypatch.setattr(
-        InnerChain,
+        SubChain,
         "taken",
         lambda chain: [(split, replace(batch, behind=None)) for split, batch in taken(chain)],
     )
@@ -146,7 +146,7 @@ def test_on_spark(name: str, tmp_path: Path) -> None:
 
 def test_a_position_that_is_not_handed_over_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     past = with_files(tmp_path, 0.0)
-    monkeypatch.setattr(ReadSplitsOperator, "snapshot_items", lambda operator: [])
+    monkeypatch.setattr(FinishedSplitsOperator, "snapshot_items", lambda operator: [])
     loaded(past, QUERIES["groups"], tmp_path / "out")
     assert folded(tmp_path / "out") != replayed(past, QUERIES["groups"], tmp_path / "replay")
 

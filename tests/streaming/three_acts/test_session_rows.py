@@ -21,7 +21,7 @@ from penstock.client.session import Session
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.operators.temporal_sort import TemporalSortOperator
-from penstock.engine.operators.window.window_function import SessionTableOperator
+from penstock.engine.operators.window.window_function import SessionFunctionOperator
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.windows import SessionWindow, window_fields
 from penstock.planner.physical.operator_specs import TemporalSortSpec, WindowTableSpec
@@ -179,7 +179,7 @@ def test_a_row_at_a_sessions_end_belongs_to_it_and_windows_above_wait_for_it() -
         INPUT_SCHEMA.concat(Schema(window_fields())),
         SessionWindow(1, 10, partition_keys=(0,)),
     )
-    operator, out = SessionTableOperator(spec, JobOptions()), Remembered()
+    operator, out = SessionFunctionOperator(spec, JobOptions()), Remembered()
     context = opened(operator)
     operator.on_batch(_rows([(1, 0), (1, 10), (2, 3), (None, 4)]), 0, out)
     operator.on_watermark(13, out)

@@ -87,12 +87,12 @@ def acted(
         await_that(lambda: rows_read(job) > ROWS // 20, "rows come")
         known = len(job.checkpoints)
         await_that(
-            lambda: any(c.rows_in_flight or not unaligned for c in job.checkpoints[known:][-1:]),
+            lambda: any(c.channel_state_rows or not unaligned for c in job.checkpoints[known:][-1:]),
             "a checkpoint with rows in flight",
         )
         job.cancel()
         assert job.wait(PATIENCE_S)
-        in_flight = job.checkpoints[-1].rows_in_flight
+        in_flight = job.checkpoints[-1].channel_state_rows
         assert rows_read(job) < ROWS, "it was to be killed in the middle"
 
         client.slow = False

@@ -76,7 +76,7 @@ class FullStorage(LocalStorage):
     def _maybe(self, verb: str, name: str) -> None:
         if self._is_broken(verb, name):
             FullStorage.failed += 1
-            with self._told(name):
+            with self._translate_errors(name):
                 raise OSError(FullStorage.broken[2], os.strerror(FullStorage.broken[2]))  # type: ignore[index]
 
 

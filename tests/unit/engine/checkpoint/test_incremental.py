@@ -29,7 +29,7 @@ from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.match_buffer import MatchRows
 from penstock.engine.storage.memory import MemoryStorage
-from penstock.engine.task.incremental_snapshots import MOST_LAYERS, Layers
+from penstock.engine.task.incremental_snapshots import MAX_INCREMENTS, IncrementalSnapshots
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
 from penstock.planner.expressions.nodes import AggregateCall, Column
@@ -46,8 +46,10 @@ TASK = TaskId(3, 0)
 class Checkpoints:
     """Snapshots one state as a task does, and keeps what of it is complete."""
 
-    def __init__(self, state: KeyedState, layers: type[Layers] = Layers) -> None:
-        self.storage, self.state, self.layers = MemoryStorage(), state, layers(True)
+    def __init__(
+        self, state: KeyedState, increments: type[IncrementalSnapshots] = IncrementalSnapshots
+    ) -> None:
+        self.storage, self.state, self.increments = MemoryStorage(), state, increments(True)
         self.writer = SnapshotWriter(self.storage, 1, 1)
         self.number = 0
 
@@ -55,15 +57,17 @@ class Checkpoints:
         """Write one checkpoint; return what it consists of and the bytes it wrote."""
         self.number += 1
         before = sum(map(self.storage.size, self.storage.list()))
-        snapshot = OperatorSnapshot("op", {"rows": self.layers.freeze("op", "rows", self.state, self.number)})
+        snapshot = OperatorSnapshot(
+            "op", {"rows": self.increments.freeze("op", "rows", self.state, self.number)}
+        )
         written = self.writer.write(self.number, TASK, [snapshot])
         return written, sum(map(self.storage.size, self.storage.list())) - before
 
     def complete(self) -> None:
-        self.layers.complete(self.number)
+        self.increments.complete(self.number)
 
     def read(self, written: WrittenTask, start: int = 0, end: int = 128) -> pa.Table | None:
-        return read_state(self.storage, written, written.layers("op", "rows"), start, end)
+        return read_state(self.storage, written, written.increments("op", "rows"), start, end)
 
     def check(self, written: WrittenTask) -> None:
         """Demand that the layers give the state as it is but for how far time had come, in any range of
@@ -84,15 +88,17 @@ def entries(table: pa.Table) -> pa.Table:
     ).combine_chunks()
 
 
-class ForgetsGivenUp(Layers):
+class ForgetsGivenUp(IncrementalSnapshots):
     """Planted bug: tells changes against the last checkpoint taken, though it may have been given up."""
 
     def freeze(self, operator_id: str, name: str, state: KeyedState, checkpoint_id: int):  # type: ignore[no-untyped-def]
         frozen = super().freeze(operator_id, name, state, checkpoint_id)
-        if self._base is not None and (operator_id, name) in self._taken.get(self._base, {}):
-            taken = self._taken[checkpoint_id][operator_id, name]
-            base = self._taken[self._base][operator_id, name]
-            self._taken[self._base][operator_id, name] = type(base)(taken.snapshot, base.layers, base.changed)
+        if self._base is not None and (operator_id, name) in self._bases.get(self._base, {}):
+            taken = self._bases[checkpoint_id][operator_id, name]
+            base = self._bases[self._base][operator_id, name]
+            self._bases[self._base][operator_id, name] = type(base)(
+                taken.snapshot, base.increments, base.changed
+            )
         return frozen
 
 
@@ -303,21 +309,23 @@ MAKERS = {
 
 
 def run(
-    make: Callable[[], tuple[KeyedState, Callable[[Random], None]]], seed: int, layers: type[Layers] = Layers
+    make: Callable[[], tuple[KeyedState, Callable[[Random], None]]],
+    seed: int,
+    increments: type[IncrementalSnapshots] = IncrementalSnapshots,
 ) -> set[int]:
     """Change a state and checkpoint it fifty times, two of five given up; return how many layers there
     were.
     """
     random = Random(seed)
     state, change = make()
-    checkpoints = Checkpoints(state, layers)
+    checkpoints = Checkpoints(state, increments)
     depths = set()
     for _ in range(50):
         for _ in range(random.randrange(3)):
             change(random)
         written, _ = checkpoints.take()
         checkpoints.check(written)
-        depths.add(len(written.layers("op", "rows")))
+        depths.add(len(written.increments("op", "rows")))
         if random.random() < 0.6:
             checkpoints.complete()
     return depths
@@ -392,12 +400,12 @@ def test_layers_are_few() -> None:
     state, touch = filled("group aggregate")
     checkpoints = Checkpoints(state)
     depths = []
-    for number in range(2 * MOST_LAYERS):
+    for number in range(2 * MAX_INCREMENTS):
         touch(np.arange(number, number + 3))
         written, _ = checkpoints.take()
         checkpoints.complete()
-        depths.append(len(written.layers("op", "rows")))
-    assert depths == [*range(1, MOST_LAYERS + 1)] * 2
+        depths.append(len(written.increments("op", "rows")))
+    assert depths == [*range(1, MAX_INCREMENTS + 1)] * 2
 
 
 def test_more_than_half_touched_is_written_whole() -> None:
@@ -407,7 +415,7 @@ def test_more_than_half_touched_is_written_whole() -> None:
         touch(np.arange(KEYS // 2 + 10))
         written, _ = checkpoints.take()
         checkpoints.complete()
-    assert len(written.layers("op", "rows")) == 1
+    assert len(written.increments("op", "rows")) == 1
 
 
 class TracksNothing(KeyedState):

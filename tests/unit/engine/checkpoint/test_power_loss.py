@@ -20,7 +20,7 @@ from penstock.engine.checkpoint.manifest import Manifest, OperatorEntry, decode_
 from penstock.engine.checkpoint.snapshot_format import read_state
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.storage.memory import MemoryStorage
-from penstock.engine.task.incremental_snapshots import Layers
+from penstock.engine.task.incremental_snapshots import IncrementalSnapshots
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
 from tests.harness.runtime.power_loss import Log, RecordingStorage, states_after
@@ -37,7 +37,7 @@ class Writer:
         self.store = CheckpointStore(storage, "job")
         self.opened = self.store.open()
         self.state, self._change = side(retracting=False)
-        self.layers, self._random = Layers(True), Random(seed)
+        self.increments, self._random = IncrementalSnapshots(True), Random(seed)
         self.next = self.opened.next_checkpoint_id
 
     def restore(self) -> None:
@@ -51,14 +51,14 @@ class Writer:
         number, self.next = self.next, self.next + 1
         expected[number] = ordered(self.state.snapshot())
         snapshot = OperatorSnapshot(
-            "op", {"rows": self.layers.freeze("op", "rows", self.state, number)}, {"at": [{"n": number}]}
+            "op", {"rows": self.increments.freeze("op", "rows", self.state, number)}, {"at": [{"n": number}]}
         )
         written = self.store.write_task(1, number, TASK, [snapshot])
         operators = (OperatorEntry("op", "join", True, 1),)
         self.store.publish(
             Manifest("job", 0, number, None, "periodic", 5, 128, "print", operators, (written,), frozenset())
         )
-        self.layers.complete(number)
+        self.increments.complete(number)
         return number
 
 
@@ -73,7 +73,7 @@ def holds(storage: MemoryStorage, manifest: Manifest, expected: pa.Table) -> boo
 
 def read(storage: MemoryStorage, manifest: Manifest) -> pa.Table | None:
     (task,) = manifest.tasks
-    return read_state(storage, task, task.layers("op", "rows"), 0, 128)
+    return read_state(storage, task, task.increments("op", "rows"), 0, 128)
 
 
 @pytest.fixture(scope="module")

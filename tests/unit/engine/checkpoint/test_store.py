@@ -207,7 +207,7 @@ def read_all(store: CheckpointStore) -> None:
     assert latest is not None
     for task in latest.tasks:
         for key in {part.key for part in task.keyed}:
-            read_state(store.storage, task, task.layers(*key), 0, 8)
+            read_state(store.storage, task, task.increments(*key), 0, 8)
         for items in task.items:
             read_items(store.storage, task.file_of(items), items)
 

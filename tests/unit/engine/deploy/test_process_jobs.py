@@ -32,7 +32,7 @@ from penstock.engine.deploy.worker.deployment import WorkerTasks
 from penstock.engine.deploy.worker.environment import ProcessMeans
 from penstock.engine.deploy.worker.main import Worker
 from penstock.engine.job.job import Job
-from penstock.engine.task.messages import SnapshotTaken, TaskId
+from penstock.engine.task.messages import SnapshotCompleted, TaskId
 from penstock.engine.task_manager.task_manager import IoThread
 from tests.fault_injection import hosted_job as hosted
 from tests.harness.patience import PATIENCE_S, await_that
@@ -285,7 +285,7 @@ def test_a_snapshot_is_told_when_it_is_on_storage(hasty: bool) -> None:
             return WrittenTask(task, (), (), (), ())
 
     tasks = WritingTasks(Store(), lambda message: happened.append("told"), hasty=hasty)
-    tasks._on_report(SnapshotTaken(1, TaskId(0, 0), 7, ()))
+    tasks._on_report(SnapshotCompleted(1, TaskId(0, 0), 7, ()))
     tasks._io.close()
     assert happened == (["told", "written", "told"] if hasty else ["written", "told"])
 

@@ -62,7 +62,7 @@ INSERT = f"INSERT INTO sums SELECT n % {KEYS}, COUNT(*), slowly(SUM(n)) FROM num
 
 
 def in_flight(manifest: Manifest) -> int:
-    return sum(task.rows_in_flight for task in manifest.tasks)
+    return sum(task.channel_state_rows for task in manifest.tasks)
 
 
 def unsent(manifest: Manifest) -> int:

@@ -23,9 +23,9 @@ from penstock.engine.exchange.input_gate import (
     BarrierAhead,
     GateEvent,
     InputGate,
+    OvertakenRows,
     PortEnd,
     PortTime,
-    RowsInFlight,
     WatermarkMerge,
 )
 from tests.harness.runtime.fakes import batch, rows_of
@@ -179,7 +179,7 @@ def test_events_are_a_closed_sum() -> None:
         Idle,
         Barrier,
         BarrierAhead,
-        RowsInFlight,
+        OvertakenRows,
         PortEnd,
         EndOfInput,
         LatencyMarker,

@@ -18,10 +18,10 @@ from penstock.engine.api.stream_elements import (
     Watermark,
 )
 from penstock.engine.exchange.channel import Channel
-from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, batches_of, kept
-from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, RowsInFlight
+from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, batches_of, channel_state_table
+from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, OvertakenRows
 from penstock.engine.task.operator_chain import OperatorSnapshot
-from penstock.engine.task.task import BarrierPassage
+from penstock.engine.task.task import PendingBarrier
 from penstock.planner.logical.distribution import Partition, Shuffle
 from tests.harness.runtime.fakes import batch, rows_of
 
@@ -42,7 +42,7 @@ def values(batches: list[Batch]) -> list[int]:
 
 
 def in_flight(event: object) -> dict[int, list[int]]:
-    assert isinstance(event, RowsInFlight)
+    assert isinstance(event, OvertakenRows)
     return {channel.source: values(channel.batches) for channel in event.channels}
 
 
@@ -114,7 +114,7 @@ def test_a_newer_checkpoint_supersedes_one_that_was_given_up() -> None:
         channel.put(Barrier(2, overtakes_at_ms=NOW))
     assert mine.next(NOW) == BarrierAhead(Barrier(2, overtakes_at_ms=NOW))
     told = mine.next(NOW)
-    assert isinstance(told, RowsInFlight)
+    assert isinstance(told, OvertakenRows)
     assert (told.checkpoint_id, in_flight(told)) == (2, {1: [4]})
     second.put(Barrier(1, overtakes_at_ms=NOW))
     assert rows_of(mine.next(NOW)) == [(4, 4, 0)]
@@ -128,7 +128,7 @@ def test_latency_markers_that_are_overtaken_go_on_and_are_not_kept() -> None:
         channel.put(element)
     assert mine.next(NOW) == BarrierAhead(barrier)
     told = mine.next(NOW)
-    assert isinstance(told, RowsInFlight)
+    assert isinstance(told, OvertakenRows)
     assert in_flight(told) == {0: [1, 2]}
     events = [mine.next(NOW) for _ in range(5)]
     assert [type(event).__name__ for event in events] == [
@@ -141,7 +141,7 @@ def test_latency_markers_that_are_overtaken_go_on_and_are_not_kept() -> None:
 
     way = EdgeTarget("agg", 0, Partition((0,)), 16)
     for elements, rows in (([marker, one(3), marker], 1), ([marker], 0)):
-        passage = BarrierPassage(
+        passage = PendingBarrier(
             barrier, (OperatorSnapshot("op", {}, {}),), told.channels, [(way, list(elements))]
         )
         (kept_by,) = passage.snapshot({0: way}, 0)
@@ -187,7 +187,7 @@ def test_taken_before_and_in_flight_are_what_was_sent_before_the_barrier(seed: i
                     snapshot, rows_told = list(taken), []
                 case BarrierAhead():
                     snapshot = list(taken)
-                case RowsInFlight():
+                case OvertakenRows():
                     rows_told = [value for found in in_flight(event).values() for value in found]
     assert snapshot is not None
     assert rows_told is not None
@@ -201,7 +201,7 @@ def test_rows_in_flight_come_back_with_weights_and_lateness_in_the_order_of_thei
     way = EdgeTarget("agg", 1, edge, 16)
     plain = batch([(key, number, 0) for number, key in enumerate([3, 1, 3, 2])])
     weighted = Batch(batch([(3, 9, 5), (1, 10, 6)]).rows, np.array([1, -1]), np.array([7, -(2**63)]))
-    table = kept(way, [ChannelRows(1, 0, [plain, weighted]), ChannelRows(1, 2, [plain])])
+    table = channel_state_table(way, [ChannelRows(1, 0, [plain, weighted]), ChannelRows(1, 2, [plain])])
     assert table is not None
     groups = table.column("key_group").to_numpy()
     assert (np.diff(groups.astype(int)) >= 0).all()

@@ -8,7 +8,7 @@ import pytest
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.key_groups import groups_of_hashes, subtask_of_groups
 from penstock.engine.api.stream_elements import Barrier, Batch, Watermark
-from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.exchange.channel import Channel
 from penstock.engine.exchange.record_writer import TaskOutput, record_writer
 from penstock.engine.kernels.stable_hash import stable_hash
@@ -118,7 +118,7 @@ def test_control_elements_ship_what_is_buffered_first() -> None:
 
 def test_gathered_pieces_fill_missing_weights_and_lateness() -> None:
     pieces = [batch(ROWS[:2]), Batch(batch(ROWS[2:4]).rows, np.array([-1, 2]), np.array([5, 6]))]
-    (whole,) = gathered(pieces)
+    (whole,) = concat_batches(pieces)
     assert whole.weights is not None
     assert whole.weights.tolist() == [1, 1, -1, 2]
     assert whole.behind is not None

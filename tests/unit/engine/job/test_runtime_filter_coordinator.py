@@ -20,19 +20,19 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import JoinKeys, KeysKnown
 from penstock.engine.api.scan_pruning import SKIPPED, Skipping
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.job.runtime_filter_coordinator import RuntimeFilters
+from penstock.engine.job.runtime_filter_coordinator import RuntimeFilterCoordinator
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.join import runtime_filter
 from penstock.engine.operators.join.runtime_filter import (
     GIVEN_UP,
     PRUNED,
     RuntimeFilterOperator,
-    gathered,
-    keys_told,
     mask_of,
+    merge_keys,
+    summarize_keys,
 )
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.task.messages import OperatorTold, TaskId
+from penstock.engine.task.messages import OperatorEventReported, TaskId
 from penstock.planner.logical.distribution import Forward
 from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph, JoinSpec
@@ -78,9 +78,11 @@ def index_of(columns: list[pa.Array]) -> KeyIndex:
 
 def told_by(columns: list[pa.Array], owners: list[int]) -> JoinKeys:
     at = np.array(owners, np.int64)
-    return gathered(
+    return merge_keys(
         [
-            keys_told(index_of([column.take(pa.array(np.flatnonzero(at == owner))) for column in columns]))
+            summarize_keys(
+                index_of([column.take(pa.array(np.flatnonzero(at == owner))) for column in columns])
+            )
             for owner in range(3)
         ]
     )
@@ -139,15 +141,15 @@ def test_without_keys_nothing_is_wanted() -> None:
 
 def test_very_many_keys_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime_filter, "RANGE_KEYS_MOST", 3)
-    assert keys_told(index_of([pa.array([1, 2, 3, 4])])).keys is None
-    assert gathered([keys_told(index_of([pa.array([1])])), JoinKeys(None)]).keys is None
+    assert summarize_keys(index_of([pa.array([1, 2, 3, 4])])).keys is None
+    assert merge_keys([summarize_keys(index_of([pa.array([1])])), JoinKeys(None)]).keys is None
 
 
 def test_what_several_subtasks_have_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime_filter, "KEYS_MOST", 3)
-    parts = [keys_told(index_of([pa.array([1, 2, 3])])) for _ in range(4)]
-    assert gathered(parts).exact
-    assert not gathered([*parts, keys_told(index_of([pa.array([4])]))]).exact
+    parts = [summarize_keys(index_of([pa.array([1, 2, 3])])) for _ in range(4)]
+    assert merge_keys(parts).exact
+    assert not merge_keys([*parts, summarize_keys(index_of([pa.array([4])]))]).exact
 
 
 class Posted:
@@ -167,13 +169,15 @@ def test_keys_are_passed_on_when_all_subtasks_of_the_join_have_told_theirs() -> 
     )
     chains = (Chain(0, (RuntimeFilterSpec("f", "filter", schema, "j", (0,)),), 2), Chain(1, (keys,), 2))
     tasks = [Posted(chain, subtask) for chain in (0, 1) for subtask in (0, 1)]
-    filters = RuntimeFilters(JobGraph(chains, (ChainEdge(0, 1, 0, Forward()),)), tasks)
+    filters = RuntimeFilterCoordinator(JobGraph(chains, (ChainEdge(0, 1, 0, Forward()),)), tasks)
     for subtask, value in ((0, 1), (0, 1), (1, 2)):
         assert not any(task.messages for task in tasks)
-        filters.told(
-            OperatorTold(1, TaskId(1, subtask), "j", "join", JoinKeys(pa.record_batch({"0": [value]})))
+        filters.on_operator_event(
+            OperatorEventReported(
+                1, TaskId(1, subtask), "j", "join", JoinKeys(pa.record_batch({"0": [value]}))
+            )
         )
-    assert [[message.told.keys.column(0).to_pylist() for message in task.messages] for task in tasks] == [
+    assert [[message.keys.keys.column(0).to_pylist() for message in task.messages] for task in tasks] == [
         [[1, 2]],
         [[1, 2]],
         [],

@@ -40,5 +40,5 @@ def test_every_class_is_there() -> None:
         made = getattr(import_module(module), class_name)
         assert issubclass(made, Operator), name
         parameters = list(inspect.signature(made).parameters)
-        extra = ["build"] if class_name == "HistoryOperator" else []
+        extra = ["build"] if class_name == "HistorySourceOperator" else []
         assert parameters == ["spec", "options", *extra], name

@@ -12,10 +12,10 @@ from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.operators.limit import LimitOfChangesOperator, LimitOperator
+from penstock.engine.operators.limit import LimitOperator, RetractLimitOperator
 from penstock.engine.operators.source.values import ValuesOperator
 from penstock.engine.operators.union import UnionOperator
-from penstock.engine.operators.window.window_function import WindowTableOperator
+from penstock.engine.operators.window.window_function import WindowFunctionOperator
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.planner.logical.windows import CumulateWindow, HopWindow, TumbleWindow, Windowing, window_fields
 from penstock.planner.physical.operator_specs import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
@@ -59,7 +59,7 @@ def numbers(count: int, first: int = 0) -> Batch:
     ],
 )
 def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int, int, int]]) -> None:
-    operator = WindowTableOperator(
+    operator = WindowFunctionOperator(
         WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), windowing), JobOptions()
     )
     context, out = opened(operator), Remembered()
@@ -74,7 +74,7 @@ def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int,
 
 
 def test_rows_without_time_alone_give_nothing() -> None:
-    operator = WindowTableOperator(
+    operator = WindowFunctionOperator(
         WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), TumbleWindow(0, 10)),
         JobOptions(),
     )
@@ -134,7 +134,7 @@ def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> Non
     dice = random.Random(seed)
     limit, offset = dice.choice([0, 1, 3, 6, None]), dice.choice([0, 0, 1, 4])
     spec = LimitSpec("id", "limit", NUMBERS, limit, offset, insert_only=False)
-    operator, out = LimitOfChangesOperator(spec, JobOptions()), Collected()
+    operator, out = RetractLimitOperator(spec, JobOptions()), Collected()
     operator.open(context())
     alive: list[tuple[int]] = []
     changes: list[Change] = []
@@ -153,7 +153,7 @@ def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> Non
         left = max(there.total() - offset, 0)
         assert emitted.total() == (left if limit is None else min(limit, left))
         if dice.random() < 0.2:
-            operator = restored(LimitOfChangesOperator(spec, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
+            operator = restored(RetractLimitOperator(spec, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
     for each in out.batches:
         assert each.weights is None or (np.diff((each.weights > 0).astype(int)) >= 0).all(), (
             "inserted before it is retracted"
@@ -165,9 +165,7 @@ def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(
     offset: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operator, out = (
-        LimitOfChangesOperator(
-            LimitSpec("id", "limit", NUMBERS, 10, offset, insert_only=False), JobOptions()
-        ),
+        RetractLimitOperator(LimitSpec("id", "limit", NUMBERS, 10, offset, insert_only=False), JobOptions()),
         Collected(),
     )
     operator.open(context())
@@ -188,7 +186,7 @@ def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(
 
 def test_an_emitted_row_stays_while_it_is_there() -> None:
     operator, out = (
-        LimitOfChangesOperator(LimitSpec("id", "limit", NUMBERS, 2, 0, insert_only=False), JobOptions()),
+        RetractLimitOperator(LimitSpec("id", "limit", NUMBERS, 2, 0, insert_only=False), JobOptions()),
         Collected(),
     )
     operator.open(context())

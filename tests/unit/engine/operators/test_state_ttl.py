@@ -19,7 +19,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
-from penstock.engine.operators.join.regular_join import JoinOperator
+from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.planner.physical.operator_specs import (
     GroupAggregateSpec,
     JoinSpec,
@@ -329,7 +329,7 @@ def test_versions_of_a_key_expire_together(session: Session) -> None:
 def test_what_is_given_of_a_row_is_known_by_what_it_has_met(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(JoinOperator, "_known_matches", lambda self, batch, matched, port: matched)
+    monkeypatch.setattr(RegularJoinOperator, "_known_matches", lambda self, batch, matched, port: matched)
     with pytest.raises(AssertionError, match="taken back before it was given"):
         for seed in range(10):
             _random_run(Driven(session, *OPERATORS[1]), seed, TTL_MS // 4)

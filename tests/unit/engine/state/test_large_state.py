@@ -17,14 +17,14 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BigInt, String
 from penstock.client.session import Session
-from penstock.engine.api.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
+from penstock.engine.api.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, take_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import summed
 from penstock.engine.changelog.fold import Fold
 from penstock.engine.checkpoint.snapshot_format import read_pieces
 from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
 from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
-from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.string_index import StringIndex
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
@@ -90,11 +90,11 @@ def test_keys_longer_than_an_array_are_read_in_halves() -> None:
 def test_rows_of_a_table_are_taken_in_any_order() -> None:
     table = pa.Table.from_batches([rows(0, 30), rows(30, 40), rows(70, 30)])
     places = np.array(random.Random(1).choices(range(100), k=150))
-    found = taken(table, places)
+    found = take_rows(table, places)
     assert found.column("k").to_pylist() == places.tolist()
     assert found.column("x").to_pylist() == [f"{n}" * 50 for n in places]
     assert max(batch.nbytes for batch in found.to_batches()) <= LIMITS.chunk_bytes + 400
-    assert taken(table, places[:0]).schema == table.schema
+    assert take_rows(table, places[:0]).schema == table.schema
 
 
 def test_parts_of_a_snapshot_keep_the_rows_of_a_key_group_together() -> None:
@@ -202,7 +202,7 @@ def test_a_materialized_view_holds_more_than_an_array() -> None:
 
 
 def test_an_exchange_joins_no_more_than_fits() -> None:
-    batches = gathered([Batch(rows(n, 10), np.arange(1, 11)) for n in range(10, 90, 10)])
+    batches = concat_batches([Batch(rows(n, 10), np.arange(1, 11)) for n in range(10, 90, 10)])
     assert len(batches) > 1 and [k for batch in batches for k in batch.rows.column(0).to_pylist()] == list(
         range(10, 90)
     )

@@ -21,8 +21,8 @@ from penstock.engine.state.index.word_index import WordIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.storage import spill_files
-from penstock.engine.storage.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
-from penstock.engine.task.memory_budget import StateBudget, StateSize
+from penstock.engine.storage.spill_files import SpillFiles, evict_pages, mapped_bytes, pages_of
+from penstock.engine.task.memory_budget import MemoryBudget, StateSize
 
 SCHEMA = pa.schema([("k", pa.int64()), ("text", pa.string()), ("list", pa.list_(pa.int32()))])
 
@@ -98,7 +98,7 @@ def test_held_rows_come_back_in_order() -> None:
     assert back[1].weights is batches[1].weights and back[2].behind is batches[2].behind and len(held) == 0
 
 
-def _settle(budget: StateBudget, *states: Iterable[object]) -> None:
+def _settle(budget: MemoryBudget, *states: Iterable[object]) -> None:
     for number, state in enumerate(states):
         budget.settle(number, f"operator {number}", 7, [state])
 
@@ -108,14 +108,14 @@ def test_a_slot_spills_before_it_fails() -> None:
     for store in stores:
         store.append(_rows(0, 4000))
     held = StateSize.of(stores).held
-    _settle(StateBudget(held, SpillFiles()), *stores)
+    _settle(MemoryBudget(held, SpillFiles()), *stores)
     assert StateSize.of(stores).spilled == 0
-    _settle(StateBudget(held - 1, SpillFiles()), *stores)
+    _settle(MemoryBudget(held - 1, SpillFiles()), *stores)
     assert StateSize.of(stores[1:]).spilled > 0 and StateSize.of(stores[:1]).spilled == 0, (
         "it is enough to spill one of them"
     )
     with pytest.raises(PenstockError) as caught:
-        _settle(StateBudget(1000, SpillFiles()), *stores)
+        _settle(MemoryBudget(1000, SpillFiles()), *stores)
     error = caught.value
     assert error.code == "STA-3050" and "over the budget of 1,000 bytes" in error.message
     assert "operator 0 holds 7 entries" in str(error.detail) and "state.memory.budget-per-slot" in str(
@@ -150,7 +150,7 @@ def test_an_index_of_many_keys_is_kept_within_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, memory = KeyIndex([pa.int64()]), KeyIndex([pa.int64()])
-    budget = StateBudget(12 << 20, SpillFiles(tmp_path))
+    budget = MemoryBudget(12 << 20, SpillFiles(tmp_path))
     held = []
     for first in range(0, 1_000_000, 50_000):
         keys = [pa.array(np.arange(first, first + 50_000) * 7)]
@@ -165,7 +165,7 @@ def test_an_index_of_many_keys_is_kept_within_the_budget(
     assert np.array_equal(index.lookup(asked), memory.lookup(asked))
     monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1 << 40)
     with pytest.raises(PenstockError, match="over the budget"):
-        StateBudget(12 << 20, SpillFiles(tmp_path)).settle("op", "keys", len(memory), [memory])
+        MemoryBudget(12 << 20, SpillFiles(tmp_path)).settle("op", "keys", len(memory), [memory])
 
 
 def test_an_array_that_does_not_fit_the_disk_stays_where_it_is(
@@ -191,5 +191,5 @@ def test_pages_of_arrays_are_given_back(tmp_path: Path) -> None:
     full = mapped_bytes()
     pages = pages_of(array)
     assert pages is not None and full - before > 50 << 20
-    let_go([pages])
+    evict_pages([pages])
     assert full - mapped_bytes() > 50 << 20 and (array == 5).all()

@@ -35,7 +35,7 @@ class Holding(Operator):
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self.held.append(batch)
 
-    def held_until_ms(self) -> float | None:
+    def buffered_until_ms(self) -> float | None:
         return 50.0 if self.held else None
 
     def release(self, out: Output) -> None:

@@ -15,10 +15,10 @@ from penstock.engine.api.operator import (
     KeyGroups,
     Operator,
     Output,
-    Rest,
+    PendingOutput,
     Services,
     SourceStatus,
-    begun,
+    start_output,
 )
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Watermark
 from penstock.engine.exchange.channel import Channel
@@ -27,8 +27,8 @@ from penstock.engine.exchange.record_writer import RecordWriter, TaskOutput
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.task.messages import (
     CheckpointComplete,
-    CompletionTaken,
-    SnapshotTaken,
+    CompletionAcknowledged,
+    SnapshotCompleted,
     TaskEnded,
     TaskId,
     TriggerCheckpoint,
@@ -148,7 +148,7 @@ def test_barrier_flushes_snapshots_and_only_then_goes_on() -> None:
     rig.inputs[0].put(Barrier(3))
     assert rig.run() == ["a before 3", "b batch 1 @0", "b before 3", "a snapshot", "b snapshot"]
     assert rig.sent() == ["rows", "rows", Barrier(3)]
-    assert [type(r) for r in rig.reports] == [SnapshotTaken]
+    assert [type(r) for r in rig.reports] == [SnapshotCompleted]
 
 
 def test_end_of_input_ends_time_then_operators_then_prepares_then_says_so() -> None:
@@ -166,7 +166,7 @@ def test_end_of_input_ends_time_then_operators_then_prepares_then_says_so() -> N
     assert (type(ended), ended.last_checkpoint_id) == (TaskEnded, 4)
     rig.task.post(CheckpointComplete(9))
     assert rig.run() == ["a complete 9", "b complete 9"]
-    assert rig.reports[1:] == [CompletionTaken(1, TaskId(0, 0), 9)]
+    assert rig.reports[1:] == [CompletionAcknowledged(1, TaskId(0, 0), 9)]
     rig.task.close()
     rig.task.close()
     assert rig.run() == ["a close", "b close"]
@@ -278,19 +278,19 @@ class Many(Operator):
     def __init__(self, times: int = 5, fails_at: int | None = None) -> None:
         self.times, self.fails_at, self.emitted, self.is_ready = times, fails_at, 0, True
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
-        return begun(self._pieces(batch, out, self.times))
+    def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pieces(batch, out, self.times))
 
-    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
-        return begun(self._pieces(batch([(time_us % 100, 0, 0)]), out, 2))
+    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
+        return start_output(self._pieces(batch([(time_us % 100, 0, 0)]), out, 2))
 
-    def on_end(self, out: Output) -> Rest | None:
-        return begun(self._pieces(batch([(99, 9, 9)]), out, 2))
+    def on_end(self, out: Output) -> PendingOutput | None:
+        return start_output(self._pieces(batch([(99, 9, 9)]), out, 2))
 
     def ready(self) -> bool:
         return self.is_ready
 
-    def _pieces(self, rows: Batch, out: Output, times: int) -> Rest:
+    def _pieces(self, rows: Batch, out: Output, times: int) -> PendingOutput:
         for number in range(times):
             if number:
                 yield
@@ -328,7 +328,7 @@ def test_pieces_wait_for_room_and_everything_else_waits_for_them() -> None:
         [99],
         EndOfInput(),
     ]
-    assert [type(report) for report in rig.reports] == [SnapshotTaken, TaskEnded]
+    assert [type(report) for report in rig.reports] == [SnapshotCompleted, TaskEnded]
 
 
 def test_pieces_of_pieces_keep_their_order() -> None:
@@ -357,7 +357,7 @@ def test_pieces_wait_for_an_operator_that_is_not_ready() -> None:
     assert rig.task.step().wake_ms is not None
     second.is_ready = True
     rig.run()
-    assert first.emitted == 3 and not rig.task.chain.under_way
+    assert first.emitted == 3 and not rig.task.chain.has_pending
 
 
 def test_a_source_is_neither_asked_nor_stopped_for_a_barrier_while_pieces_are_under_way() -> None:

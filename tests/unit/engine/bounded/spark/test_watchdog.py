@@ -38,7 +38,7 @@ class Machine:
             self.ended.wait(30)
         return self.is_busy
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         self.ended.set()
 
 

@@ -200,7 +200,7 @@ def test_small_batches_are_aggregated_at_once_when_half_the_buffer_timeout_is_ov
     )
     for number in range(10):
         local.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, number), ("b", 0, 2)]), 0, out)
-    assert not out.batches and local.held_until_ms() == OPTIONS.buffer_timeout_ms / 2
+    assert not out.batches and local.buffered_until_ms() == OPTIONS.buffer_timeout_ms / 2
     local.release(out)
     assert calls == [20] and [batch.num_rows for batch in out.batches] == [2]
     assert given(last, out) == Counter({("a", 10, 9): 1, ("b", 10, 2): 1})
@@ -254,9 +254,9 @@ def test_full_batches_are_taken_together():
     operator.on_batch(full, 0, out)
     assert [batch.num_rows for batch in out.batches] == [1]
     operator.on_batch(full, 0, out)
-    assert operator.held_until_ms() == OPTIONS.buffer_timeout_ms / 2
+    assert operator.buffered_until_ms() == OPTIONS.buffer_timeout_ms / 2
     operator.release(out)
-    assert operator.held_until_ms() is None
+    assert operator.buffered_until_ms() is None
     assert [batch.num_rows for batch in out.batches] == [1, 2]
     operator.on_batch(full, 0, out)
     operator.before_barrier(1, out)
@@ -272,9 +272,9 @@ def test_rows_that_are_ready_behind_small_ones_are_taken_with_them():
     operator.rows_behind = True
     operator.on_batch(small, 0, out)
     operator.on_batch(small, 0, out)
-    assert not out.batches and operator.held_until_ms() is not None
+    assert not out.batches and operator.buffered_until_ms() is not None
     operator.rows_behind = False
     operator.on_batch(small, 0, out)
-    assert [batch.num_rows for batch in out.batches] == [1] and operator.held_until_ms() is None
+    assert [batch.num_rows for batch in out.batches] == [1] and operator.buffered_until_ms() is None
     operator.on_batch(small, 0, out)
     assert [batch.num_rows for batch in out.batches] == [1, 2]

@@ -9,7 +9,7 @@ import pytest
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.operators.aggregate.local_aggregate import Reduction
+from penstock.engine.operators.aggregate.local_aggregate import ReductionMonitor
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.passthrough_partials import RowPartials
@@ -176,14 +176,14 @@ def test_partials_of_an_open_slice_are_held_across_watermarks():
 
 
 def test_reduction_rests_and_tries_again():
-    reduction = Reduction()
+    reduction = ReductionMonitor()
     reduction.saw(2000, 1900)
     assert reduction.pays()
     reduction.saw(2000, 1900)
     assert [reduction.pays() for _ in range(129)] == [False] * 128 + [True]
     reduction.saw(2000, 1900)
     assert not reduction.pays()
-    again = Reduction()
+    again = ReductionMonitor()
     again.saw(2000, 1900)
     again.saw(2000, 10)
     again.saw(2000, 1900)

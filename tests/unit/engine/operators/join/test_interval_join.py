@@ -17,7 +17,7 @@ from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from penstock.engine.operators.join.interval_join import TimedJoinOperator
+from penstock.engine.operators.join.interval_join import IntervalJoinOperator
 from penstock.planner.expressions.nodes import Call, Column, Literal
 from penstock.planner.logical.interval_join import Deadline, JoinTime, TimedSide
 from penstock.planner.logical.join import JoinKind
@@ -139,14 +139,14 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
     size = data.draw(st.sampled_from([1, 3, 50]))
     join = spec(kind, not retract)
     out = Collected()
-    operators = [TimedJoinOperator(join, JobOptions())]
+    operators = [IntervalJoinOperator(join, JobOptions())]
     operators[0].open(context())
     place = 0
     while place < len(events):
         if restore_after >= 0 and place >= restore_after:
             restore_after, saved = -1, snapshots(list(operators))
             operators = [
-                restored(TimedJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)
+                restored(IntervalJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)
             ]  # type: ignore[misc]
         event = events[place]
         if isinstance(event, int):
@@ -220,7 +220,7 @@ def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(
         "no row is retracted that was dropped"
     )
     lag, size = data.draw(st.sampled_from([0, 2, 100])), data.draw(st.sampled_from([1, 3, 50]))
-    operator, out, place, time = TimedJoinOperator(spec(kind, False), JobOptions()), Collected(), 0, 0
+    operator, out, place, time = IntervalJoinOperator(spec(kind, False), JobOptions()), Collected(), 0, 0
     operator.open(context())
     while place < len(events):
         port, _, _, least = events[place]
@@ -244,7 +244,7 @@ def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(
     assert operator._metrics.state_entries == 0
 
 
-def feed(operators: list[TimedJoinOperator], changes: list[Change], port: int, out: Collected) -> None:
+def feed(operators: list[IntervalJoinOperator], changes: list[Change], port: int, out: Collected) -> None:
     batch = batch_of(changes, SIDE.to_arrow())
     owner = owners(batch.rows, (0,), len(operators))
     for index, operator in enumerate(operators):
@@ -254,7 +254,7 @@ def feed(operators: list[TimedJoinOperator], changes: list[Change], port: int, o
 
 
 def test_rows_held_stay_few_over_a_long_stream() -> None:
-    operator = TimedJoinOperator(spec(JoinKind.FULL, True), JobOptions())
+    operator = IntervalJoinOperator(spec(JoinKind.FULL, True), JobOptions())
     operator.open(context())
     out = Collected()
     held = []
@@ -268,7 +268,7 @@ def test_rows_held_stay_few_over_a_long_stream() -> None:
 
 
 def test_late_rows_are_dropped_and_the_watermark_is_held_back() -> None:
-    operator = TimedJoinOperator(spec(JoinKind.LEFT, True), JobOptions())
+    operator = IntervalJoinOperator(spec(JoinKind.LEFT, True), JobOptions())
     operator.open(context())
     out = Collected()
     batch = batch_of([((1, 1, at(10 - AFTER - BEFORE - 1)), 1), ((1, 2, at(10)), 1)], SIDE.to_arrow())
@@ -293,7 +293,7 @@ def test_a_row_behind_the_watermark_meets_what_its_bounds_still_allow(lagging: b
     """Whether the operator's own time has come as far as that of the row's split, or not yet, and so more
     rows are still there.
     """
-    operator = TimedJoinOperator(spec(JoinKind.FULL, True), JobOptions())
+    operator = IntervalJoinOperator(spec(JoinKind.FULL, True), JobOptions())
     operator.open(context())
     out = Collected()
     done(operator.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out))
@@ -315,11 +315,11 @@ def test_a_row_behind_the_watermark_meets_what_its_bounds_still_allow(lagging: b
 
 
 def test_what_a_late_row_was_behind_is_in_a_checkpoint() -> None:
-    operator = TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions())
+    operator = IntervalJoinOperator(spec(JoinKind.INNER, True), JobOptions())
     operator.open(context())
     done(operator.on_batch(late([(1, 1, at(8))], 12), 0, Collected()))
     again = restored(
-        TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions()), context(), snapshots([operator])
+        IntervalJoinOperator(spec(JoinKind.INNER, True), JobOptions()), context(), snapshots([operator])
     )
     out = Collected()
     again.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out)

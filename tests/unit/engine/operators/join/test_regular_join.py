@@ -17,7 +17,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.operators.join.regular_join import JoinOperator
+from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
@@ -118,14 +118,16 @@ def run(
     ``to`` subtasks.
     """
     out = Collected()
-    operators = [JoinOperator(join, JobOptions())]
+    operators = [RegularJoinOperator(join, JobOptions())]
     operators[0].open(context())
     schemas = (LEFT.to_arrow(), RIGHT.to_arrow())
     place = step = 0
     while place < len(changes):
         if step == restore_after:
             saved = snapshots(list(operators))
-            operators = [restored(JoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)]  # type: ignore[misc]
+            operators = [
+                restored(RegularJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)
+            ]  # type: ignore[misc]
         port = changes[place][0]
         size = 1
         while (
@@ -146,7 +148,9 @@ def run(
     return out
 
 
-def feed(operators: list[JoinOperator], batch: Batch, port: int, join: JoinSpec, out: Collected) -> None:
+def feed(
+    operators: list[RegularJoinOperator], batch: Batch, port: int, join: JoinSpec, out: Collected
+) -> None:
     owner = owners(batch.rows, (join.left_keys, join.right_keys)[port], len(operators))
     for index, operator in enumerate(operators):
         mine = np.flatnonzero(owner == index)
@@ -181,7 +185,7 @@ def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.Dat
     changes = data.draw(changelogs(False))
     join = spec(kind, residual=True, bounded=(bounded,), insert_only=(True, True))
     early = data.draw(st.integers(0, len(changes)))
-    operator, out = JoinOperator(join, JobOptions()), Collected()
+    operator, out = RegularJoinOperator(join, JobOptions()), Collected()
     operator.open(context())
     schemas = (LEFT.to_arrow(), RIGHT.to_arrow())
     first = changes[:early] + [c for c in changes[early:] if c[0] == bounded]
@@ -190,10 +194,10 @@ def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.Dat
         done(operator.on_batch(batch_of([change], schemas[port]), port, out))
     saved_loading = snapshots([operator])
     if data.draw(st.booleans()):
-        operator = restored(JoinOperator(join, JobOptions()), context(), saved_loading)  # type: ignore[assignment]
+        operator = restored(RegularJoinOperator(join, JobOptions()), context(), saved_loading)  # type: ignore[assignment]
     done(operator.on_port_end(bounded, out))
     if data.draw(st.booleans()):
-        operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
+        operator = restored(RegularJoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
         done(operator.on_port_end(bounded, out))
     for port, change in rest:
         done(operator.on_batch(batch_of([change], schemas[port]), port, out))
@@ -209,7 +213,7 @@ def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.Dat
 
 def test_state_is_gone_when_everything_is_taken_back() -> None:
     join = spec(JoinKind.FULL, insert_only=(False, False))
-    operator, out = JoinOperator(join, JobOptions()), Collected()
+    operator, out = RegularJoinOperator(join, JobOptions()), Collected()
     operator.open(context())
     rows = [((i % 50, "x", i), 1) for i in range(1000)]
     for port, schema in ((0, LEFT.to_arrow()), (1, RIGHT.to_arrow())):
@@ -225,13 +229,13 @@ def test_state_is_gone_when_everything_is_taken_back() -> None:
 
 def test_lateness_travels_with_rows_joined_to_a_complete_side() -> None:
     join = spec(JoinKind.LEFT, bounded=(1,), insert_only=(True, True))
-    operator, out = JoinOperator(join, JobOptions()), Collected()
+    operator, out = RegularJoinOperator(join, JobOptions()), Collected()
     operator.open(context())
     done(operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out))
     stream = batch_of([((1, "x", 1), 1), ((2, "y", 2), 1)], LEFT.to_arrow())
     done(operator.on_batch(Batch(stream.rows, None, np.array([10, 20])), 0, out))
     assert not out.batches
-    operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
+    operator = restored(RegularJoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
     done(operator.on_port_end(1, out))
     late = {
         row[1]: behind
@@ -243,7 +247,7 @@ def test_lateness_travels_with_rows_joined_to_a_complete_side() -> None:
 
 def test_many_pairs_come_in_pieces() -> None:
     join = spec(JoinKind.INNER, keys=(), insert_only=(True, True))
-    operator, out = JoinOperator(join, JobOptions()), Collected()
+    operator, out = RegularJoinOperator(join, JobOptions()), Collected()
     operator.open(context())
     numbers = pa.array(range(500), pa.int64())
     rows = pa.RecordBatch.from_arrays(
@@ -258,11 +262,11 @@ def test_many_pairs_come_in_pieces() -> None:
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
 def test_a_stream_that_ends_before_the_bounded_side_has_come_loses_nothing(kind: JoinKind) -> None:
     join = spec(kind, bounded=(1,), insert_only=(True, True))
-    operator, out = JoinOperator(join, JobOptions()), Collected()
+    operator, out = RegularJoinOperator(join, JobOptions()), Collected()
     operator.open(context())
     done(operator.on_batch(batch_of([((1, "x", 1), 1), ((3, "z", 1), 1)], LEFT.to_arrow()), 0, out))
     done(operator.on_port_end(0, out))
-    operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
+    operator = restored(RegularJoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
     done(operator.on_port_end(0, out))
     done(operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out))
     done(operator.on_port_end(1, out))

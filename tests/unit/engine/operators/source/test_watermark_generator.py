@@ -15,9 +15,9 @@ from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, DAY_TIME_INTERVAL, TIMESTAMP
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.operator import SplitEvent, SplitNews
+from penstock.engine.api.operator import SplitEvent, SplitEventKind
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
-from penstock.engine.operators.source.watermark_generator import WatermarkOperator
+from penstock.engine.operators.source.watermark_generator import WatermarkGeneratorOperator
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.physical.operator_specs import WatermarkSpec
 from tests.harness.operators import Remembered, opened
@@ -28,9 +28,11 @@ SCHEMA = Schema((Field("ts", TIMESTAMP, role=Role.EVENT_TIME), Field("n", BIGINT
 DELAY_US = 5
 
 
-def assigner(idle_ms: int = 1000) -> WatermarkOperator:
+def assigner(idle_ms: int = 1000) -> WatermarkGeneratorOperator:
     rule = call("subtract", TIME, lit(timedelta(microseconds=DELAY_US), DAY_TIME_INTERVAL))
-    return WatermarkOperator(WatermarkSpec("id", "watermark", SCHEMA, 0, rule, idle_ms), JobOptions())
+    return WatermarkGeneratorOperator(
+        WatermarkSpec("id", "watermark", SCHEMA, 0, rule, idle_ms), JobOptions()
+    )
 
 
 def batch(times: list[int | None], origin: int = 0) -> Batch:
@@ -38,15 +40,15 @@ def batch(times: list[int | None], origin: int = 0) -> Batch:
     return Batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA.to_arrow()), origin=origin)
 
 
-def news(kind: SplitNews, origin: int) -> SplitEvent:
+def news(kind: SplitEventKind, origin: int) -> SplitEvent:
     return SplitEvent(kind, origin, f"split-{origin}")
 
 
-def start(operator: WatermarkOperator, splits: int, clock: ManualClock | None = None) -> Remembered:
+def start(operator: WatermarkGeneratorOperator, splits: int, clock: ManualClock | None = None) -> Remembered:
     opened(operator, clock)
     out = Remembered()
     for origin in range(splits):
-        operator.on_split(news(SplitNews.OPENED, origin), out)
+        operator.on_split(news(SplitEventKind.OPENED, origin), out)
     assert not out.events
     return out
 
@@ -95,7 +97,7 @@ def test_the_slowest_split_holds_time_until_it_ends() -> None:
     operator.on_batch(batch([100], 0), 0, out)
     operator.on_batch(batch([50], 1), 0, out)
     assert out.times == [45]
-    operator.on_split(news(SplitNews.ENDED, 1), out)
+    operator.on_split(news(SplitEventKind.ENDED, 1), out)
     assert out.times == [45, 95]
 
 
@@ -107,12 +109,12 @@ def test_a_split_is_idle_only_after_being_polled_in_vain_for_the_timeout() -> No
     clock.advance(5000)
     operator.on_batch(batch([110], 0), 0, out)  # split 1 was never polled: it still counts
     assert out.times == []
-    operator.on_split(news(SplitNews.EMPTY, 1), out)
+    operator.on_split(news(SplitEventKind.EMPTY, 1), out)
     clock.advance(999)
-    operator.on_split(news(SplitNews.EMPTY, 1), out)
+    operator.on_split(news(SplitEventKind.EMPTY, 1), out)
     assert out.times == []
     clock.advance(1)
-    operator.on_split(news(SplitNews.EMPTY, 1), out)
+    operator.on_split(news(SplitEventKind.EMPTY, 1), out)
     assert out.times == [105]
     operator.on_batch(batch([60], 1), 0, out)  # back: no step back
     operator.on_batch(batch([200], 0), 0, out)
@@ -126,10 +128,10 @@ def test_time_stands_still_when_all_are_idle_and_goes_on_after() -> None:
     operator = assigner(idle_ms=10)
     out = start(operator, 1, clock)
     operator.on_batch(batch([100]), 0, out)
-    operator.on_split(news(SplitNews.EMPTY, 0), out)
+    operator.on_split(news(SplitEventKind.EMPTY, 0), out)
     clock.advance(10)
-    operator.on_split(news(SplitNews.EMPTY, 0), out)
-    operator.on_split(news(SplitNews.EMPTY, 0), out)
+    operator.on_split(news(SplitEventKind.EMPTY, 0), out)
+    operator.on_split(news(SplitEventKind.EMPTY, 0), out)
     assert out.times == [95, "idle"]
     operator.on_batch(batch([90]), 0, out)
     assert out.times == [95, "idle", 95]
@@ -159,7 +161,7 @@ def test_split_watermarks_survive_a_restore_at_another_parallelism() -> None:
     second.restore_items(items)
     assert second.snapshot_items() == items  # nothing opened yet: nothing forgotten
     again = Remembered()
-    second.on_split(SplitEvent(SplitNews.OPENED, 0, "split-1"), again)
+    second.on_split(SplitEvent(SplitEventKind.OPENED, 0, "split-1"), again)
     assert again.times == []  # another split may be opened next that is further back
     assert second.snapshot_items() == items[1:]
     second.on_batch(batch([44]), 0, again)
@@ -178,7 +180,7 @@ def test_splits_restored_into_one_subtask_are_as_far_as_the_last_of_them() -> No
     )
     out = Remembered()
     for origin in (0, 1):
-        operator.on_split(news(SplitNews.OPENED, origin), out)
+        operator.on_split(news(SplitEventKind.OPENED, origin), out)
     assert out.times == []
     operator.on_batch(batch([200], 0), 0, out)
     assert out.times == [45]
