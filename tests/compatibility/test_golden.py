@@ -65,7 +65,7 @@ def test_restored_in_wider_types(golden: str, tmp_path: Path, monkeypatch: pytes
 def test_some_of_them_have_layers(golden: str, operators: set[str]) -> None:
     name = golden.split("/")[1]
     reader = CheckpointReader(LocalStorage(GOLDEN / golden / "state" / f"{name}-1"))
-    found = {line.operator for line in reader.states(reader.manifest()) if line.layers > 1}
+    found = {line.operator for line in reader.states(reader.manifest()) if line.increments > 1}
     assert all(any(operator in name.lower() for name in found) for operator in operators), found
 
 

@@ -285,7 +285,7 @@ def test_a_filter_that_lacks_a_key_is_found(tables: Path, monkeypatch: pytest.Mo
         keys = pa.RecordBatch.from_arrays(index.keys(index.live_slots()), names=["0"])
         return JoinKeys(keys.slice(1) if keys.num_rows else keys)
 
-    monkeypatch.setattr("penstock.engine.operators.join.regular_join.keys_told", forgetful)
+    monkeypatch.setattr("penstock.engine.operators.join.regular_join.summarize_keys", forgetful)
     with pytest.raises(AssertionError):
         both(tables, QUERIES["widened"])
 
