@@ -13,9 +13,10 @@ from penstock.optimizer.properties.expression_properties import CLOCK_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Case, Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.join import Join
+from penstock.planner.logical.limit import TopN
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import LogicalPlan, Project, TopN
+from penstock.planner.logical.plan import LogicalPlan, Project
 from penstock.planner.logical.temporal_join import TemporalJoin
 
 

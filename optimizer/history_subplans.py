@@ -20,6 +20,7 @@ from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.interval_join import TimedJoin
 from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
+from penstock.planner.logical.limit import Limit, TopN
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
@@ -27,11 +28,9 @@ from penstock.planner.logical.plan import (
     BoundedInput,
     Exchange,
     Filter,
-    Limit,
     LogicalPlan,
     Project,
     Scan,
-    TopN,
     Union,
     Values,
     WatermarkAssign,

@@ -11,7 +11,8 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Partition
 from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import Exchange, LogicalPlan, Scan, TopN
+from penstock.planner.logical.limit import TopN
+from penstock.planner.logical.plan import Exchange, LogicalPlan, Scan
 from penstock.planner.logical.sink import Sink
 
 

@@ -17,7 +17,8 @@ from penstock.client.results.result_stream import BackendFeed, JobFeed, TableFee
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.properties.distribution import is_gathered_by
 from penstock.planner.expressions.nodes import SortKey
-from penstock.planner.logical.plan import Limit, LogicalPlan, Project, Sort, TopN
+from penstock.planner.logical.limit import Limit, Sort, TopN
+from penstock.planner.logical.plan import LogicalPlan, Project
 from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.late_rows_table import late_tables
 from penstock.planner.physical.operator_specs import JobGraph, SinkSpec

@@ -9,11 +9,12 @@ from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind
 from penstock.planner.logical.interval_join import TimedJoin
 from penstock.planner.logical.join import Join
+from penstock.planner.logical.limit import Limit, TopN
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Limit, LogicalPlan, TopN, WatermarkAssign, WindowTable
+from penstock.planner.logical.plan import LogicalPlan, WatermarkAssign, WindowTable
 from penstock.planner.logical.processing_time import ProcessingTime
 from penstock.planner.logical.snapshot_join import SnapshotJoin
 from penstock.planner.logical.temporal_join import TemporalJoin

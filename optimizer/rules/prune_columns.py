@@ -14,16 +14,15 @@ from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.interval_join import JoinTime, TimedJoin, timed
 from penstock.planner.logical.join import Join, JoinKind
 from penstock.planner.logical.late_rows import LateMark
+from penstock.planner.logical.limit import Limit, Sort
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     BoundedInput,
     Filter,
-    Limit,
     LogicalPlan,
     Project,
     Scan,
-    Sort,
     Union,
     Values,
     WatermarkAssign,

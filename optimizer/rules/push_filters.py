@@ -14,6 +14,7 @@ from penstock.planner.expressions.nodes import Expression, conjunction, conjunct
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.limit import Sort
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
@@ -22,7 +23,6 @@ from penstock.planner.logical.plan import (
     LogicalPlan,
     Project,
     Scan,
-    Sort,
     Union,
     WatermarkAssign,
     WindowTable,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from penstock.planner.expressions.nodes import TRUE, Column
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import Filter, Limit, LogicalPlan, Project, Sort, TopN, Union, Values
+from penstock.planner.logical.limit import Limit, Sort, TopN
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Union, Values
 
 
 def remove_redundant(plan: LogicalPlan) -> LogicalPlan:

@@ -28,7 +28,8 @@ from penstock.planner.binder.scope import Relation
 from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.join import JoinKind
-from penstock.planner.logical.plan import LogicalPlan, Sort
+from penstock.planner.logical.limit import Sort
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.temporal_sort import TemporalSort, is_kept_by_time
 from penstock.planner.parser.scanner import allow_depth

@@ -12,6 +12,7 @@ from penstock.catalog.types import TimestampLtz
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.distribution import Partitioning
 from penstock.planner.logical.join import Join
+from penstock.planner.logical.limit import TopN
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
@@ -20,7 +21,6 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Project,
-    TopN,
     UnaryNode,
     Union,
     WatermarkAssign,

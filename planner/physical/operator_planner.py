@@ -12,17 +12,16 @@ from penstock.planner.logical.emit import Emit, EmitKind, final_keys
 from penstock.planner.logical.interval_join import TimedJoin
 from penstock.planner.logical.join import Join
 from penstock.planner.logical.late_rows import LateMark
+from penstock.planner.logical.limit import Limit, TopN
 from penstock.planner.logical.lookup_join import LookupJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     BoundedInput,
     Filter,
-    Limit,
     LogicalPlan,
     Project,
     Scan,
-    TopN,
     Union,
     Values,
     WatermarkAssign,

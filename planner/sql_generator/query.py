@@ -18,17 +18,15 @@ from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.history_scan import HistoryScan
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.limit import Limit, Sort, TopN
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     BoundedInput,
     Exchange,
     Filter,
-    Limit,
     LogicalPlan,
     Project,
     Scan,
-    Sort,
-    TopN,
     Union,
     Values,
     WatermarkAssign,

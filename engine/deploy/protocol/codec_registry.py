@@ -41,6 +41,7 @@ import penstock.planner.logical.history_scan
 import penstock.planner.logical.interval_join
 import penstock.planner.logical.join
 import penstock.planner.logical.late_rows
+import penstock.planner.logical.limit
 import penstock.planner.logical.match_recognize
 import penstock.planner.logical.over
 import penstock.planner.logical.pattern_nfa
@@ -88,6 +89,7 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.planner.expressions.lambdas,
     penstock.planner.logical.history_scan,
     penstock.planner.logical.late_rows,
+    penstock.planner.logical.limit,
     penstock.planner.logical.aggregate,
     penstock.planner.logical.join,
     penstock.planner.logical.plan,

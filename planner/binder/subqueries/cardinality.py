@@ -6,17 +6,9 @@ from collections.abc import Collection
 
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.limit import Limit, TopN
 from penstock.planner.logical.over import PartitionTop
-from penstock.planner.logical.plan import (
-    Filter,
-    Limit,
-    LogicalPlan,
-    Project,
-    Scan,
-    TopN,
-    Values,
-    WatermarkAssign,
-)
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, Values, WatermarkAssign
 
 
 def one_row_at_most(plan: LogicalPlan) -> bool:

@@ -19,12 +19,12 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.limit import Sort
 from penstock.planner.logical.plan import (
     Filter,
     LogicalPlan,
     Project,
     Scan,
-    Sort,
     Union,
     Values,
     WatermarkAssign,

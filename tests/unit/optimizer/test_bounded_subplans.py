@@ -8,7 +8,8 @@ from penstock.optimizer.bounded_subplans import choose_runtime
 from penstock.optimizer.optimizer import optimize
 from penstock.planner.explain.explain import explain
 from penstock.planner.expressions.nodes import SortKey
-from penstock.planner.logical.plan import BoundedInput, Limit, LogicalPlan, Sort, WatermarkAssign, WindowTable
+from penstock.planner.logical.limit import Limit, Sort
+from penstock.planner.logical.plan import BoundedInput, LogicalPlan, WatermarkAssign, WindowTable
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.windows import TumbleWindow
 from tests.unit.optimizer.executed import rows_of

@@ -6,7 +6,8 @@ from penstock.optimizer.properties.distribution import is_gathered_by, is_partit
 from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.distribution import Broadcast, Edge, Partition, Shuffle
 from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.plan import Exchange, LogicalPlan, TopN
+from penstock.planner.logical.limit import TopN
+from penstock.planner.logical.plan import Exchange, LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.parallelism import subtasks
 from tests.unit.optimizer.sql import bind

@@ -22,12 +22,12 @@ from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, SortKey
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.limit import TopN
 from penstock.planner.logical.plan import (
     Filter,
     LogicalPlan,
     Project,
     Scan,
-    TopN,
     Values,
     WatermarkAssign,
     WindowTable,

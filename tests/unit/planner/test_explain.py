@@ -9,11 +9,12 @@ from penstock.optimizer.properties.explain_annotations import all_notes, changel
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import explain, explain_json, explain_rules
 from penstock.planner.explain.tree import tree_text
-from penstock.planner.logical import aggregate, join, sink
+from penstock.planner.logical import aggregate, join, limit, sink
 from penstock.planner.logical import plan as logical
 from penstock.planner.logical.distribution import Partition
+from penstock.planner.logical.limit import Limit
 from penstock.planner.logical.node_text import duration_text
-from penstock.planner.logical.plan import BoundedInput, Exchange, Limit, LogicalPlan
+from penstock.planner.logical.plan import BoundedInput, Exchange, LogicalPlan
 from penstock.planner.logical.sink import StatementSet
 from tests.unit.optimizer.random_plans import RandomPlans
 from tests.unit.optimizer.sql import bind
@@ -42,11 +43,11 @@ def test_every_node_has_a_line() -> None:
     )
     nodes = {
         kind
-        for module in (aggregate, join, logical, sink)
+        for module in (aggregate, join, limit, logical, sink)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, LogicalPlan)
     }
-    assert nodes - {LogicalPlan, logical.UnaryNode, logical.PassThroughNode, sink.Sink, logical.TopN} <= seen
+    assert nodes - {LogicalPlan, logical.UnaryNode, logical.PassThroughNode, sink.Sink, limit.TopN} <= seen
 
 
 @pytest.mark.parametrize(

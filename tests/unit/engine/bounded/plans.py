@@ -35,15 +35,13 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.limit import Limit, Sort, TopN
 from penstock.planner.logical.over import Frame, FrameUnit, Over, PartitionTop
 from penstock.planner.logical.plan import (
     Filter,
-    Limit,
     LogicalPlan,
     Project,
     Scan,
-    Sort,
-    TopN,
     Union,
     Values,
     WatermarkAssign,
