@@ -57,6 +57,11 @@ NOT_IN_NAMES = [
     "found",
 ]
 """Words that a reader cannot guess, as parts of names; the table in CONTRIBUTING.md says what to write."""
+NOT_IN_PROSE = re.compile(
+    r"\b(roads?|rooms?|told|given|tak(e|es|en|ing) back|held|laid|stands?|stood|lives|houses?|go(es)? on|gone on)\b",
+    re.IGNORECASE,
+)
+"""Words that mean something else to a reader than to us; code between backticks is not searched."""
 
 _NAMED = {
     "operator (MATCH_RECOGNIZE)": r"\bMatchRecognize\w*|match_recognize\b",
@@ -98,13 +103,30 @@ def private_words(files: Iterable[Path]) -> dict[str, list[str]]:
     return used
 
 
-def long_sentences(text: str) -> int:
-    """Return how many sentences of a page have more than 25 words; code, tables and headings aside."""
+def long_sentences(text: str) -> list[str]:
+    """Return the sentences of a page that have more than 25 words; code, tables and headings aside."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     prose = "\n".join("" if line.startswith(("#", "|")) else line for line in prose.splitlines())
     blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose)
     sentences = (part for block in blocks for part in re.split(r"(?<=[.!?])\s+", block))
-    return sum(len(sentence.split()) > LONG_SENTENCE for sentence in sentences)
+    return [sentence for sentence in sentences if len(sentence.split()) > LONG_SENTENCE]
+
+
+def private_prose(text: str) -> list[str]:
+    """Return the lines of a page that have a word of ``NOT_IN_PROSE``, in tables and headings too; code and
+    the table of words themselves aside.
+    """
+    prose = re.sub(r"^```.*?^```$|`[^`]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^\| say \| not \|\n(\|.*\n)*", "", prose, flags=re.MULTILINE)
+    return [line for line in prose.splitlines() if NOT_IN_PROSE.search(line)]
+
+
+def docstrings(text: str) -> Iterable[str]:
+    """Return the docstrings of a module, its classes and functions."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, kinds) and (doc := ast.get_docstring(node)) is not None:
+            yield doc
 
 
 def circles_of(root: Path, files: Iterable[Path]) -> list[set[str]]:
@@ -118,6 +140,11 @@ def circles_of(root: Path, files: Iterable[Path]) -> list[set[str]]:
     return circles(
         {name: imported(ast.parse(path.read_text("utf-8")), modules) for name, path in modules.items()}
     )
+
+
+def _lines_a_comment(folder: Path) -> int:
+    lines = [line for path in folder.rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
+    return len(lines) // max(1, sum(line.lstrip().startswith("#") for line in lines))
 
 
 def figures(root: Path) -> dict[str, str]:
@@ -151,7 +178,13 @@ def figures(root: Path) -> dict[str, str]:
     for what, pattern in _NAMED.items():
         made[f"files that name one {what}"] = str(sum(bool(re.search(pattern, t)) for t in texts.values()))
     made["sentences over 25 words in README and docs"] = str(
-        sum(long_sentences(page.read_text(encoding="utf-8")) for page in pages)
+        sum(len(long_sentences(page.read_text(encoding="utf-8"))) for page in pages)
+    )
+    documented = [doc for text in texts.values() for doc in docstrings(text)]
+    made["sentences over 25 words in docstrings"] = f"{sum(len(long_sentences(doc)) for doc in documented):,}"
+    made["docstrings with a private word"] = f"{sum(bool(private_prose(doc)) for doc in documented):,}"
+    made["lines a comment, by package"] = ", ".join(
+        f"{package} 1 in {_lines_a_comment(root / package)}" for package in PACKAGES
     )
     return made
 

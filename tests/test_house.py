@@ -16,7 +16,7 @@ import pytest
 
 from tests.harness.import_graph import circles, imported, imports_of_checkout
 from tests.harness.package_tree import PACKAGES, lay_package_tree
-from tests.house_figures import homonymous_classes, private_words
+from tests.house_figures import homonymous_classes, long_sentences, private_prose, private_words
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for folder in (*PACKAGES, "penstock") for path in (ROOT / folder).rglob("*.py"))
@@ -306,6 +306,24 @@ def test_private_words_are_found(tmp_path: Path) -> None:
     }
     path.with_name("other.py").write_text("class HeldRows: ...\n", encoding="utf-8")
     assert list(homonymous_classes(sorted(tmp_path.glob("*.py")))) == ["HeldRows"]
+
+
+def test_pages_have_short_sentences_and_plain_words() -> None:
+    """What a newcomer reads: at most 25 words a sentence, and no word that only we use."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    assert len(pages) > 20
+    texts = {relative(page): page.read_text(encoding="utf-8") for page in pages}
+    long = {page: found for page, text in texts.items() if (found := long_sentences(text))}
+    assert not long, f"sentences of more than 25 words: {long}"
+    private = {page: found for page, text in texts.items() if (found := private_prose(text))}
+    assert not private, f"lines with a word of house_figures.NOT_IN_PROSE: {private}"
+
+
+def test_long_sentences_and_private_words_of_pages_are_found() -> None:
+    long = "word " * 26
+    assert len(long_sentences(f"# {long}\n\nShort. {long}.\n\n- {long}\n- short\n\n| {long} |\n")) == 2
+    assert len(private_prose("A row is\ngiven.\n\n`given` rows\n\n| a | is told |\n\n```\ngiven\n```\n")) == 2
+    assert not private_prose("| say | not |\n|---|---|\n| report | told |\n\nText.\n")
 
 
 def test_modules_have_one_name() -> None:

@@ -89,8 +89,7 @@ COLLECTING: tuple[Function, ...] = (
     Function(
         "first_value",
         "first_value(x [ORDER BY k]) [IGNORE NULLS]",
-        "The value of the first row: by event time where no order is given; of rows of one time the "
-        "smallest.",
+        "The value of the first row: by event time without ORDER BY; of rows of one time the smallest.",
         positioned,
         (1, 2),
         ("first",),
@@ -101,7 +100,7 @@ COLLECTING: tuple[Function, ...] = (
     Function(
         "last_value",
         "last_value(x [ORDER BY k]) [IGNORE NULLS]",
-        "The value of the last row: by event time where no order is given; of rows of one time the greatest.",
+        "The value of the last row: by event time without ORDER BY; of rows of one time the greatest.",
         positioned,
         (1, 2),
         ("last",),
@@ -130,7 +129,7 @@ COLLECTING: tuple[Function, ...] = (
     Function(
         "collect_list",
         "collect_list(x [ORDER BY k])",
-        "All values but NULLs as an array: by the order given, else sorted.",
+        "All values but NULLs as an array: by ORDER BY, else sorted.",
         collected,
         (1, 1),
         ("array_agg",),
@@ -150,7 +149,7 @@ COLLECTING: tuple[Function, ...] = (
     Function(
         "listagg",
         "listagg(x[, separator]) [WITHIN GROUP (ORDER BY k)]",
-        "All values but NULLs as one text: by the order given, else sorted.",
+        "All values but NULLs as one text: by ORDER BY, else sorted.",
         joined,
         (1, 2),
         ("string_agg",),

@@ -151,7 +151,7 @@ ARRAYS: tuple[Function, ...] = (
     Function(
         "array_distinct",
         "array_distinct(a)",
-        "Each element once, where it first stands.",
+        "Each element once, at its first position.",
         of_array(Array, compares=True),
         (1, 1),
     ),

@@ -16,8 +16,8 @@ _UNSPOKEN = ("sum0",)
 
 _HEAD = """# Functions
 
-Written by `python -m penstock.catalog.functions.reference_page`; do not edit. Values are those of Spark SQL in ANSI mode: overflow, division by zero and a value
-that cannot be read raise an error that shows the expression and the row; `TRY_CAST` gives NULL instead. A function of a NULL is NULL unless it
+Written by `python -m penstock.catalog.functions.reference_page`; do not edit. Values are those of Spark SQL in ANSI mode.
+Overflow, division by zero and a value that cannot be read raise an error that shows the expression and the row. `TRY_CAST` returns NULL instead. A function of a NULL is NULL unless it
 says otherwise.
 
 """

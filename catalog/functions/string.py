@@ -257,7 +257,7 @@ WORDS: tuple[Function, ...] = (
     of(
         "substring_index",
         "substring_index(s, delimiter, n)",
-        "What stands before the n-th delimiter, or after it from the end.",
+        "The text before the n-th delimiter, or after it from the end.",
         fixed(STRING, STRING, INT, result=STRING),
     ),
     of(

@@ -20,7 +20,7 @@ WINDOW_FUNCTIONS = (
     WindowFunction(
         "row_number",
         "row_number()",
-        "The number of the row in its partition, from 1; ties are told apart by all columns.",
+        "The number of the row in its partition, from 1; ties are ordered by all columns.",
     ),
     WindowFunction(
         "rank", "rank()", "One more than the rows that come before; rows equal in the order have one rank."
