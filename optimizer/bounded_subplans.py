@@ -16,12 +16,14 @@ from penstock.optimizer.shared_subplans import RULE, SharedInputs, reads_a_table
 from penstock.optimizer.streaming_validation import check_streamable
 from penstock.planner.binder.relations.time_bounds import join_time
 from penstock.planner.expressions.nodes import Call, Column, Literal, conjuncts
-from penstock.planner.logical.interval_join import TIME_ROLES
-from penstock.planner.logical.interval_join import timed as time_join
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import BoundedInput, Filter, LogicalPlan, Project, Scan, WatermarkAssign
-from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.joins.interval_join import TIME_ROLES
+from penstock.planner.logical.joins.interval_join import timed as time_join
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.sink import Sink, StatementSet
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
 
 
 def optimize_sharing(

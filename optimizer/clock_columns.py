@@ -12,12 +12,13 @@ from penstock.optimizer.properties.column_substitution import column_of, map_exp
 from penstock.optimizer.properties.expression_properties import CLOCK_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Case, Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.limit import TopN
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import LogicalPlan, Project
-from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.sort import TopN
 
 
 def stamp_clock(plan: LogicalPlan) -> LogicalPlan:

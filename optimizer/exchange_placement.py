@@ -15,10 +15,12 @@ from penstock.planner.logical.distribution import (
     Requirement,
     Shuffle,
 )
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import Exchange, LogicalPlan, Union
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sink import Sink
-from penstock.planner.logical.temporal_join import TemporalJoin
 from penstock.planner.physical.parallelism import subtasks
 
 

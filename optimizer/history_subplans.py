@@ -17,31 +17,22 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.interval_join import TimedJoin
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.late_rows import LateMark
-from penstock.planner.logical.limit import Limit, TopN
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.interval_join import TimedJoin
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    BoundedInput,
-    Exchange,
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Union,
-    Values,
-    WatermarkAssign,
-    WindowTable,
-)
-from penstock.planner.logical.processing_time import ProcessingTime
-from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import BoundedInput, Scan, Values
+from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import HistoryWish, Sink, StatementSet
-from penstock.planner.logical.temporal_join import TemporalJoin
-from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.sort import Limit, TemporalSort, TopN
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
 from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.window_table import LateMark, WindowTable
 
 _TIMELESS = (
     Sink,

@@ -14,7 +14,10 @@ from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.column_substitution import inline, select_columns
 from penstock.planner.expressions.nodes import Call, Column, Expression
 from penstock.planner.logical.node_digest import table_text
-from penstock.planner.logical.plan import BoundedInput, Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import BoundedInput, Scan
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.physical.plan_digest import Meanings
 
 RULE = "share_bounded"

@@ -10,10 +10,12 @@ from penstock.optimizer.properties.distribution import is_gathered_by
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Partition
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.limit import TopN
-from penstock.planner.logical.plan import Exchange, LogicalPlan, Scan
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.sort import TopN
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:

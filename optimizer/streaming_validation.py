@@ -7,13 +7,14 @@ from penstock.optimizer.properties.column_substitution import map_expressions
 from penstock.optimizer.properties.expression_properties import is_deterministic, reads_clock
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Call, Expression
-from penstock.planner.logical.limit import Sort
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
-from penstock.planner.logical.plan import LogicalPlan, Project
-from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sink import Sink
-from penstock.planner.logical.snapshot_join import SnapshotJoin
+from penstock.planner.logical.sort import Sort
+from penstock.planner.logical.time_attributes import ProcessingTime
 from penstock.planner.logical.unnest import Unnest
 
 

@@ -17,9 +17,10 @@ from penstock.client.results.result_stream import BackendFeed, JobFeed, TableFee
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.properties.distribution import is_gathered_by
 from penstock.planner.expressions.nodes import SortKey
-from penstock.planner.logical.limit import Limit, Sort, TopN
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.sort import Limit, Sort, TopN
 from penstock.planner.physical.late_rows_table import late_tables
 from penstock.planner.physical.operator_specs import JobGraph, SinkSpec
 from penstock.planner.physical.physical_planner import plan_job

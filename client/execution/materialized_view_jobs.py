@@ -10,7 +10,8 @@ from penstock.catalog.tables import MaterializedView
 from penstock.engine.connectors.in_process.materialized_view_source import FIRST_STATE_S
 from penstock.engine.connectors.in_process.materialized_views import MaterializedContents, MaterializedTables
 from penstock.engine.job.job_state import JobState
-from penstock.planner.logical.plan import LogicalPlan, Scan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.client.results.result import Result, verbatim_result
 from penstock.optimizer.properties.explain_annotations import all_notes, changelog_notes, facts_of
 from penstock.planner.explain import explain
-from penstock.planner.logical.plan import BoundedInput, LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import ExplainStage

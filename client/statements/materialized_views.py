@@ -15,7 +15,8 @@ from penstock.client.results.result import Result, note_result
 from penstock.engine.api.threads import EngineThread
 from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
 from penstock.planner.binder.binder import Binder
-from penstock.planner.logical.plan import LogicalPlan, Scan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements import nodes
 

@@ -15,7 +15,7 @@ from penstock.client.results.result import Result, Shape
 from penstock.client.results.result_stream import Feed, op_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD
-from penstock.planner.logical.limit import Sort
+from penstock.planner.logical.sort import Sort
 from penstock.planner.parser.syntax_nodes import span_of
 from penstock.planner.statements import nodes
 

@@ -19,7 +19,7 @@ from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers, summed
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.logical.event_time_prefix import up_to
+from penstock.planner.logical.time_attributes import up_to
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:

@@ -14,7 +14,9 @@ from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
 from penstock.engine.storage.staged_rows import stage
 from penstock.planner.expressions.nodes import Column
-from penstock.planner.logical.plan import LogicalPlan, Project, Scan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import Scan
 
 
 def copies(plan: LogicalPlan) -> bool:

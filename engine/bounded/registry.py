@@ -14,8 +14,8 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.settings import Settings
 from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend, BoundedResult
-from penstock.planner.logical.history_scan import up_to
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import up_to
 from penstock.planner.physical.operator_specs import HistorySpec
 from penstock.planner.sql_generator.support import backend_for
 

@@ -26,7 +26,7 @@ from penstock.engine.connectors.database.database import Database, Select
 from penstock.engine.connectors.database.scan import select_of
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.plan import Scan
+from penstock.planner.logical.scan import Scan
 
 _RETRY_MS = 100.0
 _RETRY_MS_MAX = 5_000.0

@@ -7,11 +7,14 @@ from dataclasses import replace
 
 from penstock.planner.expressions.nodes import Column, Expression, SortKey
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.limit import Sort, TopN
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.sort import Sort, TopN
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.logical.unnest import Unnest
 
 

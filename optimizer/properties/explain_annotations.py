@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import Annotate
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import Exchange, LogicalPlan
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import StatementSet
 
 

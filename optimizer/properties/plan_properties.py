@@ -12,22 +12,17 @@ from penstock.optimizer.properties.state_bounds import StateBound, state_bound
 from penstock.optimizer.properties.unique_keys import unique_keys
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.aggregate import Aggregate, Phase
-from penstock.planner.logical.interval_join import TimedJoin
-from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.joins.interval_join import TimedJoin
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    BoundedInput,
-    Keys,
-    LogicalPlan,
-    Scan,
-    Values,
-    WatermarkAssign,
-    WindowTable,
-)
-from penstock.planner.logical.snapshot_join import SnapshotJoin
-from penstock.planner.logical.temporal_join import TemporalJoin
-from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.plan import Keys, LogicalPlan
+from penstock.planner.logical.scan import BoundedInput, Scan, Values
+from penstock.planner.logical.sort import TemporalSort
+from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.window_table import WindowTable
 
 T = TypeVar("T")
 

@@ -7,18 +7,18 @@ from typing import Protocol
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind
-from penstock.planner.logical.interval_join import TimedJoin
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.limit import Limit, TopN
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.interval_join import TimedJoin
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import LogicalPlan, WatermarkAssign, WindowTable
-from penstock.planner.logical.processing_time import ProcessingTime
-from penstock.planner.logical.snapshot_join import SnapshotJoin
-from penstock.planner.logical.temporal_join import TemporalJoin
-from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sort import Limit, TemporalSort, TopN
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import Windowing
 
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from penstock.optimizer.properties.column_substitution import column_of, select_columns
 from penstock.optimizer.properties.expression_properties import is_movable
 from penstock.planner.expressions.nodes import Call, Column, Expression, conjunction, conjuncts
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
 
 
 def join_keys_from_filter(plan: LogicalPlan) -> LogicalPlan:

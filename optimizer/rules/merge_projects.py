@@ -7,7 +7,8 @@ from collections import Counter
 from penstock.optimizer.properties.column_substitution import inline
 from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Column, Literal
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 
 
 def merge_projects(plan: LogicalPlan) -> LogicalPlan:

@@ -11,28 +11,21 @@ from penstock.optimizer.properties.column_substitution import select_columns
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.interval_join import JoinTime, TimedJoin, timed
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.late_rows import LateMark
-from penstock.planner.logical.limit import Limit, Sort
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.interval_join import JoinTime, TimedJoin, timed
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin, snapshot_of
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    BoundedInput,
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Union,
-    Values,
-    WatermarkAssign,
-    WindowTable,
-)
-from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import BoundedInput, Scan, Values
+from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sink import Sink, StatementSet
-from penstock.planner.logical.snapshot_join import SnapshotJoin, snapshot_of
-from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.sort import Limit, Sort
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
 from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.window_table import LateMark, WindowTable
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 Needed = frozenset[int]

@@ -13,7 +13,10 @@ from penstock.optimizer.properties.column_substitution import map_expressions
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.node_digest import table_text
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.time_attributes import WatermarkAssign
 
 Fields = frozenset[int] | None
 """Which fields of a row are read; ``None``: the row as a whole."""

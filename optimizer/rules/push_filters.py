@@ -13,23 +13,19 @@ from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Expression, conjunction, conjuncts
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.limit import Sort
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Union,
-    WatermarkAssign,
-    WindowTable,
-)
-from penstock.planner.logical.processing_time import ProcessingTime
-from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.set_operations import Union
+from penstock.planner.logical.sort import Sort
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
 from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import Windowing
 
 Parts = tuple[Expression, ...]

@@ -12,7 +12,8 @@ from penstock.planner.expressions.nodes import (
     conjuncts,
 )
 from penstock.planner.logical.over import RANKS, Over, PartitionTop
-from penstock.planner.logical.plan import Filter, LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter
 
 _MIRRORED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 

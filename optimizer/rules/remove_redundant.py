@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from penstock.planner.expressions.nodes import TRUE, Column
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.limit import Limit, Sort, TopN
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Union, Values
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Values
+from penstock.planner.logical.set_operations import Union
+from penstock.planner.logical.sort import Limit, Sort, TopN
 
 
 def remove_redundant(plan: LogicalPlan) -> LogicalPlan:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.plan import (
-    BoundedInput,
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    WatermarkAssign,
-    WindowTable,
-)
-from penstock.planner.logical.processing_time import ProcessingTime
-from penstock.planner.logical.snapshot_join import SnapshotJoin
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import BoundedInput, Scan
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
+from penstock.planner.logical.window_table import WindowTable
 
 # The sides whose rows without a match are never seen.
 _PRUNABLE = {

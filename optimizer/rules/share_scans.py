@@ -13,7 +13,10 @@ from penstock.optimizer.properties.column_substitution import inline, select_col
 from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.node_digest import table_text
-from penstock.planner.logical.plan import LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.time_attributes import WatermarkAssign
 
 
 @dataclass(frozen=True)

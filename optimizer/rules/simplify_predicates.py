@@ -16,8 +16,10 @@ from penstock.planner.expressions.nodes import (
     conjunction,
     conjuncts,
 )
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.plan import Filter, LogicalPlan, Values
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter
+from penstock.planner.logical.scan import Values
 
 
 def simplify_predicates(plan: LogicalPlan) -> LogicalPlan:

@@ -32,7 +32,8 @@ from penstock.planner.expressions.nodes import (
     Literal,
 )
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 

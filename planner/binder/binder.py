@@ -27,11 +27,10 @@ from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import Relation
 from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.join import JoinKind
-from penstock.planner.logical.limit import Sort
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink, StatementSet
-from penstock.planner.logical.temporal_sort import TemporalSort, is_kept_by_time
+from penstock.planner.logical.sort import Sort, TemporalSort, is_kept_by_time
 from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import LateralQuery, span_of
 from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable

@@ -21,7 +21,7 @@ from penstock.catalog.tables import View
 from penstock.planner.binder.relations.from_clause import FromClause, JoinSides
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.parser.syntax_nodes import LateralQuery
 
 

@@ -14,7 +14,7 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.emit import Emit, EmitKind, has_windows, with_emission
-from penstock.planner.logical.limit import Sort
+from penstock.planner.logical.sort import Sort
 from penstock.planner.logical.windows import Emission
 from penstock.planner.parser.syntax_nodes import EmitClause, span_of
 

@@ -18,7 +18,8 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.grouping_function import GroupingMark, bits
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, Literal
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.parser.syntax_nodes import FunctionCall
 

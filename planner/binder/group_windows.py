@@ -21,7 +21,7 @@ from penstock.planner.binder.relations.from_clause import FromClause
 from penstock.planner.binder.scope import Relation, Scope, ScopeColumn
 from penstock.planner.binder.window_functions import WindowArguments, in_its_time, no_time, windowing
 from penstock.planner.expressions.nodes import Column
-from penstock.planner.logical.plan import WindowTable
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.syntax_nodes import (
     FunctionCall,

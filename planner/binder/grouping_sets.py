@@ -12,7 +12,9 @@ from penstock.catalog.types import BIGINT
 from penstock.planner.binder.group_by import Groups, group
 from penstock.planner.binder.subqueries.scalar_placeholder import column
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, Literal
-from penstock.planner.logical.plan import LogicalPlan, Project, Union
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.set_operations import Union
 
 
 def group_sets(

@@ -14,9 +14,10 @@ from penstock.planner.binder.ddl.insert import storable
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal
 from penstock.planner.logical.aggregate import WindowAggregate
-from penstock.planner.logical.late_rows import LateMark, late_part, timely_part
-from penstock.planner.logical.plan import LogicalPlan, Project, WindowTable
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sink import Sink, StatementSet
+from penstock.planner.logical.window_table import LateMark, WindowTable, late_part, timely_part
 from penstock.planner.logical.windows import window_functions_text
 from penstock.planner.parser.syntax_nodes import span_of
 

@@ -52,8 +52,9 @@ from penstock.planner.logical.over import (
     Over,
     settled_roles,
 )
-from penstock.planner.logical.plan import LogicalPlan, Project
-from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.time_attributes import ProcessingTime
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.parser.syntax_nodes import (
     FrameBound,

@@ -24,9 +24,9 @@ from penstock.planner.binder.select import bind_select, position_of, sort_keys
 from penstock.planner.binder.set_operations import bind_set_operation
 from penstock.planner.binder.size_limits import check_size
 from penstock.planner.expressions.nodes import Column, Expression, Literal, SortKey
-from penstock.planner.logical.limit import Limit, Sort, TopN
-from penstock.planner.logical.plan import LogicalPlan, Project
-from penstock.planner.logical.temporal_sort import TemporalSort, is_kept_by_time
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_kept_by_time
 from penstock.planner.parser.syntax_nodes import consume, span_of
 
 

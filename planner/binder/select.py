@@ -44,7 +44,8 @@ from penstock.planner.expressions.nodes import (
     expression_role,
 )
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Reference, consume, span_of
 
 

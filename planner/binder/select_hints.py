@@ -14,10 +14,11 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.settings import parse_duration_ms
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.parser.hints import SelectHint
 from penstock.planner.parser.syntax_nodes import AsOf
 

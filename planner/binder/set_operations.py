@@ -25,8 +25,9 @@ from penstock.planner.expressions.nodes import (
     Literal,
 )
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Union
-from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.parser.syntax_nodes import span_of
 
 _ZERO = Literal(BIGINT, False, value=0)

@@ -19,8 +19,10 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.nodes import Literal
-from penstock.planner.logical.plan import LogicalPlan, Scan, WindowTable
-from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.time_attributes import ProcessingTime
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS, Windowing, without_bound
 from penstock.planner.parser.syntax_nodes import (
     Descriptor,

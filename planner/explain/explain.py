@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock.planner.explain.tree import tree_text
-from penstock.planner.logical.plan import BoundedInput, LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph
 
 Annotate = Callable[[LogicalPlan], str]

@@ -10,9 +10,11 @@ from dataclasses import replace
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
-from penstock.planner.logical.history_scan import scan_of
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan, scan_of
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.physical.operator_planner import Facts, SettingReader
 from penstock.planner.physical.operator_specs import (
     Chain,

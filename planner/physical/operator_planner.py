@@ -9,31 +9,22 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Role
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind, final_keys
-from penstock.planner.logical.interval_join import TimedJoin
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.late_rows import LateMark
-from penstock.planner.logical.limit import Limit, TopN
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.interval_join import TimedJoin
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    BoundedInput,
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Union,
-    Values,
-    WatermarkAssign,
-    WindowTable,
-)
-from penstock.planner.logical.processing_time import ProcessingTime, arrival_order
-from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import BoundedInput, Scan, Values
+from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import Sink
-from penstock.planner.logical.snapshot_join import SnapshotJoin
-from penstock.planner.logical.temporal_join import TemporalJoin
-from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.sort import Limit, TemporalSort, TopN
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign, arrival_order
 from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.window_table import LateMark, WindowTable
 from penstock.planner.physical.operator_specs import (
     BoundedSourceSpec,
     CalcSpec,

@@ -9,8 +9,8 @@ from penstock.planner.expressions.nodes import AggregateCall, Expression, Litera
 from penstock.planner.expressions.row_pattern import Pattern
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.distribution import Edge
-from penstock.planner.logical.interval_join import JoinTime
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.interval_join import JoinTime
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.match_recognize import Definition, Rows, SkipTo, Value
 from penstock.planner.logical.over import Frame
 from penstock.planner.logical.plan import LogicalPlan
@@ -99,7 +99,7 @@ class UnnestSpec(OperatorSpec):
 @dataclass(frozen=True)
 class LookupJoinSpec(OperatorSpec):
     """Each row with what a table of a database has for its key; see
-    ``penstock.planner.logical.lookup_join.LookupJoin``.
+    ``penstock.planner.logical.joins.lookup_join.LookupJoin``.
     """
 
     left_schema: Schema
@@ -114,7 +114,7 @@ class LookupJoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LateMarkSpec(OperatorSpec):
-    """Mark rows that are late for all their windows; see ``penstock.planner.logical.late_rows.LateMark``.
+    """Mark rows that are late for all their windows; see ``penstock.planner.logical.window_table.LateMark``.
     ``insert_only`` says the input never retracts.
     """
 
@@ -167,7 +167,7 @@ class JoinSpec(OperatorSpec):
     overtaken by time. Rows joined with a complete bounded side keep their ``Batch.behind`` (held rows keep it
     in their state), so lateness stays a matter of the row's own split. ``time``: rows are freed, and those
     without a match given, when the watermark has passed their deadlines (see
-    ``penstock.planner.logical.interval_join``). ``copied``: the port whose rows every subtask has.
+    ``penstock.planner.logical.joins.interval_join``). ``copied``: the port whose rows every subtask has.
     ``pruned``: that behind a runtime filter. ``ttl_ms``: how long rows live untouched, 0 for ever.
     """
 
@@ -187,8 +187,9 @@ class JoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class SnapshotJoinSpec(JoinSpec):
-    """Join of port 0 with port 1 as it is; see ``penstock.planner.logical.snapshot_join``. ``build_time`` is
-    a column of port 1, of a type with a zone or without.
+    """Join of port 0 with port 1 as it is; see ``penstock.planner.logical.joins.snapshot_join``.
+
+    ``build_time`` is a column of port 1, of a type with a zone or without.
     """
 
     build_time: int = 0
@@ -198,7 +199,7 @@ class SnapshotJoinSpec(JoinSpec):
 
 @dataclass(frozen=True)
 class TemporalJoinSpec(OperatorSpec):
-    """Join of port 0 with the versions of port 1; see ``penstock.planner.logical.temporal_join``.
+    """Join of port 0 with the versions of port 1; see ``penstock.planner.logical.joins.temporal_join``.
     ``slacks_us``: how far below a watermark times on time may be.
 
     ``ttl_ms``: how long the versions of a key live when there comes no new one, 0 for ever.
@@ -245,7 +246,7 @@ class TopNSpec(OperatorSpec):
     """The first rows by an order, kept up to date; runs in one task. ``insert_only`` says the input never
     retracts: then only these rows are kept.
 
-    ``arrival``: whether ties go by arrival, see ``penstock.planner.logical.processing_time.arrival_order``;
+    ``arrival``: whether ties go by arrival, see ``penstock.planner.logical.time_attributes.arrival_order``;
     so in the specs below.
     """
 

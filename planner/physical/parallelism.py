@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from penstock.planner.logical.distribution import Forward, Partition
-from penstock.planner.logical.plan import BoundedInput, Exchange, LogicalPlan, Scan, Values
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput, Scan, Values
 
 
 def subtasks(node: LogicalPlan, parallelism: int) -> int:

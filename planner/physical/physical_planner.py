@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.planner.expressions.nodes import conjunction, conjuncts
 from penstock.planner.logical.distribution import Edge, Forward
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.limit import Limit, Sort
-from penstock.planner.logical.plan import Exchange, Filter, LogicalPlan, Project, WatermarkAssign
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.sink import Sink, StatementSet
+from penstock.planner.logical.sort import Limit, Sort
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.physical.chaining import OperatorVertex, chains_of
 from penstock.planner.physical.operator_planner import Facts, SettingReader, calc_of, spec_of
 from penstock.planner.physical.operator_specs import (

@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import INTEGERS, is_integer
 from penstock.planner.expressions.nodes import Cast, Column, Expression
-from penstock.planner.logical.join import Join
+from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.node_digest import hash_parts
 from penstock.planner.physical.operator_specs import CalcSpec, OperatorSpec, SourceSpec
 

@@ -11,13 +11,15 @@ from penstock.catalog.connectors.registry import gives_changes
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.node_digest import ALIKE, hash_parts, table_text
 from penstock.planner.logical.over import Over
-from penstock.planner.logical.plan import BoundedInput, LogicalPlan, Scan, Union
-from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput, Scan
+from penstock.planner.logical.set_operations import Union
 from penstock.planner.physical.plan_digest import Meanings
 
 _LENGTH = 16

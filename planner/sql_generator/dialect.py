@@ -13,7 +13,7 @@ from penstock.catalog.python_functions import PythonAggregate, PythonScalar
 from penstock.catalog.types import DataType, to_spark
 from penstock.planner.expressions.nodes import AggregateCall, Call, Literal
 from penstock.planner.expressions.python_calls import PythonCall
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 
 Spelling = Callable[[Call, list[exp.Expr]], exp.Expr]
 Filtered = Callable[[exp.Expr], exp.Expr]

@@ -16,27 +16,19 @@ from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.history_scan import HistoryScan
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.limit import Limit, Sort, TopN
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    BoundedInput,
-    Exchange,
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Union,
-    Values,
-    WatermarkAssign,
-    WindowTable,
-)
-from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import BoundedInput, HistoryScan, Scan, Values
+from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import Sink
-from penstock.planner.logical.temporal_join import TemporalJoin
-from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.sql_generator import temporal_join as temporal
 from penstock.planner.sql_generator import windows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from penstock.catalog.connectors.spark import SPARK, is_in_spark
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
-from penstock.planner.logical.plan import LogicalPlan, Scan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 from penstock.catalog.coercion import is_orderable
 from penstock.catalog.types import INT
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.sql_generator.dialect import Flavour, function
 from penstock.planner.sql_generator.expressions import sort_key_sql
 from penstock.planner.sql_generator.windows import aliased, column

@@ -21,7 +21,8 @@ from penstock.planner.binder.query import bind_query
 from penstock.planner.binder.relations.tables import bind_source
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.plan import Filter, LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.dialect import parse_expression, parse_item, parse_sort_item

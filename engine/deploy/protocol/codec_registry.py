@@ -37,22 +37,23 @@ import penstock.planner.logical.aggregate
 import penstock.planner.logical.condition_program
 import penstock.planner.logical.distribution
 import penstock.planner.logical.emit
-import penstock.planner.logical.history_scan
-import penstock.planner.logical.interval_join
-import penstock.planner.logical.join
-import penstock.planner.logical.late_rows
-import penstock.planner.logical.limit
+import penstock.planner.logical.exchange
+import penstock.planner.logical.joins.interval_join
+import penstock.planner.logical.joins.join
+import penstock.planner.logical.joins.snapshot_join
+import penstock.planner.logical.joins.temporal_join
 import penstock.planner.logical.match_recognize
 import penstock.planner.logical.over
 import penstock.planner.logical.pattern_nfa
 import penstock.planner.logical.plan
-import penstock.planner.logical.processing_time
-import penstock.planner.logical.replicate_rows
+import penstock.planner.logical.projection
+import penstock.planner.logical.scan
+import penstock.planner.logical.set_operations
 import penstock.planner.logical.sink
-import penstock.planner.logical.snapshot_join
-import penstock.planner.logical.temporal_join
-import penstock.planner.logical.temporal_sort
+import penstock.planner.logical.sort
+import penstock.planner.logical.time_attributes
 import penstock.planner.logical.unnest
+import penstock.planner.logical.window_table
 import penstock.planner.logical.windows
 import penstock.planner.physical.operator_specs
 import penstock.planner.physical.runtime_filter
@@ -87,29 +88,30 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.planner.logical.emit,
     penstock.planner.expressions.nodes,
     penstock.planner.expressions.lambdas,
-    penstock.planner.logical.history_scan,
-    penstock.planner.logical.late_rows,
-    penstock.planner.logical.limit,
+    penstock.planner.logical.scan,
+    penstock.planner.logical.window_table,
+    penstock.planner.logical.sort,
     penstock.planner.logical.aggregate,
-    penstock.planner.logical.join,
+    penstock.planner.logical.joins.join,
     penstock.planner.logical.plan,
+    penstock.planner.logical.projection,
+    penstock.planner.logical.exchange,
     penstock.planner.logical.sink,
     penstock.planner.logical.match_recognize,
     penstock.planner.logical.over,
     penstock.planner.physical.operator_specs,
-    penstock.planner.logical.processing_time,
+    penstock.planner.logical.time_attributes,
     penstock.planner.binder.expressions.python_aggregate_calls,
     penstock.planner.expressions.python_calls,
-    penstock.planner.logical.replicate_rows,
+    penstock.planner.logical.set_operations,
     penstock.planner.logical.pattern_nfa,
     penstock.planner.expressions.row_pattern,
     penstock.planner.logical.condition_program,
     penstock.planner.physical.runtime_filter,
-    penstock.planner.logical.snapshot_join,
+    penstock.planner.logical.joins.snapshot_join,
     penstock.planner.physical.state_compatibility,
-    penstock.planner.logical.temporal_join,
-    penstock.planner.logical.temporal_sort,
-    penstock.planner.logical.interval_join,
+    penstock.planner.logical.joins.temporal_join,
+    penstock.planner.logical.joins.interval_join,
     penstock.planner.logical.unnest,
     penstock.planner.logical.windows,
 )

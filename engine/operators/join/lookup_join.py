@@ -32,7 +32,7 @@ from penstock.engine.lookup.requests import lookup_asking
 from penstock.engine.lookup.results import Asked, Met
 from penstock.engine.lookup.table_versions import TableVersions
 from penstock.engine.state.rows.pending_lookups import PendingLookups
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import LookupJoinSpec
 
 _LOOK_AGAIN_MS = 1.0

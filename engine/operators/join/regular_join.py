@@ -33,7 +33,7 @@ from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
 from penstock.planner.expressions.nodes import Column, Expression
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 
 Gather = Callable[[list[int]], list[pa.Array]]

@@ -24,7 +24,7 @@ from penstock.engine.state.rows.versioned_side import VersionSide
 from penstock.engine.state.time_to_live import EXPIRED, LastWrites
 from penstock.engine.windowing.late_row_filter import on_time
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import TemporalJoinSpec
 
 

@@ -27,7 +27,7 @@ from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
-from penstock.planner.logical.history_scan import scan_of
+from penstock.planner.logical.scan import scan_of
 from penstock.planner.physical.operator_specs import HistorySpec, OperatorSpec, ReadSplitsSpec, SourceSpec
 
 _ASK_AGAIN_MS = 5

@@ -23,7 +23,7 @@ class RowOrder:
     """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first.
 
     Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are
-    always in one order. ``arrival`` (``penstock.planner.logical.processing_time.arrival_order``): 1 breaks
+    always in one order. ``arrival`` (``penstock.planner.logical.time_attributes.arrival_order``): 1 breaks
     ties by arrival instead, -1 by arrival in reverse; rows come with their numbers then.
     """
 

@@ -25,7 +25,7 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, expression_of, expression_role
-from penstock.planner.logical.plan import Values
+from penstock.planner.logical.scan import Values
 from penstock.planner.statements.nodes import (
     ColumnDef,
     ComputedColumnDef,

@@ -14,7 +14,9 @@ from penstock.catalog.types import DataType, Null, String
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal
-from penstock.planner.logical.plan import LogicalPlan, Project, Values
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import Values
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Insert, Name
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.planner.expressions.nodes import Call, Column, Expression
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 
 
 def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:

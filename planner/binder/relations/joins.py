@@ -34,11 +34,12 @@ from penstock.planner.binder.relations.time_bounds import Roles, bounds_times, j
 from penstock.planner.binder.scope import Scope, ScopeColumn
 from penstock.planner.binder.select_hints import BlockHints, table_name
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
-from penstock.planner.logical.interval_join import TimedJoin, timed
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project
-from penstock.planner.logical.snapshot_join import SnapshotJoin
-from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.joins.interval_join import TimedJoin, timed
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.unnest import Unnest
 from penstock.planner.parser.syntax_nodes import (
     AsOf,

@@ -33,8 +33,9 @@ from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
 from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
 from penstock.planner.binder.subqueries.semi_joins import filtered
 from penstock.planner.expressions.nodes import Case, Expression, Literal, conjunction, conjuncts
-from penstock.planner.logical.join import JoinKind
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.joins.join import JoinKind
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.parser.syntax_nodes import AllColumns, LateralQuery, span_of
 
 _ORDERED = ("order", "limit", "offset")

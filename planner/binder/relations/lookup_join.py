@@ -10,9 +10,12 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import BOOLEAN, DATE, STRING, is_integer
 from penstock.planner.expressions.nodes import Cast, Column, Expression, conjunction, conjuncts
-from penstock.planner.logical.join import JoinKind
-from penstock.planner.logical.lookup_join import LookupJoin
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.joins.join import JoinKind
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.parser.syntax_nodes import AsOf, span_of
 
 Pair = tuple[Expression, Expression]

@@ -16,9 +16,10 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.relations.tables import Source, bind_source, bounded
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Cast, Expression, Literal
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.plan import LogicalPlan, Project
-from penstock.planner.logical.snapshot_join import snapshot_of
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.snapshot_join import snapshot_of
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.parser.syntax_nodes import (
     Descriptor,
     NamedArgument,

@@ -30,7 +30,11 @@ from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.window_functions import bind_window
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal, expression_of
-from penstock.planner.logical.plan import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import Scan, Values
+from penstock.planner.logical.set_operations import Union
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
     OptionEntry,

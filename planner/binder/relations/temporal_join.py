@@ -15,7 +15,7 @@ from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.relations.versioned_tables import Versions, versions_of
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Cast, Column, Expression, expression_role
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.parser.syntax_nodes import AsOf, span_of
 

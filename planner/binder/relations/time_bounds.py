@@ -13,8 +13,8 @@ from penstock.catalog.schema import Role
 from penstock.catalog.types import DayTimeInterval, Timestamp, TimestampLtz
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
-from penstock.planner.logical.interval_join import TIME_ROLES, Deadline, JoinTime, TimedSide, can_settle
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.interval_join import TIME_ROLES, Deadline, JoinTime, TimedSide, can_settle
+from penstock.planner.logical.joins.join import JoinKind
 
 Roles = Mapping[int, Role]
 """The columns of one side that tell time, by position."""

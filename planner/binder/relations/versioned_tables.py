@@ -8,9 +8,12 @@ from dataclasses import replace
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import INT
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
-from penstock.planner.logical.join import Join
+from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.over import Over
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.time_attributes import WatermarkAssign
 
 
 @dataclass(frozen=True)

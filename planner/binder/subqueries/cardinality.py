@@ -6,9 +6,12 @@ from collections.abc import Collection
 
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.limit import Limit, TopN
 from penstock.planner.logical.over import PartitionTop
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan, Values, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan, Values
+from penstock.planner.logical.sort import Limit, TopN
+from penstock.planner.logical.time_attributes import WatermarkAssign
 
 
 def one_row_at_most(plan: LogicalPlan) -> bool:

@@ -20,7 +20,8 @@ from penstock.planner.binder.scope import Scope
 from penstock.planner.binder.select_hints import BlockHints
 from penstock.planner.binder.star_columns import star_columns
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
-from penstock.planner.logical.plan import Filter, LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter
 from penstock.planner.parser.syntax_nodes import AllColumns, Reference, span_of
 
 Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]

@@ -34,8 +34,9 @@ from penstock.planner.binder.relations.joins import join_on
 from penstock.planner.binder.subqueries.correlation import InnerRows
 from penstock.planner.expressions.nodes import Call, Case, Cast, Column, Expression, Literal
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.join import JoinKind
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.joins.join import JoinKind
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 
 _STRICT = (
     "equal",

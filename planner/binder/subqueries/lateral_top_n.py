@@ -16,9 +16,10 @@ from penstock.planner.binder.scope import Scope
 from penstock.planner.binder.subqueries.correlation import InnerRows
 from penstock.planner.binder.subqueries.dependent_join import by_outer_values
 from penstock.planner.expressions.nodes import Column, Expression, Literal, SortKey
-from penstock.planner.logical.limit import TopN
 from penstock.planner.logical.over import PartitionTop
-from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.sort import TopN
 from penstock.planner.parser.syntax_nodes import span_of
 
 

@@ -15,7 +15,7 @@ from penstock.planner.binder.subqueries.scalar_placeholder import Attached, Scal
 from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
 from penstock.planner.binder.subqueries.semi_joins import filtered, roles_above
 from penstock.planner.expressions.nodes import Column, Expression, conjuncts
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 
 
 def join_with_subqueries(

@@ -11,7 +11,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.planner.binder.relations.equi_keys import with_keys
 from penstock.planner.binder.subqueries.dependent_join import with_domain
 from penstock.planner.expressions.nodes import Column, Expression
-from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 
 

@@ -41,9 +41,10 @@ from penstock.planner.expressions.nodes import (
     Literal,
 )
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.limit import TopN
 from penstock.planner.logical.over import PartitionTop
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.sort import TopN
 from penstock.planner.parser.syntax_nodes import span_of
 
 _COUNT = AggregateCall("count", (), BIGINT, False)

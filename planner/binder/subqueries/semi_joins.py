@@ -26,9 +26,10 @@ from penstock.planner.binder.subqueries.correlation import (
 from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
 from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues, any_row, logical, null_facts
 from penstock.planner.expressions.nodes import Call, Expression, conjunction, conjuncts
-from penstock.planner.logical.interval_join import TimedJoin
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.plan import Filter, LogicalPlan
+from penstock.planner.logical.joins.interval_join import TimedJoin
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter
 
 
 def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext) -> FromClause:

@@ -23,7 +23,7 @@ from penstock.catalog.types import (
     to_spark,
 )
 from penstock.planner.expressions.nodes import AggregateCall, Call, Literal
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.dialect import (
     Filtered,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from penstock.planner.logical.aggregate import Phase, WindowAggregate
-from penstock.planner.logical.plan import LogicalPlan, WindowTable
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import HopWindow, SessionWindow, TumbleWindow, Windowing
 from penstock.planner.sql_generator.dialect import binary, function, text
 from penstock.planner.sql_generator.query import ScannedTable, _columns, _PlanText

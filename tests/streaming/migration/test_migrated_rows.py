@@ -34,7 +34,7 @@ from penstock.engine.deploy.protocol.codec import decode, encode
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.state_snapshot import WRITTEN
 from penstock.planner.expressions.type_widening import keeps_layout, widens
-from penstock.planner.logical.plan import Scan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.physical.state_compatibility import (
     CarriedColumn,
     DeclaredColumn,

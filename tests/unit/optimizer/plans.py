@@ -6,7 +6,9 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Expression, Literal
-from penstock.planner.logical.plan import LogicalPlan, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.time_attributes import WatermarkAssign
 
 FILES = {"connector": "filesystem", "format": "csv"}
 

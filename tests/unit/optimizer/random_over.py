@@ -7,7 +7,10 @@ from penstock.catalog.types import BIGINT, DOUBLE, INT, TIMESTAMP
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal, SortKey
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.over import Frame, FrameUnit, Over, PartitionTop
-from penstock.planner.logical.plan import Filter, LogicalPlan, WatermarkAssign, WindowTable
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter
+from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import AttachedWindow
 from tests.unit.optimizer.plans import call, col
 from tests.unit.optimizer.random_plans import RandomPlans

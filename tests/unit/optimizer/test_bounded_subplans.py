@@ -8,9 +8,12 @@ from penstock.optimizer.bounded_subplans import choose_runtime
 from penstock.optimizer.optimizer import optimize
 from penstock.planner.explain.explain import explain
 from penstock.planner.expressions.nodes import SortKey
-from penstock.planner.logical.limit import Limit, Sort
-from penstock.planner.logical.plan import BoundedInput, LogicalPlan, WatermarkAssign, WindowTable
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.logical.sink import Sink, StatementSet
+from penstock.planner.logical.sort import Limit, Sort
+from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import TumbleWindow
 from tests.unit.optimizer.executed import rows_of
 from tests.unit.optimizer.plans import col, orders, scan, stream

@@ -5,10 +5,11 @@ from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by, partitioning
 from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.distribution import Broadcast, Edge, Partition, Shuffle
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.limit import TopN
-from penstock.planner.logical.plan import Exchange, LogicalPlan
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.sort import TopN
 from penstock.planner.physical.parallelism import subtasks
 from tests.unit.optimizer.sql import bind
 

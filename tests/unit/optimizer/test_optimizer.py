@@ -7,7 +7,9 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.optimizer import optimizer
 from penstock.optimizer.optimizer import BETWEEN, RULES, Rule, optimize, rule_names
-from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
 from tests.unit.optimizer.sql import bind
 
 QUERY = "SELECT name FROM people WHERE id > 1 + 2"

@@ -12,9 +12,11 @@ from penstock.catalog.types import DAY_TIME_INTERVAL, TIMESTAMP
 from penstock.client.session import Session
 from penstock.planner.explain.explain import explain
 from penstock.planner.expressions.nodes import Call, Literal
-from penstock.planner.logical.limit import Sort
-from penstock.planner.logical.plan import LogicalPlan, Scan, WatermarkAssign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.sort import Sort
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from tests.harness.patience import PATIENCE_S
 from tests.unit.optimizer.executed import TABLES, rows_of
 from tests.unit.optimizer.random_plans import RandomPlans

@@ -11,7 +11,8 @@ import pytest
 
 from penstock.client.session import Session
 from penstock.optimizer.shared_subplans import RULE
-from penstock.planner.logical.plan import BoundedInput, LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.physical.operator_specs import BoundedSourceSpec, JobGraph
 from tests.generated.queries.answers import rows_of
 from tests.harness.patience import PATIENCE_S

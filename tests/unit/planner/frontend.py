@@ -12,7 +12,8 @@ from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.settings import Settings
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.plan import LogicalPlan, Scan, Values
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan, Values
 from penstock.planner.logical.windows import ON_CLOSE, AttachedWindow, Emission, Windowing
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable

@@ -21,18 +21,14 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, SortKey
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.limit import TopN
-from penstock.planner.logical.plan import (
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Values,
-    WatermarkAssign,
-    WindowTable,
-)
+from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan, Values
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.sort import TopN
+from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import (
     WINDOW_FUNCTIONS,
     CumulateWindow,

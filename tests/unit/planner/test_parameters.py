@@ -10,7 +10,8 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
 from penstock.planner.binder.binder import Binder
-from penstock.planner.logical.plan import Filter, Values
+from penstock.planner.logical.projection import Filter
+from penstock.planner.logical.scan import Values
 from penstock.planner.statements.script import parse_statement
 from tests.unit.planner.frontend import sample_catalog
 

@@ -16,11 +16,11 @@ from penstock.client.session import Session
 from penstock.engine.changelog.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import WindowAggregate
-from penstock.planner.logical.interval_join import TimedJoin
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.interval_join import TimedJoin
+from penstock.planner.logical.joins.join import JoinKind
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.temporal_join import TemporalJoin
 from tests.generated.queries.generated.data import feeds
 from tests.generated.queries.generated.pieces import Piece
 from tests.harness.direct.feeds import Feed, Feeds

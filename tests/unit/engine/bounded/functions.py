@@ -13,7 +13,8 @@ from penstock.catalog.tables import CatalogTable
 from penstock.engine.bounded.backend import BoundedBackend
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.plan import Project, Scan
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import Scan
 from tests.unit.engine.expressions.calls import run
 from tests.unit.engine.expressions.spark_cases import COLUMNS, FAMILIES, rows
 

@@ -34,20 +34,16 @@ from penstock.planner.expressions.nodes import (
     SortKey,
 )
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.join import Join, JoinKind
-from penstock.planner.logical.limit import Limit, Sort, TopN
+from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.over import Frame, FrameUnit, Over, PartitionTop
-from penstock.planner.logical.plan import (
-    Filter,
-    LogicalPlan,
-    Project,
-    Scan,
-    Union,
-    Values,
-    WatermarkAssign,
-    WindowTable,
-)
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan, Values
+from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.sort import Limit, Sort, TopN
+from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import (
     AttachedWindow,
     CumulateWindow,

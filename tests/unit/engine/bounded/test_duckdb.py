@@ -35,7 +35,8 @@ from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows
 from penstock.planner.expressions.nodes import Cast
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.plan import Filter, Project, Scan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
 from tests.unit.engine.bounded.functions import differences, register
 from tests.unit.engine.bounded.plans import (
     agg,

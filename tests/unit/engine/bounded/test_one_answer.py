@@ -38,7 +38,7 @@ from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.formats import missing_columns
 from penstock.engine.formats.file_types import Fit, fit, matching, read_as
-from penstock.planner.logical.plan import Scan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.sql_generator.query import ScannedTable
 from tests.harness.reading import read, table_of
 from tests.unit.engine.bounded.file_cases import CASES, Outcome, outcome, typed_columns

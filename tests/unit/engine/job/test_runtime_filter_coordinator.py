@@ -34,7 +34,7 @@ from penstock.engine.operators.join.runtime_filter import (
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.task.messages import OperatorEventReported, TaskId
 from penstock.planner.logical.distribution import Forward
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph, JoinSpec
 from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
 from tests.harness.operators import Remembered, opened

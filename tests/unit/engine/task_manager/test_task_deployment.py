@@ -11,7 +11,7 @@ from penstock.engine.checkpoint.plan_identity import plan_identity
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.planner.logical.distribution import Forward, Partition
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec
 from penstock.planner.physical.state_kinds import keeps_state
 from tests.harness.runtime.fakes import SCHEMA, NumbersSpec, PassSpec, build, services, window_job

@@ -8,8 +8,9 @@ from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.distribution import Partition
+from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Exchange, LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan
 from tests.unit.optimizer.sql import bind
 
 

@@ -6,10 +6,10 @@ from penstock.catalog.connectors.registry import Boundedness
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.join import Join
+from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
-from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.sort import TemporalSort
 from tests.unit.optimizer.sql import bind
 
 TUMBLE = "FROM TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"

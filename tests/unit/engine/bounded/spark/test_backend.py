@@ -30,7 +30,8 @@ from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows
-from penstock.planner.logical.plan import Filter, Project, Scan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
 from tests.unit.engine.bounded.functions import differences, register
 from tests.unit.engine.bounded.plans import (
     ORDERED,

@@ -45,7 +45,7 @@ from penstock.engine.bounded.spark_results.push_task import HELLO, pulling_task
 from penstock.engine.bounded.spark_results.served_rows import ServedRows
 from penstock.engine.connectors.filesystem import listing
 from penstock.engine.connectors.in_process.registered import RegisteredTables
-from penstock.planner.logical.plan import Scan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.sql_generator.query import ScannedTable
 from tests.harness.patience import PATIENCE_S
 from tests.unit.engine.bounded.plans import answer, files

@@ -19,8 +19,8 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.operators.join.interval_join import IntervalJoinOperator
 from penstock.planner.expressions.nodes import Call, Column, Literal
-from penstock.planner.logical.interval_join import Deadline, JoinTime, TimedSide
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.interval_join import Deadline, JoinTime, TimedSide
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (

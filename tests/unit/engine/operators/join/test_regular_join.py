@@ -19,7 +19,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.planner.expressions.nodes import Call, Column
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (

@@ -15,7 +15,7 @@ from penstock.catalog.types import BIGINT, TIMESTAMP
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.join.snapshot_join import SnapshotJoinOperator
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import SnapshotJoinSpec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (

@@ -19,7 +19,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.join.temporal_join import TemporalJoinOperator
 from penstock.planner.expressions.nodes import Call, Column
-from penstock.planner.logical.join import JoinKind
+from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import TemporalJoinSpec
 from tests.harness.layered import checkpoint
 from tests.unit.engine.operators.changelogs import (

@@ -17,7 +17,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
 from penstock.planner.logical.over import Frame, FrameUnit, Over
-from penstock.planner.logical.plan import Values
+from penstock.planner.logical.scan import Values
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.physical.operator_specs import OverSpec
 from tests.unit.engine.operators.changelogs import Change, fold

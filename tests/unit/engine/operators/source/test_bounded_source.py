@@ -19,7 +19,8 @@ from penstock.engine.bounded.backend import BoundedResult, Emit
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.operators.source.bounded_source import BoundedSourceOperator
 from penstock.engine.storage.staged_rows import stage
-from penstock.planner.logical.plan import LogicalPlan, Values
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Values
 from penstock.planner.physical.operator_specs import BoundedSourceSpec
 from tests.unit.engine.operators.changelogs import Collected, context, snapshots
 

@@ -1,32 +1,69 @@
-"""Processing time in the logical plan: rows stamped by the clock, whose time goes on without them."""
+"""Time attributes in the logical plan: watermarks of event time, and stamps of processing time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 
+from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
-from penstock.catalog.types import TimestampLtz
-from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.distribution import Partitioning
-from penstock.planner.logical.join import Join
-from penstock.planner.logical.limit import TopN
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
-from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import (
-    Exchange,
-    Filter,
-    Keys,
-    LogicalPlan,
-    Project,
-    UnaryNode,
-    Union,
-    WatermarkAssign,
-    WindowTable,
+from penstock.catalog.types import BOOLEAN, STRING, TimestampLtz
+from penstock.planner.expressions.nodes import (
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    SortKey,
 )
-from penstock.planner.logical.windows import demand
+from penstock.planner.logical.distribution import (
+    Partitioning,
+)
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_text import expression_text
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import Keys, LogicalPlan, PassThroughNode, UnaryNode
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.set_operations import Union
+from penstock.planner.logical.sort import TopN
+from penstock.planner.logical.window_table import WindowTable
+from penstock.planner.logical.windows import (
+    demand,
+)
+
+
+@dataclass(frozen=True)
+class WatermarkAssign(PassThroughNode):
+    """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds
+    its split's watermark from below.
+    """
+
+    time_column: int
+    watermark: Expression
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = list(self.input.schema.fields)
+        fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME)
+        return Schema(tuple(fields))
+
+    def text(self) -> str:
+        source = self.input.schema
+        return f"WatermarkAssign {source[self.time_column].name} AS {expression_text(self.watermark, source)}"
+
+    def operator_name(self) -> str:
+        return f"watermark {self.input.schema[self.time_column].name}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        watermark = texts.expression(self.watermark, below.columns)
+        rows = hash_parts("watermark", below.rows, below.columns[self.time_column], watermark)
+        return Meaning(rows, below.columns)
 
 
 @dataclass(frozen=True)
@@ -114,3 +151,37 @@ def arrival_order(plan: LogicalPlan, order: Sequence[SortKey]) -> int:
         if isinstance(key.expression, Column) and is_by_clock(plan, key.expression.index):
             return -1 if key.descending else 1
     return 0
+
+
+def up_to(plan: LogicalPlan, moment: str, span: Span) -> LogicalPlan:
+    """Return a plan that reads only rows whose event time is at most ``moment``; tables without a watermark
+    are read whole.
+
+    VER-7004 for a text that is no timestamp, VER-7003 for a plan of whose tables none has a watermark.
+    """
+    try:
+        datetime.fromisoformat(moment.strip())
+    except ValueError:
+        hint = "write UP TO TIMESTAMP '2026-01-01 00:00:00'"
+        raise PenstockError(
+            "VER-7004", f"'{moment[:60]}' is no timestamp", span=span, hint=hint, sqlstate="22007"
+        ) from None
+    if not any(isinstance(node, WatermarkAssign) for node in plan.walk()):
+        hint = "declare WATERMARK FOR in a table of the query, or leave UP TO out"
+        raise PenstockError(
+            "VER-7003",
+            "no table of the query has a watermark, so nothing says what is up to a moment",
+            span=span,
+            hint=hint,
+        )
+    return _cut(plan, moment.strip())
+
+
+def _cut(plan: LogicalPlan, moment: str) -> LogicalPlan:
+    inputs = tuple(_cut(child, moment) for child in plan.inputs)
+    if isinstance(plan, WatermarkAssign):
+        field = inputs[0].schema[plan.time_column]
+        time = Column(field.type, field.nullable, index=plan.time_column, name=field.name)
+        last = Cast(field.type, False, arg=Literal(STRING, False, value=moment))
+        inputs = (Filter(inputs[0], Call(BOOLEAN, field.nullable, function="less_equal", args=(time, last))),)
+    return plan.with_inputs(inputs) if inputs else plan

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from penstock.catalog.schema import Schema, without_event_time
-from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.windows import demand

@@ -20,7 +20,8 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
-from penstock.planner.logical.plan import BoundedInput, Keys, LogicalPlan, Scan
+from penstock.planner.logical.plan import Keys, LogicalPlan
+from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.windows import demand
 
 

@@ -11,16 +11,22 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
-from penstock.planner.logical.join import Join, JoinKind
+from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
+
+
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
+
+
 # How far below the watermark times that are on time may be, microseconds: a row of a window comes until the
 # watermark has reached its end.
 _SLACK_US = {Role.EVENT_TIME: 0, Role.WINDOW_TIME: 999, Role.WINDOW_END: -1}
+
+
 _SETTLED = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1), JoinKind.ANTI: (0,)}
 
 

@@ -12,10 +12,11 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.distribution import Partitioning
-from penstock.planner.logical.join import JoinKind, mark_side
+from penstock.planner.logical.joins.join import JoinKind, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, expression_text, join_condition_text
-from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan, Scan
+from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.windows import demand
 
 

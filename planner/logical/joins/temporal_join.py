@@ -16,8 +16,8 @@ from penstock.planner.logical.distribution import (
     Requirement,
     by_keys,
 )
-from penstock.planner.logical.interval_join import WINDOW_ROLES, lateness_us, slack_us
-from penstock.planner.logical.join import JoinKind, digest_join_condition, mark_side
+from penstock.planner.logical.joins.interval_join import WINDOW_ROLES, lateness_us, slack_us
+from penstock.planner.logical.joins.join import JoinKind, digest_join_condition, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
 from penstock.planner.logical.plan import Keys, LogicalPlan

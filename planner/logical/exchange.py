@@ -1,0 +1,35 @@
+"""Exchanges in the logical plan: edges between subtasks, placed by the optimizer."""
+
+from __future__ import annotations
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.planner.logical.distribution import (
+    UNKNOWN,
+    Edge,
+    Forward,
+    Partition,
+    Partitioning,
+)
+from penstock.planner.logical.node_digest import ExactTexts, Meaning
+from penstock.planner.logical.node_text import edge_text
+from penstock.planner.logical.plan import PassThroughNode
+
+
+@dataclass(frozen=True)
+class Exchange(PassThroughNode):
+    """An edge laid by ``penstock.optimizer.exchange_placement``: how the input's rows travel to the node
+    above.
+    """
+
+    edge: Edge
+
+    def text(self) -> str:
+        return f"Exchange {edge_text(self.edge, self.input.schema)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return inputs[0]
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        if isinstance(self.edge, Partition):
+            return frozenset({self.edge.keys}) if self.edge.keys else UNKNOWN
+        return inputs[0] if isinstance(self.edge, Forward) else UNKNOWN

@@ -1,0 +1,1 @@
+"""Joins of the logical plan, one kind a file; they import the nodes above this folder."""

@@ -1,0 +1,112 @@
+"""Filter and Project in the logical plan: expressions over single rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import Boolean, Null, is_integer
+from penstock.planner.expressions.nodes import (
+    Cast,
+    Column,
+    Expression,
+    expression_role,
+)
+from penstock.planner.logical.distribution import (
+    Partitioning,
+    move_keys,
+)
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_text import expression_text, labelled
+from penstock.planner.logical.plan import Keys, PassThroughNode, UnaryNode
+from penstock.planner.logical.windows import (
+    demand,
+)
+
+
+def _reads_inside(expression: Expression, schema: Schema) -> bool:
+    return all(0 <= index < len(schema) for index in expression.columns())
+
+
+@dataclass(frozen=True)
+class Filter(PassThroughNode):
+    """Keep the rows whose predicate is TRUE."""
+
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        demand(isinstance(self.predicate.type, Boolean | Null), "a filter's predicate is not BOOLEAN")
+        demand(_reads_inside(self.predicate, self.input.schema), "a filter reads outside its input")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    def text(self) -> str:
+        return f"Filter {expression_text(self.predicate, self.input.schema)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        predicate = texts.expression(self.predicate, below.columns)
+        return Meaning(hash_parts("filter", below.rows, predicate), below.columns)
+
+
+@dataclass(frozen=True)
+class Project(UnaryNode):
+    """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming);
+    a bare PROCTIME() is processing time.
+    """
+
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        demand(len(self.expressions) == len(self.names), "a projection with unequal names and expressions")
+        demand(
+            all(_reads_inside(e, self.input.schema) for e in self.expressions),
+            "a projection reads outside its input",
+        )
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = []
+        for name, expression in zip(self.names, self.expressions, strict=True):
+            fields.append(
+                Field(
+                    name,
+                    expression.type,
+                    expression.nullable,
+                    expression_role(expression, self.input.schema.fields),
+                )
+            )
+        return Schema(tuple(fields))
+
+    def text(self) -> str:
+        items = zip(self.expressions, self.names, strict=True)
+        return f"Project {', '.join(labelled(expression_text(e, self.input.schema), n) for e, n in items)}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        return Meaning(below.rows, tuple(texts.column(e, below.columns) for e in self.expressions))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        places: dict[int, int] = {}
+        for index, expression in enumerate(self.expressions):
+            whole = (
+                isinstance(expression, Cast)
+                and not expression.safe
+                and is_integer(expression.type)
+                and is_integer(expression.arg.type)
+            )
+            kept = expression.children[0] if whole else expression  # unlike whole numbers stay unlike
+            if isinstance(kept, Column):
+                places.setdefault(kept.index, index)
+        return frozenset(frozenset(places[i] for i in key) for key in inputs[0] if key <= places.keys())
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        places: dict[int, int] = {}
+        for index, expression in enumerate(self.expressions):
+            if isinstance(expression, Column):
+                places.setdefault(expression.index, index)
+        return move_keys(inputs[0], places)

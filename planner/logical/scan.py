@@ -1,0 +1,165 @@
+"""Leaves of the logical plan: scans of tables, literal rows, and subplans of a bounded backend."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from functools import cached_property
+
+from penstock.catalog.connectors.registry import gives_changes
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import Row
+from penstock.planner.expressions.nodes import (
+    Expression,
+    Literal,
+)
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
+from penstock.planner.logical.node_text import expression_text
+from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan
+from penstock.planner.logical.windows import (
+    demand,
+)
+
+
+@dataclass(frozen=True)
+class Scan(LogicalPlan):
+    """Read a table's physical and metadata columns (computed columns and watermarks stand above it as Project
+    and WatermarkAssign).
+
+    ``columns`` are positions into ``table.source_schema``; ``predicate`` (over the scan's own output) is what
+    the connector promised to apply.
+    """
+
+    table: CatalogTable
+    columns: tuple[int, ...]
+    predicate: Expression | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.table.source_schema.select(self.columns)
+
+    def text(self) -> str:
+        kept = "" if self.predicate is None else f" where {expression_text(self.predicate, self.schema)}"
+        return f"Scan {self.columns_text()}{kept}"
+
+    def columns_text(self) -> str:
+        """Return the table and the columns read of it; a row that is not read whole has its fields listed."""
+        declared = {field.name: field.type for field in self.table.schema}
+        texts = []
+        for column in self.schema:
+            if not isinstance(column.type, Row) or declared.get(column.name, column.type) == column.type:
+                texts.append(column.name)
+            else:
+                texts.append(f"{column.name}({', '.join(name for name, _ in column.type.fields)})")
+        return f"{self.table.name} [{', '.join(texts)}]"
+
+    def operator_name(self) -> str:
+        return f"source {self.table.name}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        table = table_text(self.table)
+        source = self.table.source_schema
+        # not which fields of a row are read: one more changes nothing of the others
+        declared = {column.name: column.type for column in self.table.schema}
+        read = [source[i] for i in self.columns]
+        columns = tuple(
+            hash_parts("column", table, one.name.lower(), texts.kind(declared.get(one.name, one.type)))
+            for one in read
+        )
+        predicate = "" if self.predicate is None else texts.expression(self.predicate, columns)
+        return Meaning(hash_parts("scan", table, predicate), columns)
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        source = self.table.source_schema
+        positions = {source[column].name.lower(): i for i, column in enumerate(self.columns)}
+        key = [positions.get(name.lower()) for name in self.table.primary_key]
+        return frozenset({frozenset(i for i in key if i is not None)}) if key and None not in key else NO_KEYS
+
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return not gives_changes(self.table)
+
+
+@dataclass(frozen=True)
+class Values(LogicalPlan):
+    """Literal rows."""
+
+    rows: tuple[tuple[Literal, ...], ...]
+    row_schema: Schema
+
+    def __post_init__(self) -> None:
+        demand(all(len(row) == len(self.row_schema) for row in self.rows), "VALUES rows of unequal width")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.row_schema
+
+    def text(self) -> str:
+        count = len(self.rows)
+        return f"Values {count} row{'' if count == 1 else 's'} [{', '.join(self.schema.names)}]"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        cells = (texts.expression(cell, ()) for row in self.rows for cell in row)
+        rows = hash_parts("values", *cells, str(len(self.rows)))
+        return Meaning(rows, tuple(hash_parts(rows, str(i)) for i in range(len(self.schema))))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return frozenset({frozenset()}) if len(self.rows) <= 1 else NO_KEYS
+
+
+@dataclass(frozen=True)
+class BoundedInput(LogicalPlan):
+    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow
+    batches (laid by ``penstock.optimizer.bounded_subplans``).
+
+    ``readers``: how many parts of the plan read it as it stands; it is computed once for all of them.
+    """
+
+    plan: LogicalPlan
+    readers: int = field(default=1, compare=False)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.plan.schema.without_roles()
+
+    def text(self) -> str:
+        once = f", computed once for {self.readers} readers" if self.readers > 1 else ""
+        return f"BoundedInput [{', '.join(self.schema.names)}]{once}"
+
+    def operator_name(self) -> str:
+        tables = {node.table.name for node in self.plan.walk() if isinstance(node, Scan)}
+        return f"bounded {', '.join(sorted(tables))}"
+
+    @property
+    def subplans(self) -> tuple[LogicalPlan, ...]:
+        return (self.plan,)
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        return Meaning(hash_parts("bounded", inputs[0].rows), inputs[0].columns)
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return inputs[0]
+
+
+@dataclass(frozen=True)
+class HistoryScan(Scan):
+    """A scan of exactly these splits, by their ids; rows that come later play no part."""
+
+    splits: tuple[str, ...] = ()
+
+
+def up_to(plan: LogicalPlan, splits: tuple[str, ...]) -> LogicalPlan:
+    """Return a plan over one table with its scan ending where the given splits do."""
+
+    def ended(node: LogicalPlan) -> LogicalPlan:
+        return (
+            HistoryScan(node.table, node.columns, node.predicate, splits) if isinstance(node, Scan) else node
+        )
+
+    return plan.transform(ended)
+
+
+def scan_of(plan: LogicalPlan) -> Scan:
+    """Return the one scan of a plan over one table."""
+    (scan,) = [node for node in plan.walk() if isinstance(node, Scan)]
+    return scan

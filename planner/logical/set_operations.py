@@ -1,0 +1,77 @@
+"""UNION ALL in the logical plan, and the repetition of rows that INTERSECT ALL and EXCEPT ALL end with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.types import BIGINT
+from penstock.planner.logical.distribution import (
+    Partitioning,
+)
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.plan import LogicalPlan, UnaryNode
+from penstock.planner.logical.windows import (
+    demand,
+)
+
+
+@dataclass(frozen=True)
+class Union(LogicalPlan):
+    """UNION ALL of inputs of one layout."""
+
+    branches: tuple[LogicalPlan, ...]
+
+    def __post_init__(self) -> None:
+        types = [[field.type for field in branch.schema] for branch in self.branches]
+        demand(len(types) >= 2 and all(kinds == types[0] for kinds in types), "a union of unlike inputs")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return self.branches
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, branches=inputs)
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = []
+        for position, first in enumerate(self.branches[0].schema):
+            others = [branch.schema[position] for branch in self.branches]
+            role = first.role if all(other.role is first.role for other in others) else None
+            fields.append(replace(first, nullable=any(other.nullable for other in others), role=role))
+        return Schema(tuple(fields))
+
+    def text(self) -> str:
+        return f"Union {len(self.branches)} inputs"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        branches = (part for one in inputs for part in (one.rows, *texts.ties(one.columns)))
+        rows = hash_parts("union", *branches)
+        columns = [one.columns for one in inputs]
+        places = (texts.place(i, columns) for i in range(len(self.schema)))
+        return Meaning(rows, tuple(hash_parts("column", rows, *place) for place in places))
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return frozenset.intersection(*inputs)
+
+
+@dataclass(frozen=True)
+class Repeat(UnaryNode):
+    """Each row as often as its last column says, a BIGINT above zero; that column goes."""
+
+    def __post_init__(self) -> None:
+        demand(self.input.schema.fields[-1].type == BIGINT, "a repetition by what is no count")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(self.input.schema.fields[:-1])
+
+    def text(self) -> str:
+        return f"Repeat by {self.input.schema.names[-1]}"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        *columns, count = inputs[0].columns
+        return Meaning(hash_parts("repeat", inputs[0].rows, count), tuple(columns))

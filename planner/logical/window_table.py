@@ -1,0 +1,145 @@
+"""Window table functions in the logical plan, and the mark of rows that are late for all their windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BOOLEAN
+from penstock.planner.expressions.nodes import (
+    Call,
+    Column,
+)
+from penstock.planner.logical.distribution import (
+    ANY,
+    InputFacts,
+    Requirement,
+    by_keys,
+)
+from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
+from penstock.planner.logical.node_text import (
+    emission_text,
+    window_text,
+)
+from penstock.planner.logical.plan import Keys, LogicalPlan, PassThroughNode
+from penstock.planner.logical.projection import Filter
+from penstock.planner.logical.windows import (
+    Emission,
+    Windowing,
+    demand,
+    fields_in_windows,
+    window_fields,
+)
+
+
+@dataclass(frozen=True)
+class WindowTable(PassThroughNode):
+    """A windowing table-valued function: each row once per window it falls in, with window_start, window_end,
+    window_time appended.
+
+    Rows whose time is NULL are dropped and counted.
+    """
+
+    window: Windowing
+
+    def __post_init__(self) -> None:
+        demand(
+            self.input.schema[self.window.time_column].is_event_time,
+            "a window on a column that is no time attribute",
+        )
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:
+        kind = self.input.schema[self.window.time_column].type
+        return Schema(
+            fields_in_windows(self.input.schema.fields, self.window)
+            + tuple(replace(f, type=kind) for f in window_fields())
+        )
+
+    def text(self) -> str:
+        return f"WindowTable {window_text(self.window, self.input.schema)}"
+
+    def operator_name(self) -> str:
+        return f"{self.window.name} windows"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        rows = hash_parts("windows", below.rows, texts.window(self.window, below.columns))
+        return Meaning(rows, below.columns + number_parts("window", rows, 3))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        if not (self.window.overlapping or self.window.merging):
+            return inputs[0]
+        return frozenset(key | {len(self.input.schema) + 1} for key in inputs[0])
+
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return self.window.merging or inputs[0]
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        """Windows that rows make are made of all rows of their partition."""
+        return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)
+
+
+@dataclass(frozen=True)
+class LateMark(PassThroughNode):
+    """Each row with whether it is ``late`` for every window it falls in, the end of the last of them, and the
+    watermark that says so.
+
+    Late is what a window operator above would call so, ``lateness_us`` allowed for. A row without a time is
+    not late.
+    """
+
+    window: Windowing
+    lateness_us: int = 0
+
+    @property
+    def only_ours(self) -> bool:
+        return True
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = self.input.schema.fields
+        kind = fields[self.window.time_column].type
+        return Schema(
+            (*fields, Field("late", BOOLEAN, False), Field("window_end", kind), Field("watermark", kind))
+        )
+
+    def text(self) -> str:
+        lateness = emission_text(Emission(lateness_us=self.lateness_us))
+        return f"LateMark {window_text(self.window, self.input.schema)}{lateness}"
+
+    def operator_name(self) -> str:
+        return "mark late rows"
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        below = inputs[0]
+        window = texts.window(self.window, below.columns)
+        mark = hash_parts("late", below.rows, window, str(self.lateness_us))
+        return Meaning(below.rows, below.columns + tuple(hash_parts(mark, str(i)) for i in range(3)))
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)
+
+
+def late_part(marked: LateMark) -> LogicalPlan:
+    """Return the late rows."""
+    return Filter(marked, _flag(marked))
+
+
+def timely_part(marked: LateMark) -> LogicalPlan:
+    """Return the other rows."""
+    return Filter(marked, Call(BOOLEAN, False, function="not", args=(_flag(marked),)))
+
+
+def _flag(marked: LateMark) -> Column:
+    return Column(BOOLEAN, False, index=len(marked.input.schema), name="late")
