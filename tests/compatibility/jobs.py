@@ -15,7 +15,6 @@ from tests.harness.patience import PATIENCE_S, await_that
 from tests.harness.source_gate import gated
 
 ROWS = 1500
-GOLDEN = Path(__file__).parent / "golden"
 _SOURCE = f"""CREATE TABLE %s (id BIGINT, k INT, v INT, name STRING, ts TIMESTAMP(3),
   WATERMARK FOR ts AS ts - INTERVAL '1' SECOND, PRIMARY KEY (k) NOT ENFORCED)
 WITH ('connector' = 'datagen', 'number-of-rows' = '{ROWS}', 'rows-per-second' = '%d', 'splits' = '2', 'seed' = '%d',

@@ -5,7 +5,6 @@ not interrupted.
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,21 +15,22 @@ from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.storage.local import LocalStorage
 from penstock.engine.storage.sealed_json import seal
-from tests.compatibility.jobs import GOLDEN, JOBS, finish, results
+from tests.compatibility import archive
+from tests.compatibility.archive import append, golden_jobs, unpack
+from tests.compatibility.jobs import JOBS, finish, results
 
-KEPT = sorted(path.relative_to(GOLDEN).as_posix() for path in GOLDEN.glob("*/*"))
+KEPT = golden_jobs()
 
 
 def brought(golden: str, target: Path) -> str:
-    """Copy a golden job's directory; return the job's name."""
-    shutil.copytree(GOLDEN / golden, target, dirs_exist_ok=True)
+    """Unpack a golden job's directory; return the job's name."""
+    unpack(golden, target)
     return golden.split("/")[1]
 
 
-def expected(golden: str) -> dict[str, object]:
-    return json.loads(
-        "{" + ",".join((GOLDEN / golden / "expected.json").read_text(encoding="utf-8").splitlines()) + "}"
-    )
+def expected(directory: Path) -> dict[str, object]:
+    lines = (directory / "expected.json").read_text(encoding="utf-8").splitlines()
+    return json.loads("{" + ",".join(lines) + "}")
 
 
 def test_every_job_is_kept_in_this_format() -> None:
@@ -40,14 +40,28 @@ def test_every_job_is_kept_in_this_format() -> None:
     )
 
 
+def test_what_is_in_an_archive_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AssertionError, match=r"1\.1/keyed is there and stays"):
+        append("1.1/keyed", tmp_path)
+    monkeypatch.setattr(archive, "GOLDEN", tmp_path / "golden")
+    (tmp_path / "golden").mkdir()
+    for job in ("one", "two"):
+        (tmp_path / job / "state").mkdir(parents=True)
+        (tmp_path / job / "state" / "CURRENT").write_text(job, encoding="utf-8")
+        assert append(f"9.9/{job}", tmp_path / job) > 0
+    assert golden_jobs() == ["9.9/one", "9.9/two"]
+    unpack("9.9/one", tmp_path / "unpacked")
+    assert (tmp_path / "unpacked" / "state" / "CURRENT").read_text(encoding="utf-8") == "one"
+
+
 @pytest.mark.parametrize("golden", KEPT)
 def test_restored(golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = brought(golden, tmp_path)
     monkeypatch.chdir(tmp_path)
     before = results(job)
     finish(job)
-    assert results(job) == expected(golden)
-    assert before != expected(golden)
+    assert results(job) == expected(tmp_path)
+    assert before != expected(tmp_path)
 
 
 @pytest.mark.parametrize("golden", [f"1.3/{job}" for job in ("keyed", "layered", "windows", "ranks", "join")])
@@ -56,15 +70,15 @@ def test_restored_in_wider_types(golden: str, tmp_path: Path, monkeypatch: pytes
     job = brought(golden, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert any(change.startswith("migrated: ") for change in finish(job, wide=True))
-    assert results(job) == expected(golden)
+    assert results(job) == expected(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("golden", "operators"), [("1.1/layered", {"aggregate"}), ("1.2/in_time", {"hop", "over"})]
 )
-def test_some_of_them_have_layers(golden: str, operators: set[str]) -> None:
-    name = golden.split("/")[1]
-    reader = CheckpointReader(LocalStorage(GOLDEN / golden / "state" / f"{name}-1"))
+def test_some_of_them_have_layers(golden: str, operators: set[str], tmp_path: Path) -> None:
+    name = brought(golden, tmp_path)
+    reader = CheckpointReader(LocalStorage(tmp_path / "state" / f"{name}-1"))
     found = {line.operator for line in reader.states(reader.manifest()) if line.increments > 1}
     assert all(any(operator in name.lower() for name in found) for operator in operators), found
 

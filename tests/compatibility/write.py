@@ -1,5 +1,5 @@
-"""``python -m tests.compatibility.write``: stops every job in mid-run and keeps its checkpoints under
-``golden/<format version>``, with what it should give.
+"""``python -m tests.compatibility.write``: stops every job in mid-run and adds its checkpoints to
+``golden/<format version>.zip``, with the rows it must have in the end.
 
 To be run once for a new format version; what is there is never written again.
 """
@@ -16,35 +16,37 @@ from penstock.engine.checkpoint.manifest import VERSION
 from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.connectors.filesystem.staged_files import STAGING
 from penstock.engine.storage.local import LocalStorage
-from tests.compatibility.jobs import GOLDEN, JOBS, finish, results, stop_in_mid_run
+from tests.compatibility.archive import GOLDEN, append, golden_jobs
+from tests.compatibility.jobs import JOBS, finish, results, stop_in_mid_run
 
 
 def main() -> None:
     """Write the golden checkpoints of this engine's format."""
     for job in JOBS:
-        target = GOLDEN / ".".join(map(str, VERSION)) / job
-        if target.exists():
-            print(f"{target} is there and stays")
+        golden = f"{'.'.join(map(str, VERSION))}/{job}"
+        if golden in golden_jobs():
+            print(f"{golden} is there and stays")
             continue
         home = Path.cwd()
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as copy:
+            target = Path(copy)
             try:
                 os.chdir(folder)
                 stop_in_mid_run(job)
                 pending = unpublish(job) if job == "files" else 0
-                shutil.copytree(folder, target)
+                shutil.copytree(folder, target, dirs_exist_ok=True)
                 finish(job)
                 expected = results(job)
             finally:
                 os.chdir(home)
-        (target / "expected.json").write_text(
-            "".join(f"{json.dumps(sink)}: {json.dumps(rows)}\n" for sink, rows in expected.items()),
-            encoding="utf-8",
-        )
-        (target / "state" / f"{job}-1" / "LOCK").unlink(missing_ok=True)
-        size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-        print(f"{target}: {size:,} bytes, {pending} commits pending")
-        assert size <= 200_000
+            (target / "expected.json").write_text(
+                "".join(f"{json.dumps(sink)}: {json.dumps(rows)}\n" for sink, rows in expected.items()),
+                encoding="utf-8",
+            )
+            (target / "state" / f"{job}-1" / "LOCK").unlink(missing_ok=True)
+            size = append(golden, target)
+        print(f"{GOLDEN}: {golden}, {size:,} bytes, {pending} commits pending")
+        assert size <= 100_000
 
 
 def unpublish(job: str) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -16,9 +15,9 @@ from penstock.catalog.errors import PenstockError
 from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.checkpoint.store import CURRENT, CheckpointStore
 from penstock.engine.storage.local import LocalStorage
+from tests.compatibility.archive import unpack
 from tests.fault_injection.verdict import Verdict
 
-GOLDEN = Path(__file__).parents[1] / "compatibility" / "golden" / "1.1"
 JOBS = ("layered", "join")
 DAMAGED = ("STA-3005", "STA-3006")
 
@@ -34,7 +33,9 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     to miss damage.
     """
     for job in JOBS:
-        shutil.copytree(GOLDEN / job / "state" / f"{job}-1", arguments.directory / job)
+        unpacked = arguments.directory / "golden" / job
+        unpack(f"1.1/{job}", unpacked)
+        (unpacked / "state" / f"{job}-1").rename(arguments.directory / job)
     verdict.least = {
         "bits flipped": arguments.flips,
         "cut": arguments.cuts,
