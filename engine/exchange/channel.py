@@ -42,7 +42,7 @@ class ProducerChannel(Protocol):
         consumer holds returns nothing.
         """
 
-    def holds(self, barrier: Barrier) -> bool:
+    def has_buffered(self, barrier: Barrier) -> bool:
         """Whether a barrier that was put still waits on the producer's side; the producer is woken when it
         has left.
         """
@@ -158,7 +158,7 @@ class Channel:
         self.put(barrier)
         return []
 
-    def holds(self, barrier: Barrier) -> bool:
+    def has_buffered(self, barrier: Barrier) -> bool:
         """Nothing waits on the producer's side."""
         return False
 

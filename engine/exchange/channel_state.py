@@ -79,7 +79,7 @@ def unsent_state(operator_id: str, port: int) -> str:
 
 
 @dataclass(frozen=True)
-class Goal:
+class InFlightTarget:
     """Where kept rows were going; ``left``: whether they had left the producing task."""
 
     operator_id: str
@@ -87,15 +87,15 @@ class Goal:
     left: bool
 
 
-def goal_of(operator_id: str, state: str) -> Goal | None:
+def in_flight_target(operator_id: str, state: str) -> InFlightTarget | None:
     """Return where rows in flight were going, by the operator that keeps them and the state's name;
     ``None`` for any other state.
     """
     if not state.startswith(RESERVED):
         return None
-    kind, _, way = state.removeprefix(RESERVED).partition(".")
-    target, _, port = way.rpartition(".")
-    return Goal(operator_id if kind == "input" else target, int(port), kind == "input")
+    kind, _, edge_target = state.removeprefix(RESERVED).partition(".")
+    target, _, port = edge_target.rpartition(".")
+    return InFlightTarget(operator_id if kind == "input" else target, int(port), kind == "input")
 
 
 @dataclass
@@ -113,7 +113,7 @@ class ChannelRows:
         self.batches.extend(element for element in elements if isinstance(element, Batch))
 
 
-def channel_state_table(way: EdgeTarget, channels: Sequence[ChannelRows]) -> pa.Table | None:
+def channel_state_table(edge_target: EdgeTarget, channels: Sequence[ChannelRows]) -> pa.Table | None:
     """Return rows in flight as keyed state: ``key_group``, ``source`` (subtask), ``weight``, ``behind``, then
     their columns; ``None`` without rows.
 
@@ -123,7 +123,7 @@ def channel_state_table(way: EdgeTarget, channels: Sequence[ChannelRows]) -> pa.
     if not pieces:
         return None
     batches = [piece for _, piece in pieces]
-    groups = way.groups(batches)
+    groups = edge_target.groups(batches)
     rows = pa.Table.from_batches([piece.rows for piece in batches])
     own = {
         "key_group": groups,

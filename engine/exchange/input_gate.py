@@ -11,18 +11,17 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.stream_elements import (
     MAX_WATERMARK_US,
-    MIN_WATERMARK_US,
     Barrier,
     Batch,
-    Element,
     EndOfInput,
     Idle,
     LatencyMarker,
     Watermark,
 )
-from penstock.engine.exchange.barrier_alignment import Alignment, newest
+from penstock.engine.exchange.barrier_alignment import Alignment
 from penstock.engine.exchange.channel import ConsumerChannel
-from penstock.engine.exchange.channel_state import ChannelRows
+from penstock.engine.exchange.unaligned_barriers import BarrierAhead, OvertakenRows, UnalignedBarriers
+from penstock.engine.exchange.watermark_merge import WatermarkMerge
 from penstock.engine.metrics.task_metrics import Queues
 
 
@@ -31,25 +30,6 @@ class PortEnd:
     """Every channel of a port has ended."""
 
     port: int
-
-
-@dataclass(frozen=True)
-class BarrierAhead:
-    """A barrier that has not come on every channel in its turn: act on it at once. ``OvertakenRows``
-    follows when all that it overtook is known.
-    """
-
-    barrier: Barrier
-
-
-@dataclass(frozen=True, eq=False)
-class OvertakenRows:
-    """The rows a barrier has overtaken on the way to this gate: they belong to its checkpoint, and go on
-    to be taken as usual.
-    """
-
-    checkpoint_id: int
-    channels: tuple[ChannelRows, ...]
 
 
 @dataclass(frozen=True)
@@ -72,34 +52,6 @@ GateEvent = (
     | EndOfInput
     | LatencyMarker
 )
-
-
-class Collection:
-    """The rows in flight of one checkpoint while channels are still missing: all that is taken from one
-    before its barrier is found.
-    """
-
-    def __init__(self, checkpoint_id: int, channels: Sequence[ChannelRows], missing: Sequence[int]) -> None:
-        self.checkpoint_id = checkpoint_id
-        self.missing = list(missing)
-        self._channels = tuple(channels)
-
-    def record(self, index: int, batch: Batch) -> None:
-        """Note rows taken from a channel whose barrier has not been found."""
-        if index in self.missing:
-            self._channels[index].add([batch])
-
-    def add_before_barrier(self, index: int, queued: Sequence[Element]) -> None:
-        """A channel's barrier, or its end, has been found behind what is ``queued``."""
-        if index in self.missing:
-            self.missing.remove(index)
-            self._channels[index].add(queued)
-
-    def rows(self) -> OvertakenRows:
-        """Return what was found."""
-        return OvertakenRows(
-            self.checkpoint_id, tuple(channel for channel in self._channels if channel.batches)
-        )
 
 
 class InputGate:
@@ -130,9 +82,14 @@ class InputGate:
         self._channels = tuple(channels)
         self._ports = tuple(ports)
         self._sources = tuple(sources) or tuple(range(len(self._channels)))
-        self._overtakable = tuple(index for index, may in enumerate(overtakable) if may)
         self._alignment = Alignment(len(self._channels), blocking=blocking)
-        self._collection: Collection | None = None
+        self._unaligned = UnalignedBarriers(
+            self._channels,
+            self._ports,
+            self._sources,
+            [index for index, may in enumerate(overtakable) if may],
+            self._alignment,
+        )
         self._watermarks = WatermarkMerge(len(self._channels))
         self._port_watermarks = (
             {port: WatermarkMerge(self._ports.count(port)) for port in self._ports} if by_port else {}
@@ -143,10 +100,11 @@ class InputGate:
         self._pending: deque[GateEvent] = deque()
         self._cursor = 0
         self.port = 0
-        self.due_ms: float | None = None
-        """When a barrier that waits its turn may overtake, monotonic milliseconds; ``None`` when none
-        waits for that.
-        """
+
+    @property
+    def due_ms(self) -> float | None:
+        """When a buffered barrier may overtake, monotonic milliseconds; ``None`` when none waits for that."""
+        return self._unaligned.due_ms
 
     @property
     def aligning(self) -> bool:
@@ -180,7 +138,9 @@ class InputGate:
         while True:
             if self._pending:
                 return self._pending.popleft()
-            if self._overtakable and self._look_ahead(now_ms):
+            # barriers first: one that overtakes must not wait for the rows it overtakes
+            if self._unaligned.possible and (events := self._unaligned.advance(now_ms)):
+                self._pending.extend(events)
                 continue
             index = self._readable(only_barriers)
             if index is None:
@@ -188,8 +148,7 @@ class InputGate:
             element = self._channels[index].take()
             if isinstance(element, Batch):
                 self.port = self._ports[index]
-                if self._collection is not None:
-                    self._collection.record(index, element)
+                self._unaligned.record(index, element)
                 return element
             self._on_control(index, element)
 
@@ -199,53 +158,6 @@ class InputGate:
         """
         mine = [index for index, known in enumerate(self._ports) if known == port]
         self._channels[mine[source % len(mine)]].put_back(batches)
-
-    # Barriers that go ahead.
-
-    def _look_ahead(self, now_ms: float) -> bool:
-        """Let a barrier go ahead when it may, and look for what it has overtaken; return whether there is
-        an event for it.
-        """
-        barrier = self._announced()
-        self.due_ms = None
-        if barrier is not None and barrier.overtakes_at_ms > now_ms:
-            self.due_ms = barrier.overtakes_at_ms
-        elif barrier is not None and self._had_its_turn(barrier):
-            missing = self._alignment.missing(barrier.checkpoint_id)
-            channels = [
-                ChannelRows(port, source) for port, source in zip(self._ports, self._sources, strict=True)
-            ]
-            self._alignment.release(barrier)
-            self._collection = Collection(barrier.checkpoint_id, channels, missing)
-            self._pending.append(BarrierAhead(barrier))
-        if self._collection is not None:
-            self._collect(self._collection)
-        return bool(self._pending)
-
-    def _announced(self) -> Barrier | None:
-        """Return the newest barrier known that may some time overtake and has not gone on yet."""
-        known = [self._alignment.barrier, *(self._channels[index].announced for index in self._overtakable)]
-        settled, never = self._alignment.settled, float("inf")
-        waiting = [
-            b for b in known if b is not None and b.checkpoint_id > settled and b.overtakes_at_ms < never
-        ]
-        return newest(waiting) if waiting else None
-
-    def _had_its_turn(self, barrier: Barrier) -> bool:
-        """Whether a barrier is missing only where it may overtake."""
-        return set(self._alignment.missing(barrier.checkpoint_id)) <= set(self._overtakable)
-
-    def _collect(self, collection: Collection) -> None:
-        for index in tuple(collection.missing):
-            queued = self._channels[index].queued_before(collection.checkpoint_id)
-            if queued is not None:
-                collection.add_before_barrier(index, queued)
-        self._report_when_complete(collection)
-
-    def _report_when_complete(self, collection: Collection) -> None:
-        if not collection.missing:
-            self._collection = None
-            self._pending.append(collection.rows())
 
     # What comes in its turn.
 
@@ -289,24 +201,15 @@ class InputGate:
         )
 
     def _on_barrier(self, index: int, barrier: Barrier) -> None:
-        collection = self._collection
-        if collection is not None and collection.checkpoint_id == barrier.checkpoint_id:
-            collection.add_before_barrier(index, ())
-            self._report_when_complete(collection)
+        self._pending.extend(self._unaligned.on_barrier(index, barrier))
         aligned = self._alignment.on_barrier(index, barrier)
         if aligned is None:
             failpoint("W4")
         self._release(aligned)
-        if (
-            collection is not None
-            and max(barrier.checkpoint_id, self._alignment.settled) > collection.checkpoint_id
-        ):
-            self._collection = None  # given up for a newer one
+        self._unaligned.drop_older(max(barrier.checkpoint_id, self._alignment.settled))
 
     def _on_end(self, index: int) -> None:
-        if self._collection is not None:
-            self._collection.add_before_barrier(index, ())
-            self._report_when_complete(self._collection)
+        self._pending.extend(self._unaligned.on_end(index))
         port = self._ports[index]
         self._open_by_port[port] -= 1
         if self._open_by_port[port] == 0:
@@ -328,55 +231,3 @@ class InputGate:
             bounded and self._open_by_port[port] > 0
             for bounded, port in zip(self._bounded, self._ports, strict=True)
         )
-
-
-class WatermarkMerge:
-    """The minimum watermark over channels that are open and not idle; it never goes back."""
-
-    def __init__(self, channels: int) -> None:
-        self._times = [MIN_WATERMARK_US] * channels
-        self._silent = [False] * channels
-        self._ended = [False] * channels
-        self._merged = MIN_WATERMARK_US
-        self._all_idle = False
-
-    def on_watermark(self, channel: int, time_us: int) -> list[Watermark | Idle]:
-        """Take a channel's watermark, which also ends its idleness."""
-        self._times[channel] = max(self._times[channel], time_us)
-        self._silent[channel] = False
-        return self._merge()
-
-    def on_idle(self, channel: int) -> list[Watermark | Idle]:
-        """Let a channel hold nobody back until its next watermark."""
-        self._silent[channel] = True
-        return self._merge()
-
-    def on_end(self, channel: int) -> list[Watermark | Idle]:
-        """Let a channel hold nobody back for ever."""
-        self._ended[channel] = self._silent[channel] = True
-        return self._merge()
-
-    def _merge(self) -> list[Watermark | Idle]:
-        active = [time for time, silent in zip(self._times, self._silent, strict=True) if not silent]
-        if not active:
-            return self._nobody_active()
-        woken, self._all_idle = self._all_idle, False
-        lowest = min(active)
-        if lowest > self._merged:
-            self._merged = lowest
-            return [Watermark(lowest)]
-        return [Watermark(self._merged)] if woken else []
-
-    def _nobody_active(self) -> list[Watermark | Idle]:
-        """All open channels idle: say so once, at the highest time any of them has reached. All ended: the
-        task ends time itself.
-        """
-        if self._all_idle or all(self._ended):
-            return []
-        self._all_idle = True
-        events: list[Watermark | Idle] = []
-        highest = max(time for time, ended in zip(self._times, self._ended, strict=True) if not ended)
-        if self._merged < highest < MAX_WATERMARK_US:
-            self._merged = highest
-            events.append(Watermark(highest))
-        return [*events, Idle()]

@@ -34,7 +34,7 @@ class RecordWriter:
     waits its turn.
     """
 
-    way: EdgeTarget | None = None
+    edge_target: EdgeTarget | None = None
 
     def __init__(self, targets: Sequence[ProducerChannel]) -> None:
         self._targets = tuple(targets)
@@ -81,7 +81,7 @@ class RecordWriter:
         """Ship what is buffered, then a barrier, ahead of what waits if it may now; return what it has
         overtaken that had not left here.
         """
-        if self.way is None or now_ms < barrier.overtakes_at_ms:
+        if self.edge_target is None or now_ms < barrier.overtakes_at_ms:
             self.control(barrier)
             return []
         self.flush()
@@ -91,16 +91,16 @@ class RecordWriter:
             failpoint("W3")
         return overtaken
 
-    def holds(self, barrier: Barrier) -> bool:
+    def has_buffered(self, barrier: Barrier) -> bool:
         """Whether a barrier that may some time overtake still waits here on some channel."""
-        return self.way is not None and any(target.holds(barrier) for target in self._targets)
+        return self.edge_target is not None and any(target.has_buffered(barrier) for target in self._targets)
 
-    def overtake_with(self, barrier: Barrier) -> list[Element]:
+    def overtake_buffered(self, barrier: Barrier) -> list[Element]:
         """Move a barrier that still waits here ahead of all else; return what it has overtaken."""
         return [
             element
             for target in self._targets
-            if target.holds(barrier)
+            if target.has_buffered(barrier)
             for element in target.overtake(barrier)
         ]
 
@@ -168,11 +168,11 @@ class PartitionWriter(RecordWriter):
         counts = np.diff(offsets)
         whole = int(counts.argmax())
         if counts[whole] == batch.num_rows:
-            self._hold(whole, batch)
+            self._buffer(whole, batch)
         else:
             ordered = batch.take(order)
             for target in np.flatnonzero(counts):
-                self._hold(int(target), ordered.slice(int(offsets[target]), int(counts[target])))
+                self._buffer(int(target), ordered.slice(int(offsets[target]), int(counts[target])))
         if self._timeout_ms <= 0:
             self.flush()
 
@@ -188,7 +188,7 @@ class PartitionWriter(RecordWriter):
         else:
             self._targets[self._marked].put(marker)
 
-    def _hold(self, target: int, piece: Batch) -> None:
+    def _buffer(self, target: int, piece: Batch) -> None:
         self._pieces[target].append(piece)
         self._rows[target] += piece.num_rows
         if self._rows[target] >= self._max_rows:
@@ -273,23 +273,25 @@ class TaskOutput:
     def barrier(self, barrier: Barrier, now_ms: float) -> list[tuple[EdgeTarget, list[Element]]]:
         """Forward a barrier; return what it has overtaken that had not left here, by where it was going."""
         return [
-            (writer.way, overtaken)
+            (writer.edge_target, overtaken)
             for writer in self._writers
-            if (overtaken := writer.barrier(barrier, now_ms)) and writer.way is not None
+            if (overtaken := writer.barrier(barrier, now_ms)) and writer.edge_target is not None
         ]
 
-    def holds(self, barrier: Barrier) -> bool:
+    def has_buffered(self, barrier: Barrier) -> bool:
         """Whether a barrier that may some time overtake has not left here yet."""
         return barrier.overtakes_at_ms < float("inf") and any(
-            writer.holds(barrier) for writer in self._writers
+            writer.has_buffered(barrier) for writer in self._writers
         )
 
-    def overtake_with(self, barrier: Barrier) -> list[tuple[EdgeTarget, list[Element]]]:
+    def overtake_buffered(self, barrier: Barrier) -> list[tuple[EdgeTarget, list[Element]]]:
         """Move a barrier that has not left ahead of all else; return what it has overtaken, by where it
         was going.
         """
         return [
-            (writer.way, writer.overtake_with(barrier)) for writer in self._writers if writer.way is not None
+            (writer.edge_target, writer.overtake_buffered(barrier))
+            for writer in self._writers
+            if writer.edge_target is not None
         ]
 
     def end(self) -> None:
@@ -310,7 +312,7 @@ def record_writer(
     clock: Clock,
     max_rows: int,
     timeout_ms: float,
-    way: EdgeTarget | None = None,
+    edge_target: EdgeTarget | None = None,
 ) -> RecordWriter:
     """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the
     order of target subtasks.
@@ -330,5 +332,5 @@ def record_writer(
         raise PenstockError(
             "INT-9013", f"no record writer for edge {edge.sign}", kind=Kind.INTERNAL, sqlstate="XX000"
         )
-    writer.way = way
+    writer.edge_target = edge_target
     return writer

@@ -7,6 +7,7 @@ A wish to go on at another parallelism: the plan laid for it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
@@ -17,10 +18,10 @@ from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.plan_identity import PlanIdentity
 from penstock.engine.checkpoint.store import CheckpointStore
-from penstock.engine.task.messages import OperatorEventReported
+from penstock.engine.task.messages import OperatorEventReported, TaskId
 from penstock.planner.physical.operator_specs import JobGraph
 
-KEPT = 100
+MAX_EVENTS = 100
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class JobEvents:
         self._restored = restored
         self._clock = clock
         coordinator.on_aborted = self._checkpoint_failed
-        self._events: deque[JobEvent] = deque(maxlen=KEPT)
+        self._events: deque[JobEvent] = deque(maxlen=MAX_EVENTS)
         self._failed_ms: float | None = None
         self._warned: dict[str, set[tuple[str, str]]] = {}
 
@@ -141,3 +142,38 @@ class RescaleRequested:
 
     graph: JobGraph
     plan: PlanIdentity
+
+
+class HistoryPhase:
+    """``live``: the plan to go on as once the history's checkpoint is durable, None in any other
+    deployment.
+    """
+
+    def __init__(self, live: RescaleRequested | None) -> None:
+        self.live = live
+        self._reading: set[TaskId] = set()
+
+    def begins(self, sources: Sequence[TaskId]) -> None:
+        """Take over a new deployment with these source tasks."""
+        self._reading = set(sources)
+
+    def read(self, task: TaskId) -> None:
+        """A task has given all it has, or has ended."""
+        self._reading.discard(task)
+
+    @property
+    def loading(self) -> bool:
+        """Whether this deployment loads history: no checkpoint of it means anything before it has all of
+        it.
+        """
+        return self.live is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether all of the history has been given."""
+        return self.loading and not self._reading
+
+    def over(self) -> RescaleRequested | None:
+        """Return the plan to go on as, once."""
+        live, self.live = self.live, None
+        return live

@@ -33,10 +33,9 @@ from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.plan_identity import PlanIdentity
 from penstock.engine.checkpoint.store import CheckpointStore, Opened
 from penstock.engine.exchange.channel import Wakeup, no_wakeup
-from penstock.engine.job.history_phase import HistoryPhase
-from penstock.engine.job.job_events import JobEvents, RescaleRequested
+from penstock.engine.job.job_events import HistoryPhase, JobEvents, RescaleRequested
 from penstock.engine.job.job_metrics import JobMetrics, has_delivered, job_metrics
-from penstock.engine.job.job_state import JobState, check_transition
+from penstock.engine.job.job_state import JobState, StopMode, TasksPhase, check_tasks, check_transition
 from penstock.engine.job.runtime_filter_coordinator import RuntimeFilterCoordinator
 from penstock.engine.task.messages import (
     CancelRequested,
@@ -95,11 +94,12 @@ class JobMaster:
         self.events = JobEvents(self.coordinator, opened.latest, deployer.clock)
         self._mailbox: deque[Posted] = deque()
         self._attempt = self._rescales = 0
-        self._deployed = self._releasing = False
+        self._tasks_phase = TasksPhase.ABSENT
         self._deployed_ms, self._restart_at_ms = 0.0, float("inf")
         self._ending: JobState | None = None
         self._io_outstanding = 0
-        self._stop_wanted = self._drain_wanted = self.stopped = False
+        self._stop_mode = StopMode.NONE
+        self.stopped = False
         self._rescale: RescaleRequested | None = None
         self._history = HistoryPhase(live)
         self._last: LastCheckpoint | None = None
@@ -184,7 +184,8 @@ class JobMaster:
     def _due_ms(self) -> float:
         """When the next timer is due, in monotonic milliseconds."""
         if not self._running:
-            return float("inf") if self._deployed or self._io_outstanding else self._restart_at_ms
+            waits = self._tasks_phase is not TasksPhase.ABSENT or self._io_outstanding
+            return float("inf") if waits else self._restart_at_ms
         return self.coordinator.due_ms if self._takes_checkpoints else float("inf")
 
     @property
@@ -196,8 +197,8 @@ class JobMaster:
 
     @property
     def _running(self) -> bool:
-        """Whether tasks are deployed and meant to go on."""
-        return self._deployed and not self._releasing
+        """Whether tasks are deployed and not being closed."""
+        return self._tasks_phase is TasksPhase.RUNNING
 
     # Messages.
 
@@ -217,7 +218,7 @@ class JobMaster:
             case WrittenElsewhere(outcome=outcome):
                 self._on_io(outcome)
             case TasksReleased():
-                self._deployed = self._releasing = False
+                self._tasks_phase = TasksPhase.ABSENT
             case CancelRequested():
                 self._end(JobState.CANCELED)
             case RescaleRequested() if self._history.loading:
@@ -225,7 +226,7 @@ class JobMaster:
             case RescaleRequested():
                 self._rescale = message
             case StopRequested(drain=drain):
-                self._stop_wanted, self._drain_wanted = not drain, drain
+                self._stop_mode = StopMode.DRAIN if drain else StopMode.SAVEPOINT
                 if self.state is JobState.RUNNING:
                     self._stop()
             case _:
@@ -306,9 +307,9 @@ class JobMaster:
         self._history.begins(sources)
         self._filters = RuntimeFilterCoordinator(self._deployer.graph, self.tasks)
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
-        self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
+        self._tasks_phase, self._deployed_ms = TasksPhase.RUNNING, self._clock.monotonic_ms()
         self._workers.start()
-        if self._stop_wanted or self._drain_wanted:
+        if self._stop_mode is not StopMode.NONE:
             self._stop()
 
     def _stop(self) -> None:
@@ -316,14 +317,14 @@ class JobMaster:
         ended. History is loaded first.
         """
         self._to(JobState.STOPPING)
-        for source in [
-            task for task in self.tasks if task.is_source and self._drain_wanted and not self._history.loading
-        ]:
-            source.post(EndSource())
+        if self._stop_mode is StopMode.DRAIN and not self._history.loading:
+            for task in self.tasks:
+                if task.is_source:
+                    task.post(EndSource())
 
     def _release(self) -> None:
         if self._running:
-            self._releasing = True
+            self._tasks_phase = TasksPhase.RELEASING
             self._delivered = self._delivered or has_delivered(self._deployer.graph, self.tasks)
             self._workers.release()
 
@@ -344,7 +345,7 @@ class JobMaster:
     @property
     def _at_rest(self) -> bool:
         """Whether no task is deployed and no I/O is under way."""
-        return not (self._deployed or self._io_outstanding or self.state.terminal)
+        return self._tasks_phase is TasksPhase.ABSENT and not (self._io_outstanding or self.state.terminal)
 
     def _start_again(self) -> None:
         self._restart_at_ms = float("inf")
@@ -369,6 +370,7 @@ class JobMaster:
     def _to(self, state: JobState) -> None:
         if state is not self.state:
             check_transition(self.state, state)
+            check_tasks(state, self._tasks_phase)
             self.state = state
 
     # Failures.
@@ -405,15 +407,15 @@ class JobMaster:
         """Take the checkpoint a stop or the end of all tasks asks for, wait until sinks have committed it,
         then finish.
         """
-        pending = self.coordinator.pending
+        pending, stops = self.coordinator.pending, self._stop_mode is StopMode.SAVEPOINT
         if self._last is None:
             if self._history.loading:
                 if pending is None and self._history.done:
                     self._take_last(CheckpointKind.HISTORY)
             elif pending is None and self.coordinator.all_ended:
                 self._take_last(CheckpointKind.FINAL)
-            elif (self._stop_wanted or self._rescale) and (pending is None or not pending.publishing):
-                self._take_last(CheckpointKind.STOP if self._stop_wanted else CheckpointKind.RESCALE)
+            elif (stops or self._rescale) and (pending is None or not pending.publishing):
+                self._take_last(CheckpointKind.STOP if stops else CheckpointKind.RESCALE)
             return
         if pending is not None or self._last.recording:
             return

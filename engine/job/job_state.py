@@ -1,14 +1,14 @@
-"""The states of a job and the legal steps between them, in one table."""
+"""The states of a job, of its tasks and of a wanted stop, and the legal steps between them, in tables."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from penstock.catalog.errors import Kind, PenstockError
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job, as users see it. A state that ends the job is entered once its tasks are closed."""
 
     CREATED = "CREATED"
     RUNNING = "RUNNING"
@@ -38,6 +38,48 @@ TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.CANCELED: frozenset(),
     JobState.FAILED: frozenset(),
 }
+
+
+class TasksPhase(Enum):
+    """The tasks of a job's deployment, as its master sees them."""
+
+    ABSENT = "absent"
+    """None is deployed: before the first deployment, between two, and after the last."""
+    RUNNING = "running"
+    RELEASING = "releasing"
+    """They are being closed; what they still report is ignored."""
+
+
+TASKS_IN: dict[JobState, frozenset[TasksPhase]] = {
+    JobState.CREATED: frozenset({TasksPhase.ABSENT}),
+    # ABSENT: tasks are being made, or could not be made. RELEASING: the job's end has been decided on.
+    JobState.RUNNING: frozenset(TasksPhase),
+    JobState.STOPPING: frozenset(TasksPhase),
+    JobState.RESTARTING: frozenset({TasksPhase.ABSENT, TasksPhase.RELEASING}),
+    JobState.FINISHED: frozenset({TasksPhase.ABSENT}),
+    JobState.CANCELED: frozenset({TasksPhase.ABSENT}),
+    JobState.FAILED: frozenset({TasksPhase.ABSENT}),
+}
+"""Which phases of the tasks go with a state of the job."""
+
+
+class StopMode(Enum):
+    """How a user wants a job to stop; it outlives restarts."""
+
+    NONE = "none"
+    SAVEPOINT = "stop with a checkpoint: the job can be resumed from it"
+    DRAIN = "end the sources: the job ends as one whose input has ended"
+
+
+def check_tasks(state: JobState, tasks: TasksPhase) -> None:
+    """Raise INT-9010 when a job in this state may not have tasks in this phase."""
+    if tasks not in TASKS_IN[state]:
+        raise PenstockError(
+            "INT-9010",
+            f"a job that is {state} cannot have tasks that are {tasks.value}",
+            kind=Kind.INTERNAL,
+            sqlstate="XX000",
+        )
 
 
 def check_transition(old: JobState, new: JobState) -> None:

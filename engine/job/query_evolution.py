@@ -27,7 +27,7 @@ ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
 class Fate(StrEnum):
     """What becomes of an operator's state."""
 
-    KEPT = "kept"
+    MAX_EVENTS = "kept"
     MIGRATED = "migrated"
     REBUILT = "rebuilt from the beginning"
     DROPPED = "dropped"
@@ -192,7 +192,7 @@ def _describe_continued(
     if migration is None:
         return StateChange(
             operator,
-            Fate.KEPT,
+            Fate.MAX_EVENTS,
             size_bytes,
             "" if one == operator.operator_id else f", was {one}: goes on from where it is",
         )

@@ -127,7 +127,7 @@ class RemoteChannel:
         self._signal(self)
         return overtaken
 
-    def holds(self, barrier: Barrier) -> bool:
+    def has_buffered(self, barrier: Barrier) -> bool:
         """Whether a barrier that was put has not been sent; the producer is woken when it is."""
         while True:
             try:

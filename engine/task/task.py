@@ -27,8 +27,9 @@ from penstock.engine.api.stream_elements import (
 )
 from penstock.engine.exchange.channel import Wakeup, no_wakeup
 from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, channel_state_table
-from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, OvertakenRows, PortEnd, PortTime
+from penstock.engine.exchange.input_gate import InputGate, PortEnd, PortTime
 from penstock.engine.exchange.record_writer import TaskOutput
+from penstock.engine.exchange.unaligned_barriers import BarrierAhead, OvertakenRows
 from penstock.engine.metrics.busy_time import Spending, TimeSpent
 from penstock.engine.metrics.operator_metrics import TaskMetrics
 from penstock.engine.metrics.task_metrics import NO_QUEUES, TaskFigures, task_figures
@@ -101,7 +102,7 @@ class PendingBarrier:
     received: Sequence[ChannelRows] | None
     unsent: list[tuple[EdgeTarget, list[Element]]]
 
-    def snapshot(self, ways: Mapping[int, EdgeTarget], subtask: int) -> tuple[OperatorSnapshot, ...]:
+    def snapshot(self, edge_targets: Mapping[int, EdgeTarget], subtask: int) -> tuple[OperatorSnapshot, ...]:
         """Return the operators' state with the rows in flight: into the first, by port, and out of the
         last, as rows from this subtask.
         """
@@ -109,15 +110,19 @@ class PendingBarrier:
         first = _with(
             first,
             {
-                way.received: channel_state_table(way, [c for c in self.received or () if c.port == port])
-                for port, way in ways.items()
+                edge_target.received: channel_state_table(
+                    edge_target, [c for c in self.received or () if c.port == port]
+                )
+                for port, edge_target in edge_targets.items()
             },
         )
         operators = [first, *others]
-        for way, elements in self.unsent:
-            rows = ChannelRows(way.port, subtask)
+        for edge_target, elements in self.unsent:
+            rows = ChannelRows(edge_target.port, subtask)
             rows.add(elements)
-            operators[-1] = _with(operators[-1], {way.unsent: channel_state_table(way, [rows])})
+            operators[-1] = _with(
+                operators[-1], {edge_target.unsent: channel_state_table(edge_target, [rows])}
+            )
         return tuple(operators)
 
 
@@ -154,7 +159,7 @@ class Task:
         wake: Wakeup = no_wakeup,
         marker_interval_ms: int = 0,
         budget: MemoryBudget | None = None,
-        ways: Mapping[int, EdgeTarget] | None = None,
+        edge_targets: Mapping[int, EdgeTarget] | None = None,
     ) -> None:
         self.task_id = task_id
         self.chain = chain
@@ -177,8 +182,8 @@ class Task:
         self._next_marker_ms = 0.0
         self._budget = budget
         self._next_measure_ms = 0.0
-        self._ways = ways or {}
-        self._passage: PendingBarrier | None = None
+        self._edge_targets = edge_targets or {}
+        self._pending_barrier: PendingBarrier | None = None
         self._mailbox: deque[TaskMessage] = deque()
         self._paused = self._rests = False
         self._ending = False
@@ -338,20 +343,20 @@ class Task:
         """Report a snapshot whose barrier has left, or may overtake what it waits behind; return when it
         may (infinity: nothing waits for that).
         """
-        passage = self._passage
-        if passage is None or passage.received is None:
+        pending = self._pending_barrier
+        if pending is None or pending.received is None:
             return float("inf")
-        if self._output.holds(passage.barrier):
-            if now_ms < passage.barrier.overtakes_at_ms:
-                return passage.barrier.overtakes_at_ms
-            passage.unsent += self._output.overtake_with(passage.barrier)
-        self._report_passage(passage)
+        if self._output.has_buffered(pending.barrier):
+            if now_ms < pending.barrier.overtakes_at_ms:
+                return pending.barrier.overtakes_at_ms
+            pending.unsent += self._output.overtake_buffered(pending.barrier)
+        self._report_snapshot(pending)
         return float("inf")
 
-    def _report_passage(self, passage: PendingBarrier) -> None:
-        self._passage = None
-        operators = passage.snapshot(self._ways, self.task_id.subtask) if self._keep_snapshots else ()
-        self._report(SnapshotCompleted(self._attempt, self.task_id, passage.barrier.checkpoint_id, operators))
+    def _report_snapshot(self, pending: PendingBarrier) -> None:
+        self._pending_barrier = None
+        operators = pending.snapshot(self._edge_targets, self.task_id.subtask) if self._keep_snapshots else ()
+        self._report(SnapshotCompleted(self._attempt, self.task_id, pending.barrier.checkpoint_id, operators))
 
     def _poll_source(self, now_ms: float, blocked: bool) -> bool:
         """Poll the source unless there is no room or it asked to be left alone; return whether it had
@@ -408,8 +413,11 @@ class Task:
                 self._checkpoint(barrier, ahead=True)
             case OvertakenRows(checkpoint_id, channels):
                 self._note_alignment(now_ms)
-                if self._passage is not None and self._passage.barrier.checkpoint_id == checkpoint_id:
-                    self._passage.received = channels
+                if (
+                    self._pending_barrier is not None
+                    and self._pending_barrier.barrier.checkpoint_id == checkpoint_id
+                ):
+                    self._pending_barrier.received = channels
                     self._keep_barriers(now_ms)
             case PortEnd(port):
                 self.chain.port_end(port)
@@ -457,7 +465,7 @@ class Task:
         operators = self._snapshot(barrier.checkpoint_id)
         failpoint("W2" if self._gate is None else "W6")
         now_ms = self._clock.monotonic_ms()
-        self._passage = PendingBarrier(
+        self._pending_barrier = PendingBarrier(
             barrier, operators, None if ahead else (), self._output.barrier(barrier, now_ms)
         )
         self._paused = barrier.then_stop
@@ -480,9 +488,9 @@ class Task:
         return True
 
     def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
-        if self._passage is not None and self._passage.received is not None:
-            self._passage.unsent += self._output.overtake_with(self._passage.barrier)
-            self._report_passage(self._passage)
+        if self._pending_barrier is not None and self._pending_barrier.received is not None:
+            self._pending_barrier.unsent += self._output.overtake_buffered(self._pending_barrier.barrier)
+            self._report_snapshot(self._pending_barrier)
         if self._finished:
             self._output.watermark(MAX_WATERMARK_US)
         self._output.end()

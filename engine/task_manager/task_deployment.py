@@ -149,7 +149,7 @@ class Deployer:
                         wake=wakeup(subtask),
                         marker_interval_ms=self.options.latency_interval_ms,
                         budget=budgets[subtask],
-                        ways={
+                        edge_targets={
                             edge.port: self._edge_target(edge)
                             for edge in self.graph.inputs_of(chain.chain_id)
                         },
@@ -204,7 +204,7 @@ class Deployer:
             clock=self.clock,
             max_rows=self.options.batch_max_rows,
             timeout_ms=self.options.buffer_timeout_ms,
-            way=self._edge_target(edge) if self.graph.overtakable(edge) else None,
+            edge_target=self._edge_target(edge) if self.graph.overtakable(edge) else None,
         )
 
     def _edge_target(self, edge: ChainEdge) -> EdgeTarget:

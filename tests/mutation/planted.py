@@ -10,6 +10,7 @@ from typing import Any
 import penstock.engine.checkpoint.snapshot_format
 import penstock.engine.checkpoint.store
 import penstock.engine.exchange.input_gate
+import penstock.engine.exchange.watermark_merge
 import penstock.engine.kernels.partition
 import penstock.engine.windowing.late_row_filter
 import penstock.engine.windowing.window_assigner
@@ -18,8 +19,8 @@ from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
 from penstock.engine.checkpoint.restore import Restorer
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.exchange.barrier_alignment import Alignment
-from penstock.engine.exchange.input_gate import WatermarkMerge
 from penstock.engine.exchange.record_writer import TaskOutput
+from penstock.engine.exchange.watermark_merge import WatermarkMerge
 from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.engine.operators.sink import SinkOperator
 from penstock.engine.operators.source.source import SourceOperator
@@ -179,7 +180,7 @@ def _rows_to_other_subtasks_than_their_state() -> None:
 
 
 def _fastest_watermark() -> None:
-    _set(penstock.engine.exchange.input_gate, "min", max)
+    _set(penstock.engine.exchange.watermark_merge, "min", max)
 
 
 def _idle_ignored() -> None:

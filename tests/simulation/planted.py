@@ -12,6 +12,7 @@ import pytest
 import penstock.engine.checkpoint.snapshot_format
 import penstock.engine.checkpoint.store
 import penstock.engine.exchange.input_gate
+import penstock.engine.exchange.watermark_merge
 import penstock.engine.kernels.partition
 from penstock.engine.api.stream_elements import Barrier, Batch, Element
 from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
@@ -19,7 +20,8 @@ from penstock.engine.checkpoint.restore import Restorer
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.exchange.barrier_alignment import Alignment
 from penstock.engine.exchange.channel import Channel
-from penstock.engine.exchange.input_gate import Collection, InputGate
+from penstock.engine.exchange.input_gate import InputGate
+from penstock.engine.exchange.unaligned_barriers import ChannelStateCollection
 from penstock.engine.network.frames import FrameReader
 from penstock.engine.network.remote_channel import RemoteChannel
 from penstock.engine.task.messages import CheckpointComplete
@@ -174,20 +176,20 @@ def rows_to_other_subtasks(patch: pytest.MonkeyPatch) -> None:
 
 
 def fastest_watermark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(penstock.engine.exchange.input_gate, "min", max, raising=False)
+    patch.setattr(penstock.engine.exchange.watermark_merge, "min", max, raising=False)
 
 
 def rows_of_a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:
-    found = Collection.add_before_barrier
+    found = ChannelStateCollection.add_before_barrier
 
-    def forgetful(self: Collection, index: int, queued: Sequence[Element]) -> None:
+    def forgetful(self: ChannelStateCollection, index: int, queued: Sequence[Element]) -> None:
         found(self, index, () if index == 0 else queued)
 
-    patch.setattr(Collection, "add_before_barrier", forgetful)
+    patch.setattr(ChannelStateCollection, "add_before_barrier", forgetful)
 
 
 def rows_before_a_late_barrier_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Collection, "record", lambda self, index, batch: None)
+    patch.setattr(ChannelStateCollection, "record", lambda self, index, batch: None)
 
 
 def rows_put_back_twice(patch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def test_a_barrier_is_announced_while_it_waits_its_turn() -> None:
         channel.put(element)
     assert channel.announced == Barrier(4)
     assert channel.overtake(Barrier(5)) == []
-    assert not channel.holds(Barrier(5))
+    assert not channel.has_buffered(Barrier(5))
     assert channel.announced == Barrier(5)
     assert channel.queued_before(4) == [Watermark(1)]
     assert channel.queued_before(5) == [Watermark(1), Barrier(4), Watermark(2)]

@@ -202,10 +202,10 @@ def test_a_barrier_overtakes_what_was_not_sent_and_needs_no_credit() -> None:
         sender.put(rows(n))
     pair.settle()
     assert [plain(element) for element in sender.overtake(Barrier(1))] == [(2,), (3,), (4,)]
-    assert sender.holds(Barrier(1))
+    assert sender.has_buffered(Barrier(1))
     pair.settle()
     assert (
-        not sender.holds(Barrier(1))
+        not sender.has_buffered(Barrier(1))
         and receiver.announced is not None
         and receiver.announced.checkpoint_id == 1
     )
@@ -222,7 +222,7 @@ def test_a_barrier_that_needs_no_credit_waits_until_its_consumer_is_there() -> N
     sender.put(rows(0))
     assert [plain(element) for element in sender.overtake(Barrier(1))] == [(0,)]
     pair.settle()
-    assert sender.holds(Barrier(1))
+    assert sender.has_buffered(Barrier(1))
     receiver = pair.receiver(1, "k", 2)
     pair.settle()
     assert drain(receiver) == [Barrier(1), (0,)]
@@ -235,12 +235,12 @@ def test_a_barrier_that_waits_is_moved_and_one_that_has_gone_is_not_sent_again()
     for element in (rows(0), rows(1), Barrier(1), rows(2)):
         sender.put(element)
     pair.settle()
-    assert sender.holds(Barrier(1))
+    assert sender.has_buffered(Barrier(1))
     # (2,) came after it in any case
     assert [plain(element) for element in sender.overtake(Barrier(1))] == [(1,)]
     pair.settle()
     assert sender.overtake(Barrier(1)) == []
-    assert sender.overtake(Barrier(2)) and sender.holds(Barrier(2))
+    assert sender.overtake(Barrier(2)) and sender.has_buffered(Barrier(2))
     assert sender.overtake(Barrier(2)) == []
     found = []
     for _ in range(8):

@@ -19,7 +19,8 @@ from penstock.engine.api.stream_elements import (
 )
 from penstock.engine.exchange.channel import Channel
 from penstock.engine.exchange.channel_state import ChannelRows, EdgeTarget, batches_of, channel_state_table
-from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, OvertakenRows
+from penstock.engine.exchange.input_gate import InputGate
+from penstock.engine.exchange.unaligned_barriers import BarrierAhead, OvertakenRows
 from penstock.engine.task.operator_chain import OperatorSnapshot
 from penstock.engine.task.task import PendingBarrier
 from penstock.planner.logical.distribution import Partition, Shuffle
@@ -139,12 +140,12 @@ def test_latency_markers_that_are_overtaken_go_on_and_are_not_kept() -> None:
         "NoneType",
     ]
 
-    way = EdgeTarget("agg", 0, Partition((0,)), 16)
+    edge_target = EdgeTarget("agg", 0, Partition((0,)), 16)
     for elements, rows in (([marker, one(3), marker], 1), ([marker], 0)):
-        passage = PendingBarrier(
-            barrier, (OperatorSnapshot("op", {}, {}),), told.channels, [(way, list(elements))]
+        pending = PendingBarrier(
+            barrier, (OperatorSnapshot("op", {}, {}),), told.channels, [(edge_target, list(elements))]
         )
-        (kept_by,) = passage.snapshot({0: way}, 0)
+        (kept_by,) = pending.snapshot({0: edge_target}, 0)
         assert {name: table.num_rows for name, table in kept_by.keyed.items()} == {"@input.0": 2} | (
             {"@output.agg.0": rows} if rows else {}
         )
@@ -198,10 +199,12 @@ def test_taken_before_and_in_flight_are_what_was_sent_before_the_barrier(seed: i
 def test_rows_in_flight_come_back_with_weights_and_lateness_in_the_order_of_their_keys(
     edge: Partition | Shuffle,
 ) -> None:
-    way = EdgeTarget("agg", 1, edge, 16)
+    edge_target = EdgeTarget("agg", 1, edge, 16)
     plain = batch([(key, number, 0) for number, key in enumerate([3, 1, 3, 2])])
     weighted = Batch(batch([(3, 9, 5), (1, 10, 6)]).rows, np.array([1, -1]), np.array([7, -(2**63)]))
-    table = channel_state_table(way, [ChannelRows(1, 0, [plain, weighted]), ChannelRows(1, 2, [plain])])
+    table = channel_state_table(
+        edge_target, [ChannelRows(1, 0, [plain, weighted]), ChannelRows(1, 2, [plain])]
+    )
     assert table is not None
     groups = table.column("key_group").to_numpy()
     assert (np.diff(groups.astype(int)) >= 0).all()

@@ -1,0 +1,57 @@
+"""Watermark merging: the event time of an input, out of the watermarks and the idleness of its channels."""
+
+from __future__ import annotations
+
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Idle, Watermark
+
+
+class WatermarkMerge:
+    """The minimum watermark over channels that are open and not idle; it never goes back."""
+
+    def __init__(self, channels: int) -> None:
+        self._times = [MIN_WATERMARK_US] * channels
+        self._silent = [False] * channels
+        self._ended = [False] * channels
+        self._merged = MIN_WATERMARK_US
+        self._all_idle = False
+
+    def on_watermark(self, channel: int, time_us: int) -> list[Watermark | Idle]:
+        """Take a channel's watermark, which also ends its idleness."""
+        self._times[channel] = max(self._times[channel], time_us)
+        self._silent[channel] = False
+        return self._merge()
+
+    def on_idle(self, channel: int) -> list[Watermark | Idle]:
+        """Let a channel hold nobody back until its next watermark."""
+        self._silent[channel] = True
+        return self._merge()
+
+    def on_end(self, channel: int) -> list[Watermark | Idle]:
+        """Let a channel hold nobody back for ever."""
+        self._ended[channel] = self._silent[channel] = True
+        return self._merge()
+
+    def _merge(self) -> list[Watermark | Idle]:
+        active = [time for time, silent in zip(self._times, self._silent, strict=True) if not silent]
+        if not active:
+            return self._nobody_active()
+        woken, self._all_idle = self._all_idle, False
+        lowest = min(active)
+        if lowest > self._merged:
+            self._merged = lowest
+            return [Watermark(lowest)]
+        return [Watermark(self._merged)] if woken else []
+
+    def _nobody_active(self) -> list[Watermark | Idle]:
+        """All open channels idle: say so once, at the highest time any of them has reached. All ended: the
+        task ends time itself.
+        """
+        if self._all_idle or all(self._ended):
+            return []
+        self._all_idle = True
+        events: list[Watermark | Idle] = []
+        highest = max(time for time, ended in zip(self._times, self._ended, strict=True) if not ended)
+        if self._merged < highest < MAX_WATERMARK_US:
+            self._merged = highest
+            events.append(Watermark(highest))
+        return [*events, Idle()]
