@@ -23,7 +23,7 @@ from penstock.client.results.result_stream import (
 )
 from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import Fold
+from penstock.engine.changelog.consolidate import Fold
 from penstock.planner.expressions.nodes import SortKey
 
 if TYPE_CHECKING:

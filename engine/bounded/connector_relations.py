@@ -11,7 +11,7 @@ from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.source import ScanRequest
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import Fold
+from penstock.engine.changelog.consolidate import Fold
 from penstock.engine.connectors.database.scan import scanned
 from penstock.engine.connectors.in_process.materialized_view_source import snapshot_of
 from penstock.engine.connectors.in_process.registered import RegisteredTables

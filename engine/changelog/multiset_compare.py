@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.row_pieces import joined
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import weights_of
+from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.kernels.stable_hash import stable_hash
 

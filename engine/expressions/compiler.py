@@ -16,7 +16,7 @@ from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.expressions import short_circuit
 from penstock.engine.expressions.call_site import CallSite, EvaluationContext
 from penstock.engine.expressions.casts.cast import cast_kernel
-from penstock.engine.expressions.datum import Datum, Kernel, repeated
+from penstock.engine.expressions.datum import Datum, Evaluate, Kernel, Rows, repeated
 from penstock.engine.expressions.evaluation_errors import (
     BatchTooLarge,
     Fault,
@@ -29,7 +29,6 @@ from penstock.engine.expressions.evaluation_errors import (
 from penstock.engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
 from penstock.engine.expressions.python_calls import RowsKernel, python_kernel
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
-from penstock.engine.expressions.selection import Evaluate, Rows
 from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
 from penstock.planner.expressions.nodes import Call, Case, Cast, Column, Expression, Literal
 from penstock.planner.expressions.python_calls import PythonCall

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.datum import Datum, either, repeated
+from penstock.engine.expressions.datum import Datum, Evaluate, Rows, either, repeated
 from penstock.engine.expressions.nested.lists import Lists, lists_of, picked
 from penstock.engine.expressions.nested.map_functions import checked_keys
-from penstock.engine.expressions.selection import Evaluate, Rows
 
 
 class Elements:

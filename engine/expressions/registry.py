@@ -10,8 +10,7 @@ from penstock.engine.expressions.datetime.date_parts import MOMENTS, clock_date,
 from penstock.engine.expressions.datetime.datetime_format import TIME_TEXT
 from penstock.engine.expressions.datum import Datum
 from penstock.engine.expressions.json.path_functions import JSON_TEXTS
-from penstock.engine.expressions.nested.array_functions import ARRAY_FUNCTIONS, concatenation
-from penstock.engine.expressions.nested.array_sets import ARRAY_SETS
+from penstock.engine.expressions.nested.array_functions import ARRAY_FUNCTIONS, ARRAY_SETS, concatenation
 from penstock.engine.expressions.nested.constructors import NESTED_ACCESS
 from penstock.engine.expressions.nested.map_functions import MAP_FUNCTIONS
 from penstock.engine.expressions.nested.sequence import SEQUENCES

@@ -16,9 +16,17 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of
-from penstock.engine.expressions.datum import Datum, aligned, repeated, truth
+from penstock.engine.expressions.datum import (
+    Datum,
+    Evaluate,
+    Rows,
+    Selection,
+    aligned,
+    repeated,
+    spread,
+    truth,
+)
 from penstock.engine.expressions.evaluation_errors import Fault
-from penstock.engine.expressions.selection import Evaluate, Rows, Selection, spread
 from penstock.planner.expressions.nodes import Call, Case, Expression
 
 _KLEENE = {"and": pc.and_kleene, "or": pc.or_kleene}

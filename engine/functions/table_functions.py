@@ -20,7 +20,7 @@ from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.nested.constructors import alternated
 from penstock.engine.expressions.nested.lists import Lists, lists_of
 from penstock.engine.expressions.registry import KERNELS
-from penstock.engine.functions.python_table_functions import Given, PythonTableRows
+from penstock.engine.functions.python_functions import Given, PythonTableRows
 from penstock.planner.expressions.nodes import Call
 from penstock.planner.logical.unnest import TableCall
 

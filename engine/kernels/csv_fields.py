@@ -7,8 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import (
+from penstock.engine.kernels.kernel import (
     BOOL,
     I64,
     IN_I32,
@@ -19,6 +18,7 @@ from penstock.engine.kernels.signatures import (
     OUT_U8,
     OUT_U64,
     U8,
+    kernel,
 )
 
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)

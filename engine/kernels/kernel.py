@@ -1,5 +1,7 @@
-"""What makes a loop over columns a kernel: compiled for one signature, once, and cached on disk; loaded
-when first called, not when imported.
+"""Kernels: loops over columns, compiled for one signature, cached on disk and loaded at the first call.
+
+The array types of signatures: ``IN_*`` may be read-only (Arrow memory), ``OUT_*`` is written, ``SLOTS_*`` are
+columns of a wider table.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from numba import njit
+from numba import njit, types
 from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
@@ -90,3 +92,31 @@ class Kernel:
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Return a decorator that compiles a loop for one signature; it runs without Python's lock."""
     return lambda function: Kernel(function, signature)
+
+
+I64, U64, I32, U8, F64, VOID, BOOL = (
+    types.int64,
+    types.uint64,
+    types.int32,
+    types.uint8,
+    types.float64,
+    types.void,
+    types.boolean,
+)
+
+IN_I64 = types.Array(types.int64, 1, "C", readonly=True)
+IN_U64 = types.Array(types.uint64, 1, "C", readonly=True)
+IN_I32 = types.Array(types.int32, 1, "C", readonly=True)
+IN_U8 = types.Array(types.uint8, 1, "C", readonly=True)
+IN_F64 = types.Array(types.float64, 1, "C", readonly=True)
+
+OUT_I64 = types.int64[::1]
+OUT_U64 = types.uint64[::1]
+OUT_I32 = types.int32[::1]
+OUT_U8 = types.uint8[::1]
+OUT_F64 = types.float64[::1]
+
+TABLE_I64 = types.int64[:, ::1]
+
+SLOTS_I64 = types.Array(types.int64, 2, "A")
+SLOTS_F64 = types.Array(types.float64, 2, "A")

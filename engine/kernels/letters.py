@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import IN_I32, IN_U8, IN_U64, OUT_U8, VOID
+from penstock.engine.kernels.kernel import IN_I32, IN_U8, IN_U64, OUT_U8, VOID, kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, TABLE_I64
+from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, TABLE_I64, kernel
 
 
 @kernel(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64))

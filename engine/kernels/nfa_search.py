@@ -11,8 +11,7 @@ import numpy as np
 from numba import njit, types
 
 from penstock.engine.kernels.condition_interpreter import holds, total_at
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import I64, IN_F64, IN_I64, IN_U8, OUT_F64, OUT_I64, OUT_U8, VOID
+from penstock.engine.kernels.kernel import I64, IN_F64, IN_I64, IN_U8, OUT_F64, OUT_I64, OUT_U8, VOID, kernel
 from penstock.planner.logical.condition_program import MAX_STACK
 
 DONE, FULL, NO_TARGET, NO_PROGRESS, TOO_FAR = 0, 3, 4, 5, 6

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
+from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, VOID
 
 FAR = 2**62
 """A distance that no frame reaches: the frame has no end on that side."""

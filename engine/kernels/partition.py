@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import I64, IN_I64, IN_U64, OUT_I64, VOID
+from penstock.engine.kernels.kernel import I64, IN_I64, IN_U64, OUT_I64, VOID, kernel
 
 
 @kernel(VOID(IN_U64, I64, I64, OUT_I64, OUT_I64))

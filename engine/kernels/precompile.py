@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from penstock.engine.kernels import (
     csv_fields,
-    heap,
     letters,
     merge_intervals,
     nfa_search,
@@ -15,32 +14,25 @@ from penstock.engine.kernels import (
 from penstock.engine.kernels.aggregates import (
     accumulate,
     bitwise,
-    covariance,
-    higher_moments,
     int128,
     min_max,
-    top_n_filter,
-    variance,
+    moments,
 )
 from penstock.engine.kernels.index import multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
-ROOMS = (
+MODULES = (
     accumulate,
-    top_n_filter,
     bitwise,
     csv_fields,
     min_max,
     stable_hash,
-    heap,
     letters,
-    variance,
+    moments,
     multi_index,
-    covariance,
     partition,
     nfa_search,
     merge_intervals,
-    higher_moments,
     slots,
     spark_hash,
     tagged_index,
@@ -51,8 +43,8 @@ ROOMS = (
 
 
 def every_kernel() -> list[Kernel]:
-    """Return the kernels of all rooms, in the order of their rooms."""
-    return [kernel for room in ROOMS for kernel in Kernel.every if kernel.__module__ == room.__name__]
+    """Return the kernels of all modules, in the order of ``MODULES``."""
+    return [kernel for module in MODULES for kernel in Kernel.every if kernel.__module__ == module.__name__]
 
 
 def compile_every_kernel() -> tuple[int, int]:

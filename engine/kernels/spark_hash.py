@@ -7,9 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import BOOL, IN_I32, IN_I64, IN_U8, OUT_U64, VOID
-from penstock.engine.kernels.unaligned_loads import load_half, load_word
+from penstock.engine.kernels.kernel import BOOL, IN_I32, IN_I64, IN_U8, OUT_U64, VOID, kernel
+from penstock.engine.kernels.stable_hash import load_half, load_word
 
 _LOW = np.uint64(0xFFFFFFFF)
 _P1, _P2, _P3 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.kernel import IN_I32, IN_I64, IN_U8, OUT_U64, VOID, kernel
 from penstock.engine.kernels.nested_text import canonical_text
-from penstock.engine.kernels.signatures import IN_I32, IN_I64, IN_U8, OUT_U64, VOID
-from penstock.engine.kernels.unaligned_loads import load_half, load_word
 
 SEED = np.uint64(0x51AB1E5EEDF00D11)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -111,3 +111,26 @@ def groups_of_keys(keys: pa.Table, max_parallelism: int) -> np.ndarray:
     """Return the key group of each row of key columns, uint16."""
     hashed = [groups_of_hashes(stable_hash(batch.columns), max_parallelism) for batch in keys.to_batches()]
     return np.concatenate([np.zeros(0, np.uint16), *hashed])
+
+
+def _loader(bits: int):
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        place = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(bits).as_pointer())
+        word = builder.load(place)
+        word.align = 1
+        return word if bits == 64 else builder.zext(word, ir.IntType(64))
+
+    return codegen
+
+
+@intrinsic
+def load_word(typing, data, at):
+    """Return the 8 bytes from ``data[at]`` on as a uint64; the caller keeps inside the array."""
+    return types.uint64(data, types.int64), _loader(64)
+
+
+@intrinsic
+def load_half(typing, data, at):
+    """Return the 4 bytes from ``data[at]`` on as a uint64; the caller keeps inside the array."""
+    return types.uint64(data, types.int64), _loader(32)

@@ -25,7 +25,7 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.row_pieces import copies_at_once
 from penstock.engine.api.sink import Origin, SinkRequest
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import weights_of
+from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
 from penstock.engine.connectors.registry import sink_writer
 from penstock.engine.state.rows.table_contents import Contents

@@ -1,4 +1,7 @@
-"""SlotChanges: which slots have changed since which snapshot, so that a checkpoint need only hold those."""
+"""Change tracking: what has changed since which snapshot, so that an incremental snapshot holds only that.
+
+SlotChanges tracks slots that may be written again, Arrivals rows that come and go in order.
+"""
 
 from __future__ import annotations
 
@@ -41,3 +44,66 @@ class SlotChanges(Mapped):
     def since(self, snapshot: int) -> np.ndarray | None:
         """Return the slots changed since a snapshot, ascending; ``None`` when all may have."""
         return None if self._all_at >= snapshot else np.flatnonzero(self._marks >= snapshot)
+
+
+_MOST_NUMBERS = 1 << 32
+_MOST_SNAPSHOTS = 64
+_GONE_LEAST = 1 << 16
+
+
+class Arrivals:
+    """Numbers ascend in the order of coming; none is given twice between two snapshots that may be told
+    apart.
+
+    Rows that have gone are remembered only while they are fewer than what is there: past that a state is
+    written whole anyway.
+    """
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._snapshots = 0
+        self._all_at = 0
+        self._begun: dict[int, int] = {}
+        self._gone: list[tuple[int, np.ndarray]] = []
+
+    def take(self, count: int) -> np.ndarray:
+        """Return the numbers of rows that have come, int64."""
+        self._next += count
+        return np.arange(self._next - count, self._next)
+
+    def full(self, count: int) -> bool:
+        """Whether so many more rows need the rows that are there to be numbered anew, after ``reset``."""
+        return self._next + count > _MOST_NUMBERS
+
+    def release(self, numbers: np.ndarray, left: int) -> None:
+        """Say that rows have gone, and how many are ``left``."""
+        if not left:
+            self.reset()
+        elif self._snapshots and numbers.size:
+            self._gone.append((self._snapshots, numbers.astype(np.uint32)))
+            while sum(gone.size for _, gone in self._gone) > max(left, _GONE_LEAST):
+                self._all_at = max(self._all_at, self._gone.pop(0)[0])
+
+    def reset(self) -> None:
+        """Begin anew: rows that are still there take new numbers."""
+        self._next, self._all_at = 0, self._snapshots
+        self._begun, self._gone = {}, []
+
+    def seal(self) -> int:
+        """Take note of a snapshot; return its number, from 1 on."""
+        self._snapshots += 1
+        self._begun[self._snapshots] = self._next
+        if len(self._begun) > _MOST_SNAPSHOTS:
+            self._begun.pop(min(self._begun))
+        self._gone = [(snapshot, gone) for snapshot, gone in self._gone if snapshot >= min(self._begun)]
+        return self._snapshots
+
+    def since(self, snapshot: int) -> np.ndarray | None:
+        """Return the numbers of rows that have come or gone since a snapshot, ascending; ``None`` when all
+        may have.
+        """
+        if snapshot not in self._begun or self._all_at >= snapshot:
+            return None
+        gone = [numbers.astype(np.int64) for at, numbers in self._gone if at >= snapshot]
+        came = np.arange(self._begun[snapshot], self._next)
+        return np.union1d(came, np.concatenate(gone)) if gone else came

@@ -1,5 +1,5 @@
-"""LastWrites: when each entry of a state was last written by the clock, and which have lived longer than
-they may since.
+"""When entries of a state expire: by the clock (LastWrites), by event time (Deadlines), by window
+(PartitionEnds).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import numbers_of
 from penstock.engine.api.clock import Clock
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.state_snapshot import WRITTEN
@@ -105,3 +106,78 @@ def restore_lives(writes: LastWrites, ids: np.ndarray, part: pa.Table, capacity:
 def written_column(part: pa.Table) -> np.ndarray | None:
     """Return when the entries of a snapshot were written, ``None`` for one of a state that lived for ever."""
     return numbers_of(part.column(WRITTEN)) if WRITTEN in part.column_names else None
+
+
+_MERGED_BELOW = 16_384
+
+
+class Deadlines:
+    """Pairs (time, number) in pieces sorted by time, so that what is due are the heads of pieces. Small
+    pieces are merged with their neighbours.
+
+    For what comes in bulk and almost in order. A pair may be stale when it is due: the caller, who added it,
+    checks.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, times_us: np.ndarray, numbers: np.ndarray) -> None:
+        """Add pairs (int64 each)."""
+        if not times_us.size:
+            return
+        self._pieces.append(_sorted(times_us, numbers))
+        while len(self._pieces) > 1 and self._pieces[-2][0].size < min(
+            2 * self._pieces[-1][0].size, _MERGED_BELOW
+        ):
+            (later_times, later), (times, earlier) = self._pieces.pop(), self._pieces.pop()
+            self._pieces.append(
+                _sorted(np.concatenate([times, later_times]), np.concatenate([earlier, later]))
+            )
+
+    def due(self, time_us: int) -> tuple[np.ndarray, np.ndarray]:
+        """Take out and return all pairs with a time before ``time_us``: the times and the numbers, in no
+        order.
+        """
+        times, numbers, rest = [], [], []
+        for at, which in self._pieces:
+            count = int(np.searchsorted(at, time_us)) if at[0] < time_us else 0
+            times.append(at[:count])
+            numbers.append(which[:count])
+            if count < at.size:
+                rest.append((at[count:], which[count:]))
+        self._pieces = rest
+        none = np.zeros(0, np.int64)
+        return np.concatenate([none, *times]), np.concatenate([none, *numbers])
+
+
+def _sorted(times_us: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(times_us, kind="stable")
+    return times_us[order], numbers[order]
+
+
+class PartitionEnds:
+    """Ends of windows by the slot of their partition, microseconds. Derived from the rows: whoever
+    restores rows notes their ends again.
+    """
+
+    def __init__(self) -> None:
+        self._ends = np.zeros(0, np.int64)
+        self._first = MAX_WATERMARK_US
+
+    def note(self, slots: np.ndarray, ends: np.ndarray, capacity: int) -> None:
+        """Say when the windows of slots (all below ``capacity``) end."""
+        if capacity > self._ends.size:
+            self._ends = grown(self._ends, capacity)
+        self._ends[slots] = ends
+        if ends.size:
+            self._first = min(self._first, int(ends.min()))
+
+    def due(self, live: np.ndarray, watermark_us: int) -> np.ndarray:
+        """Return those of the live slots whose window has ended, by end; called with all of them."""
+        if self._first > watermark_us:
+            return live[:0]
+        ends = self._ends[live]
+        ended = ends <= watermark_us
+        self._first = int(ends[~ended].min(initial=MAX_WATERMARK_US))
+        return live[ended][np.argsort(ends[ended], kind="stable")]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.client.results.result import Result
 from penstock.client.statements.jobs import moment_text
-from penstock.engine.changelog.fold import Fold
+from penstock.engine.changelog.consolidate import Fold
 from penstock.repl.output.printer import Style, kinds_of
 from penstock.repl.output.table_rendering import BOLD, RESET, table_lines
 

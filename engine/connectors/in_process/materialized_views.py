@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import Fold, negated
+from penstock.engine.changelog.consolidate import Fold, negated
 
 SNAPSHOTS_KEPT = 16
 CHANGES_KEPT = 64

@@ -33,7 +33,7 @@ from penstock.catalog.types import (
 from penstock.engine.expressions.casts.from_text import from_text
 from penstock.engine.expressions.casts.nested import nested_cast, nested_text
 from penstock.engine.expressions.casts.to_text import to_text
-from penstock.engine.expressions.datetime.time_zones import INSTANT, LOCAL, to_instant, to_local
+from penstock.engine.expressions.datetime.date_arithmetic import INSTANT, LOCAL, to_instant, to_local
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, array_of, nulls_of, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument, bad_cast, out_of_range
 from penstock.engine.expressions.numeric import decimals

@@ -25,8 +25,8 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.engine.api.arrow_numpy import truths
+from penstock.engine.expressions.datetime.date_arithmetic import LOCAL, to_instant
 from penstock.engine.expressions.datetime.datetime_patterns import local_times
-from penstock.engine.expressions.datetime.time_zones import LOCAL, to_instant
 from penstock.engine.expressions.datum import array_of, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.numeric import decimals

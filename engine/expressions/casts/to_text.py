@@ -21,7 +21,7 @@ from penstock.catalog.types import (
     YearMonthInterval,
     is_timestamp,
 )
-from penstock.engine.expressions.datetime.time_zones import to_local
+from penstock.engine.expressions.datetime.date_arithmetic import to_local
 from penstock.engine.expressions.datum import nulls_of, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument
 

@@ -9,8 +9,14 @@ import pyarrow.compute as pc
 from penstock.catalog.types import TimestampLtz
 from penstock.engine.api.arrow_numpy import is_true, truths
 from penstock.engine.expressions.call_site import CallSite, Factory
-from penstock.engine.expressions.datetime.date_arithmetic import DAY_US
-from penstock.engine.expressions.datetime.time_zones import INSTANT, LOCAL, local_view, to_instant, to_local
+from penstock.engine.expressions.datetime.date_arithmetic import (
+    DAY_US,
+    INSTANT,
+    LOCAL,
+    local_view,
+    to_instant,
+    to_local,
+)
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,

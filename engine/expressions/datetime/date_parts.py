@@ -12,11 +12,15 @@ from penstock.engine.api.arrow_numpy import scalar_of
 from penstock.engine.expressions.call_site import CallSite, EvaluationContext, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import (
     DAY_US,
+    INSTANT,
+    LOCAL,
     add_days_kernel,
     add_interval_kernel,
     add_months_kernel,
+    local_view,
+    to_instant,
+    to_local,
 )
-from penstock.engine.expressions.datetime.time_zones import INSTANT, LOCAL, local_view, to_instant, to_local
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,

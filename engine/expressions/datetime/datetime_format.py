@@ -12,6 +12,7 @@ from penstock.catalog.types import DATE, TIMESTAMP, TIMESTAMP_LTZ, DataType, Str
 from penstock.engine.api.arrow_numpy import scalar_of
 from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.casts.cast import cast_kernel
+from penstock.engine.expressions.datetime.date_arithmetic import INSTANT, local_view, to_instant, to_local
 from penstock.engine.expressions.datetime.date_parts import unix_seconds_of
 from penstock.engine.expressions.datetime.datetime_patterns import (
     compile_format,
@@ -19,7 +20,6 @@ from penstock.engine.expressions.datetime.datetime_patterns import (
     date_parts_fault,
     local_times,
 )
-from penstock.engine.expressions.datetime.time_zones import INSTANT, local_view, to_instant, to_local
 from penstock.engine.expressions.datum import (
     Kernel,
     array_of,

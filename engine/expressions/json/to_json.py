@@ -26,7 +26,7 @@ from penstock.catalog.types import (
 from penstock.engine.api import arrow_numpy
 from penstock.engine.expressions.call_site import CallSite
 from penstock.engine.expressions.casts.to_text import to_text
-from penstock.engine.expressions.datetime.time_zones import to_local
+from penstock.engine.expressions.datetime.date_arithmetic import to_local
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, repeated
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument

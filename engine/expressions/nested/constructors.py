@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import Map, Row, TimestampLtz, to_arrow
 from penstock.engine.expressions.call_site import CallSite, Factory
-from penstock.engine.expressions.datetime.time_zones import to_instant, to_local
+from penstock.engine.expressions.datetime.date_arithmetic import to_instant, to_local
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,

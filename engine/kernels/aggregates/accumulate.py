@@ -8,8 +8,7 @@ import numpy as np
 from numba import njit
 
 from penstock.engine.kernels.aggregates.int128 import multiply
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64, VOID
+from penstock.engine.kernels.kernel import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64, VOID, kernel
 
 _LEAST = -(2**63)
 

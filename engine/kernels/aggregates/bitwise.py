@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import IN_I64, SLOTS_I64, VOID
+from penstock.engine.kernels.kernel import IN_I64, SLOTS_I64, VOID, kernel
 
 SOME, SOME_LACK, ODD, COUNT = 0, 1, 2, 3
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
+from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, VOID, kernel
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import (
+from penstock.engine.kernels.kernel import (
     I64,
     IN_F64,
     IN_I32,
@@ -16,6 +15,7 @@ from penstock.engine.kernels.signatures import (
     SLOTS_I64,
     TABLE_I64,
     VOID,
+    kernel,
 )
 
 _GREATEST = 2**63 - 1
@@ -108,3 +108,22 @@ def best_strings(slots, offsets, data, greatest, start, table, arena, used):
         for k in range(length):
             arena[table[slot, 0] + k] = data[first + k]
     return slots.size
+
+
+@kernel(VOID(IN_I64, IN_I64, TABLE_I64, OUT_U8))
+def pass_best(slots, keys, best, passed):
+    """Merge the keys into the rows of ``best`` (one a slot, greatest first); ``passed`` says which are no
+    less than the last one there.
+    """
+    last = best.shape[1] - 1
+    for row in range(slots.size):
+        slot, key = slots[row], keys[row]
+        if key <= best[slot, last]:
+            continue
+        place = last
+        while place > 0 and best[slot, place - 1] < key:
+            best[slot, place] = best[slot, place - 1]
+            place -= 1
+        best[slot, place] = key
+    for row in range(slots.size):
+        passed[row] = keys[row] >= best[slots[row], last]

@@ -4,8 +4,7 @@ and ``owners`` by row id; -1 ends a list.
 
 from __future__ import annotations
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
+from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, VOID, kernel
 
 
 @kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID
+from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID, kernel
 
 _BLOCK = 64
 

@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 
 from penstock.engine.kernels.index.word_index import FREE, GIVEN, NULL, take_slot
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import (
+from penstock.engine.kernels.kernel import (
     I64,
     IN_I32,
     IN_I64,
@@ -22,9 +21,9 @@ from penstock.engine.kernels.signatures import (
     OUT_U8,
     TABLE_I64,
     VOID,
+    kernel,
 )
-from penstock.engine.kernels.stable_hash import combine, hash_bytes, mix
-from penstock.engine.kernels.unaligned_loads import load_word
+from penstock.engine.kernels.stable_hash import combine, hash_bytes, load_word, mix
 
 USED, GARBAGE = 4, 5
 _SLOT = 0xFFFFFFFF

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.engine.kernels.kernel import kernel
-from penstock.engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
+from penstock.engine.kernels.kernel import I64, IN_I64, IN_U8, OUT_I64, VOID, kernel
 from penstock.engine.kernels.stable_hash import mix
 
 LIVE, GIVEN, FREE, NULL, FRESH = 0, 1, 2, 3, 4

@@ -10,7 +10,7 @@ from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, Operator, Output
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import weights_of
+from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.mini_batch import MiniBatch
@@ -18,7 +18,7 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.group_state import GroupState
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
-from penstock.engine.state.rows.changed_rows import changed_pairs
+from penstock.engine.state.rows.row_difference import changed_pairs
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
 from penstock.planner.expressions.nodes import AggregateCall
 from penstock.planner.physical.operator_specs import GroupAggregateSpec

@@ -12,7 +12,7 @@ from penstock.engine.api.operator import Context, Operator, Output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.mini_batch import MiniBatch
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.aggregates.passthrough_partials import RowPartials
+from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.planner.physical.operator_specs import GroupAggregateSpec
 

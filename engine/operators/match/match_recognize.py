@@ -33,8 +33,7 @@ from penstock.engine.operators.over.over_frames import OverFrames
 from penstock.engine.operators.over.partitions import Partitions, PeerGroups, partitioned
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups.partition_accumulators import PartitionTotals
-from penstock.engine.state.groups.partition_time_to_live import PartitionLives
+from penstock.engine.state.groups.partition_accumulators import PartitionLives, PartitionTotals
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.index.word_index import grown

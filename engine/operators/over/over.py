@@ -27,14 +27,12 @@ from penstock.engine.operators.over.partition_recompute import PartitionRecomput
 from penstock.engine.operators.over.partitions import Partitions, partitioned
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups.partition_accumulators import PartitionTotals
-from penstock.engine.state.groups.partition_time_to_live import PartitionLives
+from penstock.engine.state.groups.partition_accumulators import PartitionLives, PartitionTotals
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
-from penstock.engine.state.rows.partition_expiry import PartitionEnds
 from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
 from penstock.engine.state.rows.total_order import RowOrder
-from penstock.engine.state.time_to_live import EXPIRED
+from penstock.engine.state.time_to_live import EXPIRED, PartitionEnds
 from penstock.engine.windowing.late_row_filter import in_time
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.over import PLACES, RANKS, FrameUnit

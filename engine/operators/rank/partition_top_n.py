@@ -29,10 +29,9 @@ from penstock.engine.state.aggregates.top_n_filter import BestKeys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.rows.join_side import JoinSide
-from penstock.engine.state.rows.partition_expiry import PartitionEnds
 from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.total_order import RowOrder
-from penstock.engine.state.time_to_live import EXPIRED, LastWrites
+from penstock.engine.state.time_to_live import EXPIRED, LastWrites, PartitionEnds
 from penstock.engine.windowing.window_assigner import WindowRows
 from penstock.planner.physical.operator_specs import PartitionTopSpec
 

@@ -27,7 +27,7 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
-from penstock.engine.changelog.fold import Fold, negated
+from penstock.engine.changelog.consolidate import Fold, negated
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
 from penstock.engine.connectors.registry import source_connector
 from penstock.engine.expressions.call_site import EvaluationContext

@@ -13,7 +13,7 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.expressions.datum import nulls_of, values_of
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.session_state import SessionWindowState
-from penstock.engine.state.rows.rows_behind import RowsBehind, less
+from penstock.engine.state.rows.event_time_buffer import RowsBehind, less
 from penstock.engine.windowing import window_arithmetic
 from penstock.planner.physical.operator_specs import LateMarkSpec
 

@@ -11,7 +11,7 @@ from penstock.engine.api.operator import Context, Operator, Output
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.operators.aggregate.local_aggregate import ReductionMonitor
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.aggregates.passthrough_partials import RowPartials
+from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.engine.state.groups.window_state import WindowState
 from penstock.engine.windowing.window_assigner import PlacedRows, WindowRows
 from penstock.planner.logical.windows import Windowing

@@ -24,8 +24,8 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.session_rows import SessionRows, Sessions
 from penstock.engine.state.groups.session_state import SessionWindowState
 from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.event_time_buffer import RowsBehind, Turns, less
 from penstock.engine.state.rows.row_difference import difference
-from penstock.engine.state.rows.rows_behind import RowsBehind, Turns, less
 from penstock.engine.windowing.late_row_filter import without_late
 from penstock.planner.logical.windows import Windowing
 from penstock.planner.physical.operator_specs import WindowAggregateSpec

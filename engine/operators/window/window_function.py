@@ -29,8 +29,8 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.session_rows import SessionRows
 from penstock.engine.state.groups.session_state import SessionWindowState
 from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.event_time_buffer import RowsBehind, Turns
 from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
-from penstock.engine.state.rows.rows_behind import RowsBehind, Turns
 from penstock.engine.windowing.late_row_filter import in_time, without_late
 from penstock.engine.windowing.window_arithmetic import assign, window_counts
 from penstock.planner.physical.operator_specs import WindowTableSpec

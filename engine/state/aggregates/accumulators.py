@@ -12,12 +12,11 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.state.aggregates.accumulator import Part, TablePart
+from penstock.engine.state.aggregates.accumulator import Part, SlotTable, TablePart
 from penstock.engine.state.aggregates.aggregate_inputs import aggregate_input
 from penstock.engine.state.aggregates.distinct import Distinct
 from penstock.engine.state.aggregates.min_max import BestString
 from penstock.engine.state.aggregates.registry import family, new_part, result
-from penstock.engine.state.aggregates.slot_table import SlotTable
 from penstock.engine.state.aggregates.sums import OutOfRange
 from penstock.engine.storage.spill_files import SpillFiles
 from penstock.planner.expressions.nodes import AggregateCall, Expression

@@ -1,18 +1,40 @@
-"""Aggregate inputs: the rows of a batch that a part of accumulators takes, and their values."""
+"""Aggregate inputs: the rows of a batch that an accumulator takes, and the values of its arguments.
+
+An argument that is a bare column costs nothing and does not load the expression compiler.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of, is_true
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.state.aggregates.argument_readers import Reader, reader
 from penstock.engine.state.aggregates.registry import fed, fed_type, is_distinct, needs_value
-from penstock.planner.expressions.nodes import AggregateCall, Expression
+from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
+
+Reader = Callable[[pa.RecordBatch], pa.Array]
+
+
+def reader(expression: Expression, zone: str) -> Reader:
+    """Return a function from a batch to the expression's column; ``zone`` is the session's time zone.
+    Raises as compiled expressions do.
+    """
+    if isinstance(expression, Column):
+        index = expression.index
+        return lambda batch: batch.column(index)
+    from penstock.engine.expressions.call_site import EvaluationContext
+
+    # only computed arguments need the compiler
+    from penstock.engine.expressions.compiler import compile_expression
+
+    return compile_expression(expression, EvaluationContext(zone))
+
 
 Kept = dict[Expression, np.ndarray]
 """What filters gave for a batch, so that those of several aggregates are asked once."""
@@ -102,3 +124,30 @@ def _by_filter(masks: Sequence[np.ndarray | None], weights: np.ndarray, rows: in
         signed = weights if weights.size else 1
         out[k] = signed if mask is None else mask * signed
     return out
+
+
+class RowPartials:
+    """The aggregates a split leaves to its LOCAL part, over single rows: COUNT, SUM, SUM0, MIN, MAX,
+    BOOL_AND, BOOL_OR, BIT_AND, BIT_OR, BIT_XOR.
+
+    None of them DISTINCT.
+    """
+
+    def __init__(self, calls: Sequence[AggregateCall], zone: str) -> None:
+        self._calls = tuple(calls)
+        self._arguments = [reader(call.args[0], zone) if call.args else None for call in calls]
+        self._filters = [None if call.filter is None else reader(call.filter, zone) for call in calls]
+
+    def columns(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Return one column per aggregate, of exactly its Arrow type."""
+        return [self._column(index, rows) for index in range(len(self._calls))]
+
+    def _column(self, index: int, rows: pa.RecordBatch) -> pa.Array:
+        call, argument, keep = self._calls[index], self._arguments[index], self._filters[index]
+        values = array_of(np.ones(rows.num_rows, np.int64)) if argument is None else argument(rows)
+        if keep is not None:
+            values = pc.if_else(keep(rows).fill_null(False), values, pa.scalar(None, values.type))
+        if call.function == "count":
+            return values.is_valid().cast(pa.int64()) if values.null_count or argument is not None else values
+        values = values.cast(to_arrow(call.type))
+        return values.fill_null(0) if call.function == "sum0" else values

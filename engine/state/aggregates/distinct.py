@@ -1,4 +1,4 @@
-"""Distinct: each value once, whatever the aggregate, among the rows of each of its filters."""
+"""DISTINCT aggregates: each value of a slot counts once, among the rows of each FILTER."""
 
 from __future__ import annotations
 
@@ -8,10 +8,58 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.api.arrow_numpy import numbers_of
+from penstock.engine.kernels.index.slots import add_each
 from penstock.engine.state.aggregates.accumulator import Part
-from penstock.engine.state.aggregates.counts import CountPart
-from penstock.engine.state.aggregates.filtered_value_counts import FilteredCounts
-from penstock.engine.state.aggregates.value_sets import Change
+from penstock.engine.state.aggregates.sums import CountPart
+from penstock.engine.state.aggregates.value_counts import Change, SlotValues
+
+
+class FilteredCounts(SlotValues):
+    """(slot, value) pairs to a signed count per filter: each pair is looked for once, whatever the number of
+    filters.
+
+    For a filter a pair is present while its count is above 0. ``weights`` are int64 [filter, row], 0 where a
+    filter does not keep a row.
+    """
+
+    def __init__(self, kind: pa.DataType, filters: int) -> None:
+        super().__init__(kind, filters)
+        self._filters = filters
+
+    def add(self, slots: np.ndarray, values: pa.Array, weights: np.ndarray) -> list[Change]:
+        """Add to counts and say what that changed for each filter; the caller reads the entries, then has
+        the touched ones forgotten.
+        """
+        entries, touched = self._enter(slots, values)
+        before = self._counts[touched]
+        add_each(entries, weights, self._counts)
+        after = self._counts[touched]
+        return [Change.of(touched, before[:, k], after[:, k]) for k in range(self._filters)]
+
+    def merge(self, into: np.ndarray, other: FilteredCounts, slots: np.ndarray) -> list[Change]:
+        """Add the counts of another's slots to the slots ``into``; returns as ``add``."""
+        positions, entries = other.entries(slots)
+        return self.add(
+            into[positions], other.values_of(entries), np.ascontiguousarray(other.counts(entries).T)
+        )
+
+    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        """Return one column: per slot a list of (value, count of the first filter, count of the second,
+        ...).
+        """
+        positions, entries = self.entries(slots)
+        counts = self.counts(entries)
+        return [
+            self._lists(slots, entries, positions, {f"count{k}": counts[:, k] for k in range(self._filters)})
+        ]
+
+    def read(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> tuple[np.ndarray, pa.Array, np.ndarray]:
+        """Return what to ``add`` for such a column."""
+        lists = columns[0]
+        pairs = lists.flatten()
+        weights = np.stack([numbers_of(pairs.field(f"count{k}")) for k in range(self._filters)])
+        return np.repeat(slots, numbers_of(lists.value_lengths())), pairs.field("value"), weights
 
 
 class Distinct:

@@ -15,8 +15,7 @@ from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.aggregates import min_max as kernel
 from penstock.engine.kernels.index.tagged_index import gather_strings
 from penstock.engine.state.aggregates.accumulator import TablePart
-from penstock.engine.state.aggregates.value_counted import CountedPart
-from penstock.engine.state.aggregates.value_counts import Change
+from penstock.engine.state.aggregates.value_counts import Change, CountedPart
 from penstock.engine.state.index.word_index import grown
 
 

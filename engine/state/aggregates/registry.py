@@ -9,17 +9,15 @@ import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.types import to_arrow
-from penstock.engine.functions.python_aggregate_functions import aggregated
+from penstock.engine.functions.python_functions import aggregated
 from penstock.engine.state.aggregates.accumulator import Part
 from penstock.engine.state.aggregates.bitwise import CountedBits, UnitedBits
-from penstock.engine.state.aggregates.counts import BooleanPart, CountPart
 from penstock.engine.state.aggregates.distinct import Distinct
 from penstock.engine.state.aggregates.first_last import BestRow
-from penstock.engine.state.aggregates.higher_moments import PairPart, ShapePart
 from penstock.engine.state.aggregates.min_max import BestString, LeastValue, RetractableBest, best_part
-from penstock.engine.state.aggregates.sums import ExactSum, FloatSum
+from penstock.engine.state.aggregates.moments import MomentsPart, PairPart, ShapePart
+from penstock.engine.state.aggregates.sums import BooleanPart, CountPart, ExactSum, FloatSum
 from penstock.engine.state.aggregates.value_multiset import SortedBag, ValueBag
-from penstock.engine.state.aggregates.variance import MomentsPart
 from penstock.planner.binder.expressions.python_aggregate_calls import PythonAggregateCall
 from penstock.planner.expressions.nodes import KEEPS_VALUES, AggregateCall, Direction, Expression, Literal
 

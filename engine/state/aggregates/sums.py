@@ -1,5 +1,6 @@
-"""Sums: of integers and decimals exactly, of floating-point numbers with what rounding lost. SUM, SUM0,
-AVG.
+"""Counts and sums: COUNT, BOOL_AND, BOOL_OR, SUM, SUM0, AVG.
+
+Integers and decimals are summed exactly, floating-point numbers with what rounding lost.
 """
 
 from __future__ import annotations
@@ -147,3 +148,47 @@ class FloatSum(TablePart):
         total, counts = self._totals(state)
         with np.errstate(divide="ignore", invalid="ignore"):
             return array_of(total / counts, counts == 0)
+
+
+class CountPart(TablePart):
+    """The weighted number of rows. Table: count."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        kernel.count(slots, weights, self.table)
+
+    def merge(self, into: np.ndarray, other: CountPart, slots: np.ndarray) -> None:
+        kernel.count(into, np.ascontiguousarray(other.table[slots, 0]), self.table)
+
+    def count(self, state: np.ndarray) -> pa.Array:
+        """Return COUNT."""
+        return array_of(state[0])
+
+
+class BooleanPart(TablePart):
+    """The weighted numbers of FALSE and of TRUE. Table: false, true."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        kernel.count_booleans(slots, col.words(values), weights, self.table)
+
+    def merge(self, into: np.ndarray, other: BooleanPart, slots: np.ndarray) -> None:
+        for value in (0, 1):
+            kernel.count_booleans(
+                into, np.full(into.size, value), np.ascontiguousarray(other.table[slots, value]), self.table
+            )
+
+    def all_true(self, state: np.ndarray) -> pa.Array:
+        """Return BOOL_AND, NULL over no values."""
+        false, true = state
+        return array_of(false <= 0, (false == 0) & (true == 0))
+
+    def some_true(self, state: np.ndarray) -> pa.Array:
+        """Return BOOL_OR, NULL over no values."""
+        false, true = state
+        return array_of(true > 0, (false == 0) & (true == 0))

@@ -11,7 +11,7 @@ from penstock.engine.api.arrow_numpy import truths
 from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.kernels.aggregates.top_n_filter import pass_best
+from penstock.engine.kernels.aggregates.min_max import pass_best
 from penstock.planner.expressions.nodes import SortKey
 
 MOST_KEPT = 32

@@ -1,14 +1,140 @@
-"""ValueCounts: how often each slot has each value. What aggregates stand on that need more than totals."""
+"""ValueCounts: how often each slot has each value, for aggregates that need more than totals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.arrow_numpy import numbers_of
-from penstock.engine.state.aggregates.value_sets import Change, SlotValues
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.slot_sets import DistinctSlots, UseCounts
+from penstock.engine.state.index.word_index import WordIndex, grown
+from penstock.engine.state.mapped_arrays import Mapped
+
+_SLOT_BITS = 32
+_VALUE = (1 << _SLOT_BITS) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Entries whose count was added to, each once; those of them that became present, and those that
+    ceased to be.
+    """
+
+    touched: np.ndarray
+    appeared: np.ndarray
+    gone: np.ndarray
+
+    @staticmethod
+    def of(touched: np.ndarray, before: np.ndarray, after: np.ndarray) -> Change:
+        """Return the change of entries by their counts before and after: a pair is present while its count
+        is above 0.
+        """
+        return Change(touched, touched[(before <= 0) & (after > 0)], touched[(before > 0) & (after <= 0)])
+
+
+class SlotValues(Mapped):
+    """(slot, value) pairs to one or ``width`` signed counts, int64 [entry] or [entry, width]; a pair is
+    forgotten once all are 0.
+
+    Values are held once each, however many slots have them; values of several columns are structs. An entry
+    is the dense number of a pair.
+    """
+
+    MAPPED = ("_counts",)
+
+    def __init__(self, kind: pa.DataType, width: int | None = None) -> None:
+        self.kind = kind
+        self.values = KeyIndex([field.type for field in kind] if pa.types.is_struct(kind) else [kind])
+        self._uses = UseCounts()
+        self._pairs = WordIndex()
+        self._counts = np.zeros(0 if width is None else (0, width), np.int64)
+        self._of_slot = MultiIndex()
+        self._distinct = DistinctSlots()
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def _enter(self, slots: np.ndarray, values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return the entry of each pair, new ones with counts of 0, and each of the entries once."""
+        value_ids = self.values.lookup_or_insert(
+            values.flatten() if pa.types.is_struct(self.kind) else [values]
+        )
+        known = len(self._pairs)
+        entries = self._pairs.lookup_or_insert((slots << _SLOT_BITS) | value_ids)
+        if len(self._counts) < self._pairs.capacity:
+            self._counts = grown(self._counts, self._pairs.capacity)
+        if len(self._pairs) > known:
+            fresh = self._pairs.fresh
+            self._of_slot.link(self.slots_of(fresh), fresh)
+            self._uses.retain(self.value_ids(fresh), self.values.capacity)
+        return entries, self._distinct.of(entries, self._pairs.capacity)
+
+    def forget(self, entries: np.ndarray) -> None:
+        """Drop those of these distinct entries whose counts are all 0."""
+        counts = self._counts[entries]
+        entries = entries[counts == 0 if counts.ndim == 1 else ~counts.any(axis=1)]
+        if not entries.size:
+            return
+        unused = self._uses.release(self.value_ids(entries))
+        self._of_slot.unlink(entries)
+        self._pairs.remove(entries)
+        self.values.remove(unused)
+
+    def clear(self, slots: np.ndarray) -> None:
+        """Drop all entries of distinct slots."""
+        self.drop(self._of_slot.expand(slots)[1])
+
+    def drop(self, entries: np.ndarray) -> None:
+        """Forget distinct entries whatever their count."""
+        self._counts[entries] = 0
+        self.forget(entries)
+
+    def slots_of(self, entries: np.ndarray) -> np.ndarray:
+        """Return the slot of each entry."""
+        return self._pairs.keys[entries] >> _SLOT_BITS
+
+    def value_ids(self, entries: np.ndarray) -> np.ndarray:
+        """Return the number of each entry's value in ``values``."""
+        return self._pairs.keys[entries] & _VALUE
+
+    def values_of(self, entries: np.ndarray) -> pa.Array:
+        """Return the value of each entry."""
+        columns = self.columns_of(entries)
+        return (
+            pa.StructArray.from_arrays(columns, fields=list(self.kind))
+            if pa.types.is_struct(self.kind)
+            else columns[0]
+        )
+
+    def columns_of(self, entries: np.ndarray) -> list[pa.Array]:
+        """Return the columns of the value of each entry."""
+        return self.values.keys(self.value_ids(entries))
+
+    def entries(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (position in ``slots``, entry) for all entries of slots."""
+        return self._of_slot.expand(slots)
+
+    def counts(self, entries: np.ndarray) -> np.ndarray:
+        """Return the counts of each entry; never all 0."""
+        return self._counts[entries]
+
+    def _lists(
+        self, slots: np.ndarray, entries: np.ndarray, positions: np.ndarray, counts: dict[str, np.ndarray]
+    ) -> pa.Array:
+        """Return per slot a list of its values with their counts by name, for a checkpoint."""
+        offsets = np.zeros(slots.size + 1, np.int32)
+        np.cumsum(np.bincount(positions, minlength=slots.size), out=offsets[1:])
+        columns = [array_of(column) for column in counts.values()]
+        return pa.ListArray.from_arrays(
+            pa.array(offsets),
+            pa.StructArray.from_arrays([self.values_of(entries), *columns], names=["value", *counts]),
+        )
 
 
 class ValueCounts(SlotValues):
@@ -44,3 +170,35 @@ class ValueCounts(SlotValues):
             pairs.field("value"),
             numbers_of(pairs.field("count")),
         )
+
+
+class CountedPart:
+    """Counts values and settles each change; what follows from the counts is the subclass's, and is made
+    again from them when they are restored.
+    """
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._counts = ValueCounts(kind)
+
+    def reserve(self, capacity: int) -> None:
+        """Have room for slots below ``capacity``; counts need none."""
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        self.settle(self._counts.add(slots, values, weights))
+
+    def merge(self, into: np.ndarray, other: Any, slots: np.ndarray) -> None:
+        self.settle(self._counts.merge(into, other._counts, slots))
+
+    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
+        self.settle(self._counts.add(*self._counts.read(slots, columns)))
+
+    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        return self._counts.columns(slots)
+
+    def clear(self, slots: np.ndarray) -> None:
+        self._counts.clear(slots)
+
+    def settle(self, change: Change) -> None:
+        """Follow a change of the counts, and have what it touched forgotten where nothing is left."""
+        self._counts.forget(change.touched)

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.state.aggregates.higher_moments import shape
-from penstock.engine.state.aggregates.slot_order import SlotOrder
-from penstock.engine.state.aggregates.value_counted import CountedPart
+from penstock.engine.state.aggregates.first_last import SlotOrder
+from penstock.engine.state.aggregates.moments import shape
+from penstock.engine.state.aggregates.value_counts import CountedPart
 from penstock.planner.expressions.nodes import Direction
 
 

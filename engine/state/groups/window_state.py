@@ -15,8 +15,8 @@ from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
-from penstock.engine.state.index.row_index import RowIndex
 from penstock.engine.state.index.slot_sets import UseCounts
+from penstock.engine.state.index.tagged_index import RowIndex
 from penstock.engine.state.index.word_index import WordIndex
 from penstock.engine.state.state_snapshot import whole
 from penstock.engine.state.watermark_state import KeyGroupWatermarkState

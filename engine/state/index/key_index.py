@@ -17,9 +17,8 @@ from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.index.nested_index import NestedIndex
-from penstock.engine.state.index.row_index import RowIndex
 from penstock.engine.state.index.slot_sets import UseCounts
-from penstock.engine.state.index.string_index import StringIndex
+from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
 from penstock.engine.state.index.word_index import WordIndex
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.kernels.nested_text import canonical_text
-from penstock.engine.state.index.string_index import StringIndex
+from penstock.engine.state.index.tagged_index import StringIndex
 from penstock.engine.state.rows.row_store import RowStore
 
 

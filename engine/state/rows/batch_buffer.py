@@ -12,7 +12,7 @@ from penstock.engine.api.operator import TrackedState
 from penstock.engine.api.row_pieces import LIMITS, take_in_pieces
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels.stable_hash import groups_of_keys
-from penstock.engine.state.rows.row_sequence import Arrivals
+from penstock.engine.state.change_tracking import Arrivals
 from penstock.engine.state.state_snapshot import SLOT, by_group, whole
 from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.row_pieces import batches_of
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import weights_of
+from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.state.state_snapshot import COPIES
 
 _ON_TIME = -(2**63)

@@ -1,13 +1,17 @@
-"""The difference of two sets of rows as changes, equal rows cancelled."""
+"""Differences of rows: two sets of rows as changes, and which of neighbouring pairs (old, new) differ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from penstock.engine.api.arrow_numpy import array_of, is_true, truths
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.batch_concat import all_weights, concat_batches, take_rows_from
+from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.index.key_index import KeyIndex
 
 
@@ -37,3 +41,59 @@ def net_weights(pieces: Sequence[Batch], weights: np.ndarray) -> tuple[np.ndarra
     net = np.zeros(first.size, np.int64)
     np.add.at(net, inverse, weights)
     return first, net
+
+
+def changed_pairs(pairs: Sequence[pa.Array], count: int) -> np.ndarray:
+    """Return which of ``count`` pairs of neighbouring rows differ in some column; NULL is like NULL, NaN
+    like NaN.
+    """
+    changed = np.zeros(count, np.bool_)
+    for column in pairs:
+        changed |= _differs(column)
+    return changed
+
+
+def _differs(pairs: pa.Array) -> np.ndarray:
+    halves = np.arange(0, len(pairs), 2)
+    if pa.types.is_nested(pairs.type):
+        unequal = _nested_differ(pairs.take(array_of(halves)), pairs.take(array_of(halves + 1)))
+    elif col.is_bytes(pairs.type):
+        old, new = (pairs.take(array_of(halves + half)) for half in (0, 1))
+        unequal = is_true(pc.not_equal(old, new))
+    elif pa.types.is_decimal128(pairs.type):
+        low, high = col.wide_words(pairs)
+        unequal = (low[0::2] != low[1::2]) | (high[0::2] != high[1::2])
+    else:
+        words = col.words(pairs)
+        unequal = words[0::2] != words[1::2]
+    if not pairs.null_count:
+        return unequal
+    valid = truths(pairs.is_valid())
+    was, is_now = valid[0::2], valid[1::2]
+    return (was != is_now) | (was & is_now & unequal)
+
+
+def _nested_differ(old: pa.Array, new: pa.Array) -> np.ndarray:
+    """Return which values of two nested columns differ; undefined where one is NULL."""
+    if pa.types.is_struct(old.type):
+        differs = np.zeros(len(old), np.bool_)
+        for one, other in zip(old.flatten(), new.flatten(), strict=True):
+            differs |= _differs(_interleaved(one, other))
+        return differs
+    if pa.types.is_map(old.type):
+        entries = pa.list_(pa.struct([("key", old.type.key_type), ("value", old.type.item_type)]))
+        old, new = old.cast(entries), new.cast(entries)
+    lengths, others = (
+        col.words(pc.fill_null(pc.list_value_length(half), 0).cast(pa.int64())) for half in (old, new)
+    )
+    differs = lengths != others
+    alike = np.flatnonzero(~differs & (lengths > 0))
+    items = _differs(_interleaved(old.take(array_of(alike)).flatten(), new.take(array_of(alike)).flatten()))
+    owners = np.repeat(alike, lengths[alike])
+    differs[owners[items]] = True
+    return differs
+
+
+def _interleaved(old: pa.Array, new: pa.Array) -> pa.Array:
+    order = np.arange(2 * len(old)).reshape(2, -1).T.ravel()
+    return pa.concat_arrays([old, new]).take(array_of(order))

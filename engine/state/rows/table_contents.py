@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.operator import KeyedState
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.fold import Fold, weights_of
+from penstock.engine.changelog.consolidate import Fold, weights_of
 
 _GROUP, _WEIGHT = "key_group", "weight"
 _NAME = b"name"

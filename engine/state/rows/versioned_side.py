@@ -11,10 +11,9 @@ from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.index.word_index import grown
-from penstock.engine.state.rows.deadlines import Deadlines
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.total_order import RowOrder
-from penstock.engine.state.time_to_live import LastWrites
+from penstock.engine.state.time_to_live import Deadlines, LastWrites
 
 
 class VersionSide(JoinSide):

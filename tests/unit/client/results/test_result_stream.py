@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from penstock.client.results.result_stream import new_rows, op_rows
 from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.consolidate import group_numbers, summed
-from penstock.engine.changelog.fold import Fold
+from penstock.engine.changelog.consolidate import Fold, group_numbers, summed
 
 
 def batch(rows, weights=None):

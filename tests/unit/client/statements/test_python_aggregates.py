@@ -14,7 +14,7 @@ import penstock
 from penstock.client.connection import Connection
 from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.bounded.spark.java_runtime import find_java
-from penstock.engine.functions.python_table_functions import PythonTableRows
+from penstock.engine.functions.python_functions import PythonTableRows
 from tests.harness.patience import PATIENCE_S
 from tests.unit.client import program_functions as program
 

@@ -24,7 +24,7 @@ from penstock.catalog.types import (
     Row,
     to_arrow,
 )
-from penstock.engine.expressions.json.fast_path import rows_of_lines
+from penstock.engine.expressions.json.from_json import rows_of_lines
 from tests.unit.engine.expressions.against_spark import differences
 from tests.unit.engine.expressions.calls import run
 from tests.unit.engine.expressions.json_cases import COLUMNS, rows, texts

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from penstock.engine.kernels import kernel as room
-from penstock.engine.kernels.kernel import Kernel
+from penstock.engine.kernels.kernel import I64, IN_I64, Kernel
 from penstock.engine.kernels.partition import counting_sort
-from penstock.engine.kernels.signatures import I64, IN_I64
 from tests.harness.patience import PATIENCE_S
 
 

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import penstock.engine.kernels
-from penstock.engine.kernels.precompile import ROOMS
+from penstock.engine.kernels.precompile import MODULES
 from tests.harness.patience import PATIENCE_S
 
 ROOT = Path(penstock.engine.kernels.__file__).parents[2]
 FIRST_CALL = """
 from penstock.engine.kernels.compile_notice import notify_on_compile
 notify_on_compile(lambda: print("compiling"))
-from penstock.engine.kernels.precompile import ROOMS
+from penstock.engine.kernels.precompile import MODULES
 from penstock.engine.kernels.kernel import Kernel
 kernels = [kernel for kernel in Kernel.every if kernel.__module__ == "penstock.engine.kernels.index.slots"][:2]
 print([kernel.load() for kernel in kernels], [kernel.load() for kernel in kernels])
@@ -25,7 +25,7 @@ print([kernel.load() for kernel in kernels], [kernel.load() for kernel in kernel
 def test_no_kernel_is_forgotten() -> None:
     files = Path(penstock.engine.kernels.__file__).parent.rglob("*.py")
     having = {file.stem for file in files if "\n@kernel(" in file.read_text()}
-    assert having == {room.__name__.rpartition(".")[2] for room in ROOMS}
+    assert having == {module.__name__.rpartition(".")[2] for module in MODULES}
 
 
 def test_compiling_is_told_once_and_kept(tmp_path: Path) -> None:

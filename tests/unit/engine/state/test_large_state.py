@@ -19,14 +19,13 @@ from penstock.catalog.types import BigInt, String
 from penstock.client.session import Session
 from penstock.engine.api.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, take_rows
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.consolidate import summed
-from penstock.engine.changelog.fold import Fold
+from penstock.engine.changelog.consolidate import Fold, summed
 from penstock.engine.checkpoint.snapshot_format import read_pieces
 from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
 from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
 from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.index.string_index import StringIndex
+from penstock.engine.state.index.tagged_index import StringIndex
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.row_difference import difference

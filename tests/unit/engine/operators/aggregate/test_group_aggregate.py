@@ -14,7 +14,7 @@ from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
-from penstock.engine.state.rows.changed_rows import changed_pairs
+from penstock.engine.state.rows.row_difference import changed_pairs
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.physical.operator_specs import GroupAggregateSpec

@@ -12,7 +12,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.aggregate.local_aggregate import ReductionMonitor
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.aggregates.passthrough_partials import RowPartials
+from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import TumbleWindow, window_fields

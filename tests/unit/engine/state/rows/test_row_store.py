@@ -1,6 +1,4 @@
-"""RowStore, MultiIndex and Timers against lists and dicts."""
-
-import heapq
+"""RowStore and MultiIndex against lists and dicts."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +9,6 @@ from penstock.engine.api.key_groups import key_group_range
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.rows.row_store import RowStore
-from penstock.engine.state.timers import Timers
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.list_(pa.string()))])
 
@@ -151,27 +148,3 @@ def test_multi_index_like_lists(steps, random):
             len(lists.get(slot, [])) for slot in probe
         ]
         assert len(index) == sum(map(len, lists.values()))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9)), max_size=20), st.integers(-60, 60)
-        ),
-        max_size=10,
-    )
-)
-def test_timers_like_heapq(steps):
-    timers, model = Timers(), []
-    for pairs, watermark in steps:
-        timers.add(np.array([t for t, _ in pairs], np.int64), np.array([s for _, s in pairs], np.int64))
-        for pair in pairs:
-            heapq.heappush(model, pair)
-        assert list(zip(*[a.tolist() for a in timers.entries()], strict=True)) == sorted(model)
-        assert timers.next_us == (model[0][0] if model else None)
-        times, slots = timers.due(watermark)
-        due = [heapq.heappop(model) for _ in range(sum(t <= watermark for t, _ in model))]
-        assert times.tolist() == [t for t, _ in due]
-        assert sorted(zip(times.tolist(), slots.tolist(), strict=True)) == sorted(due)
-        assert len(timers) == len(model)

@@ -1,40 +1,74 @@
-"""What numbers are like beyond mean and spread, and what two columns have in common: SKEWNESS, KURTOSIS;
-CORR, COVAR_*, REGR_*.
+"""Moments: STDDEV_*, VAR_*, SKEWNESS, KURTOSIS of one column; CORR, COVAR_* and REGR_* of two.
 
-Fourth powers of numbers that were taken back would leave more behind than the rest has: under retraction a
-ValueBag gives SKEWNESS and KURTOSIS.
+All are computed from sums of powers and products with 32 digits. Retracted fourth powers would leave more
+rounding error than what remains is worth: under retraction a ValueBag computes SKEWNESS and KURTOSIS.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.kernels.aggregates import covariance, higher_moments
+from penstock.engine.kernels.aggregates import moments as kernel
 from penstock.engine.state.aggregates.accumulator import FloatPart
 
 
-class ShapePart(FloatPart):
-    """The sums of four powers. Table: see ``penstock.engine.kernels.aggregates.higher_moments``."""
+class MomentsPart(FloatPart):
+    """Sums of values and of their squares. Table: see ``penstock.engine.kernels.aggregates.moments``."""
 
     def __init__(self) -> None:
-        super().__init__(higher_moments.WIDTH)
+        super().__init__(6)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
-        higher_moments.add(slots, col.floats(values), weights, self.table.view(np.float64))
+        kernel.add_squares(slots, _doubles(values), weights, self.table.view(np.float64))
+
+    def merge(self, into: np.ndarray, other: MomentsPart, slots: np.ndarray) -> None:
+        kernel.merge_squares(into, slots, other.table.view(np.float64), self.table.view(np.float64))
+
+    def variance(self, state: np.ndarray, *, sample: bool) -> pa.Array:
+        """Return VAR_SAMP (NULL for fewer than two values) or VAR_POP (NULL for none)."""
+        fewest = 1 if sample else 0
+        numbers = state.view(np.float64)
+        count, odd = numbers[kernel.COUNT], numbers[kernel.SQUARES_ODD]
+        distances = np.empty(count.size, np.float64)
+        kernel.squared_distances(numbers, distances)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result = np.where(odd > 0, np.nan, distances / (count - fewest))
+        return pa.array(result, mask=count + odd <= fewest, from_pandas=False)
+
+    def deviation(self, state: np.ndarray, *, sample: bool) -> pa.Array:
+        """Return STDDEV_SAMP or STDDEV_POP."""
+        return pc.sqrt(self.variance(state, sample=sample))
+
+
+def _doubles(values: pa.Array) -> np.ndarray:
+    """Return any numbers as float64."""
+    return col.floats(values if pa.types.is_floating(values.type) else values.cast(pa.float64()))
+
+
+class ShapePart(FloatPart):
+    """The sums of four powers. Table: see ``penstock.engine.kernels.aggregates.moments``."""
+
+    def __init__(self) -> None:
+        super().__init__(kernel.POWERS_WIDTH)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        kernel.add_powers(slots, col.floats(values), weights, self.table.view(np.float64))
 
     def merge(self, into: np.ndarray, other: ShapePart, slots: np.ndarray) -> None:
-        higher_moments.merge(into, slots, other.table.view(np.float64), self.table.view(np.float64))
+        kernel.merge_powers(into, slots, other.table.view(np.float64), self.table.view(np.float64))
 
     def of(self, function: str, state: np.ndarray) -> pa.Array:
         """Return ``skewness`` or ``kurtosis``, NULL where values do not vary."""
         numbers = state.view(np.float64)
-        count, odd = numbers[higher_moments.COUNT], numbers[higher_moments.ODD]
+        count, odd = numbers[kernel.COUNT], numbers[kernel.ODD]
         second, third, fourth = (np.empty(count.size) for _ in range(3))
-        higher_moments.centred(numbers, second, third, fourth)
+        kernel.central_powers(numbers, second, third, fourth)
         return array_of(
             np.where(odd > 0, np.nan, shape(function, count, second, third, fourth)),
             (odd <= 0) & (second <= 0),
@@ -54,27 +88,27 @@ def shape(
 
 
 class PairPart(FloatPart):
-    """Sums over pairs (y, x). Table: see ``penstock.engine.kernels.aggregates.covariance``."""
+    """Sums over pairs (y, x). Table: see ``penstock.engine.kernels.aggregates.moments``."""
 
     def __init__(self) -> None:
-        super().__init__(covariance.WIDTH)
+        super().__init__(kernel.PRODUCTS_WIDTH)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert isinstance(values, pa.StructArray)
         ys, xs = values.flatten()
-        covariance.add(slots, col.floats(ys), col.floats(xs), weights, self.table.view(np.float64))
+        kernel.add_products(slots, col.floats(ys), col.floats(xs), weights, self.table.view(np.float64))
 
     def merge(self, into: np.ndarray, other: PairPart, slots: np.ndarray) -> None:
-        covariance.merge(into, slots, other.table.view(np.float64), self.table.view(np.float64))
+        kernel.merge_products(into, slots, other.table.view(np.float64), self.table.view(np.float64))
 
     def of(self, function: str, state: np.ndarray) -> pa.Array:
         """Return an aggregate of pairs (y, x), NULL where it is not defined; NaN where a number is not
         finite.
         """
         numbers = state.view(np.float64)
-        count, odd = numbers[covariance.COUNT], numbers[covariance.ODD] > 0
+        count, odd = numbers[kernel.COUNT], numbers[kernel.ODD] > 0
         syy, sxx, sxy = (np.empty(count.size) for _ in range(3))
-        covariance.centred(numbers, syy, sxx, sxy)
+        kernel.central_products(numbers, syy, sxx, sxy)
         y, x = numbers[2] + numbers[3], numbers[4] + numbers[5]
         with np.errstate(divide="ignore", invalid="ignore"):
             values, undefined = _PAIRS[function](count, y, x, syy, sxx, sxy)

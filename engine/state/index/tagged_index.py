@@ -1,0 +1,256 @@
+"""Tagged indexes: strings and rows of words to dense slots, by a hash table whose entries carry a tag of
+the hash.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.kernels.arrow_views import NO_BYTES
+from penstock.engine.kernels.index import tagged_index as kernel
+from penstock.engine.kernels.index.word_index import FREE, LIVE, NULL
+from penstock.engine.state.index.word_index import grown, pays_to_rebuild, slots_of
+from penstock.engine.state.mapped_arrays import Mapped
+from penstock.engine.storage.spill_files import zeros_beside
+
+_FIRST_BITS = 6
+
+
+class TaggedSlots(Mapped):
+    """A table of (tag, slot) entries with its slots; owners hold the keys in arrays of ``capacity``
+    elements.
+    """
+
+    MAPPED = ("table", "tags", "free")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.bits = _FIRST_BITS
+        self.table = np.zeros(1 << self.bits, np.int64)
+        self.tags = np.zeros(slots_of(self.bits), np.int64)
+        self.free = np.zeros(slots_of(self.bits), np.int64)
+        self.state = np.zeros(6, np.int64)
+
+    def __len__(self) -> int:
+        return int(self.state[LIVE])
+
+    @property
+    def capacity(self) -> int:
+        """The bound of slots given so far and until the table grows."""
+        return self.tags.size
+
+    @property
+    def null_slot(self) -> int:
+        """The slot of the NULL key, -1 when there is none."""
+        return int(self.state[NULL]) - 1
+
+    @property
+    def full(self) -> bool:
+        """Whether no slot is left to give."""
+        return self.state[FREE] == 0 and self.state[1] == self.tags.size
+
+    def grow(self) -> None:
+        """Make room for more keys: the table is filled again from itself, keys are not touched."""
+        bits = self.bits + (2 if self.bits < 16 else 1)
+        table = zeros_beside(self.table, 1 << bits)
+        kernel.rebuild(self.table, table, bits, NO_BYTES)
+        self.tags = grown(self.tags, slots_of(bits))
+        self.free = grown(self.free, slots_of(bits))
+        self.table, self.bits = table, bits
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Free distinct live slots."""
+        state = self.state
+        keyed = slots[slots != self.null_slot] if self.null_slot >= 0 else slots
+        if keyed.size < slots.size:
+            state[NULL] = 0
+        if pays_to_rebuild(slots.size, len(self)):
+            dead = np.zeros(self.capacity, np.uint8)
+            dead[keyed] = 1
+            table = zeros_beside(self.table, self.table.size)
+            kernel.rebuild(self.table, table, self.bits, dead)
+            self.table = table
+        else:
+            kernel.remove(keyed, self.tags, self.table, self.bits)
+        self.free[state[FREE] : state[FREE] + slots.size] = slots[::-1]
+        state[FREE] += slots.size
+        state[LIVE] -= slots.size
+
+    def live_slots(self) -> np.ndarray:
+        """Return the slots of all keys, ascending."""
+        slots = (self.table[self.table != 0] & 0xFFFFFFFF) - 1
+        if self.null_slot >= 0:
+            slots = np.append(slots, self.null_slot)
+        live = np.zeros(self.capacity, np.bool_)
+        live[slots] = True
+        return np.flatnonzero(live)
+
+
+class RowIndex(Mapped):
+    """Rows of ``width`` int64 words to slots. ``keys`` int64[capacity, width] holds each slot's row."""
+
+    MAPPED = ("keys",)
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._slots = TaggedSlots()
+        self.keys = np.zeros((self._slots.capacity, width), np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def capacity(self) -> int:
+        """The bound of slots given so far and until the index grows."""
+        return self._slots.capacity
+
+    def lookup_or_insert(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slot of each row (int64), new ones getting a free one, and the positions of the rows
+        that were new.
+        """
+        out = self._run(rows, True)
+        fresh = np.flatnonzero(out < 0)
+        out[fresh] = -2 - out[fresh]
+        return out, fresh
+
+    def lookup(self, rows: np.ndarray) -> np.ndarray:
+        """Return the slot of each row, -1 where it is no key."""
+        return self._run(rows, False)
+
+    def _run(self, rows: np.ndarray, give: bool) -> np.ndarray:
+        out = np.empty(len(rows), np.int64)
+        done = 0
+        while True:
+            s = self._slots
+            done = kernel.insert_rows(
+                rows, done, s.table, s.bits, self.keys, s.tags, s.free, s.state, give, out
+            )
+            if done == len(rows):
+                return out
+            s.grow()
+            self.keys = grown(self.keys, s.capacity)
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Free distinct live slots and forget their rows."""
+        if slots.size == len(self):
+            self._slots.reset()
+            self.keys = np.zeros((self._slots.capacity, self.width), np.int64)
+        else:
+            self._slots.remove(slots)
+
+    def live_slots(self) -> np.ndarray:
+        """Return the slots of all rows, ascending."""
+        return self._slots.live_slots()
+
+
+_FIRST_BYTES = 1024
+
+
+class StringIndex(Mapped):
+    """One string column's values to slots, NULL being a key like others."""
+
+    MAPPED = ("arena", "places")
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._slots = TaggedSlots()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._slots.reset()
+        self.arena = np.zeros(_FIRST_BYTES, np.uint8)
+        self.places = np.zeros((self._slots.capacity, 2), np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def capacity(self) -> int:
+        """The bound of slots given so far and until the index grows."""
+        return self._slots.capacity
+
+    def lookup_or_insert(self, column: pa.Array) -> np.ndarray:
+        """Return the slot of each string (int64), new ones getting a free one."""
+        return self._run(column, True)
+
+    def lookup(self, column: pa.Array) -> np.ndarray:
+        """Return the slot of each string, -1 where it is no key."""
+        return self._run(column, False)
+
+    def _run(self, column: pa.Array, give: bool) -> np.ndarray:
+        offsets, data = col.string_parts(column)
+        valid = col.validity(column)
+        out = np.empty(len(column), np.int64)
+        done = 0
+        while True:
+            s = self._slots
+            done = kernel.insert_strings(
+                offsets,
+                data,
+                valid,
+                done,
+                s.table,
+                s.bits,
+                self.arena,
+                self.places,
+                s.tags,
+                s.free,
+                s.state,
+                give,
+                out,
+            )
+            if done == out.size:
+                return out
+            self._reserve(int(offsets[done + 1] - offsets[done]))
+
+    def _reserve(self, length: int) -> None:
+        s = self._slots
+        if s.full:
+            s.grow()
+            self.places = grown(self.places, s.capacity)
+        used = int(s.state[kernel.USED])
+        if used + length > self.arena.size:
+            if s.state[kernel.GARBAGE] * 2 > used:
+                self._compact()
+            if int(s.state[kernel.USED]) + length > self.arena.size:
+                self.arena = grown(self.arena, max(self.arena.size * 2, used + length))
+
+    def _compact(self) -> None:
+        live = self._slots.live_slots()
+        offsets, data = self._gather(live)
+        self.arena[: data.size] = data
+        self.places[live, 0] = offsets[:-1]
+        self._slots.state[kernel.USED] = data.size
+        self._slots.state[kernel.GARBAGE] = 0
+
+    def _gather(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        starts, lengths = np.ascontiguousarray(self.places[slots].T)
+        offsets = np.zeros(slots.size + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        data = np.empty(int(offsets[-1]), np.uint8)
+        kernel.gather_strings(starts, lengths, self.arena, data)
+        return offsets, data
+
+    def keys(self, slots: np.ndarray) -> pa.Array:
+        """Return the strings of slots."""
+        offsets, data = self._gather(slots)
+        null = self._slots.null_slot
+        valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
+        return col.array_of_strings(offsets, data, valid, self._kind)
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Free distinct live slots and forget their strings."""
+        if slots.size == len(self):
+            self._reset()
+            return
+        self._slots.state[kernel.GARBAGE] += self.places[slots, 1].sum()
+        self._slots.remove(slots)
+
+    def live_slots(self) -> np.ndarray:
+        """Return the slots of all strings, ascending."""
+        return self._slots.live_slots()
