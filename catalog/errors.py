@@ -253,6 +253,32 @@ class PenstockError(Exception):
         return self.render()
 
 
+_ASKED_FOR = re.compile(r"allocate (?:data of size )?([\d.]+ [KMGTPE]?i?B)|alloc of size (\d+)")
+"""How numpy, DuckDB and Arrow say how much they could not have."""
+
+
+def out_of_memory(cause: MemoryError, doing: str, operator: str | None = None) -> PenstockError:
+    """Return RUN-2024: there is no memory to do something (an infinitive), and how much was asked for where
+    that is known.
+
+    It is the machine's fault and not worth a restart: the same rows would want the same memory again.
+    """
+    found = _ASKED_FOR.search(str(cause))
+    size = "" if found is None else f": {found[1] or f'{int(found[2]):,} bytes'} were asked for at once"
+    error = PenstockError(
+        "RUN-2024",
+        f"{'' if operator is None else f'{operator}: '}there is not enough memory to {doing}{size}",
+        hint="SET 'state.memory.budget-per-slot' so that state goes to disk, or "
+        "'execution.batch.max-rows' to fewer rows; let "
+        "fewer rows be together in one group; or give the process more memory",
+        kind=Kind.EXTERNAL,
+        sqlstate="53200",
+        operator=operator,
+    )
+    error.__cause__ = cause
+    return error
+
+
 def _clip(text: str, column: int, width: int) -> tuple[str, int]:
     """Cut a long line to a window around the 1-based column; return the cut text and the column in it."""
     if len(text) <= width:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError, out_of_memory
 from penstock.client.dbapi_errors import DataError, InterfaceError, ProgrammingError, client_error
 from penstock.client.results.result import Result
 from penstock.client.results.result_stream import new_rows
@@ -39,6 +39,8 @@ def _as_client_errors(on_interrupt: Callable[[], None]) -> Iterator[None]:
         if raised is error:
             raise
         raise raised from error
+    except MemoryError as error:
+        raise client_error(out_of_memory(error, "hold the rows of the result")) from error
 
 
 class Cursor:

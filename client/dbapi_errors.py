@@ -56,7 +56,7 @@ def class_of(error: PenstockError) -> type[Error]:
         return NotSupportedError
     if error.sqlstate.startswith("23"):
         return IntegrityError
-    if error.sqlstate.startswith("57"):  # somebody stopped it, or it took too long
+    if error.sqlstate.startswith(("53", "57")):  # memory was short; somebody stopped it, or it took too long
         return OperationalError
     if error.code.startswith(("RUN-2", "DAT-")) or error.sqlstate.startswith("22"):
         return DataError

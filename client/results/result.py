@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError, out_of_memory
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, from_arrow
 from penstock.client.results.result_stream import (
@@ -128,6 +128,8 @@ class Result:
             return self._next(timeout_s)
         except PenstockError as error:
             raise self.locate(error) from error.__cause__
+        except MemoryError as error:
+            raise self.locate(out_of_memory(error, "hold the rows of the result")) from error
 
     def _next(self, timeout_s: float | None) -> Batch | None:
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000

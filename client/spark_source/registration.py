@@ -6,13 +6,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
 from penstock.client.spark_source.source import PenstockSource
 from penstock.engine.bounded.spark.errors import other_python, without_module
-from penstock.engine.deploy.spark.code_archive import package_files
+from penstock.engine.deploy.spark.code_archive import write_archive
 
 _PACKAGES = ("catalog", "planner", "engine", "client")
 
@@ -32,7 +31,7 @@ def register_spark(spark: Any, *, ship: bool | None = None) -> None:
             or _is_another_python(spark.sparkContext.pythonExec)
         )
     if ship:
-        archive = modules_archive(Path(tempfile.mkdtemp(prefix="penstock-modules-")))
+        archive = write_archive(Path(tempfile.mkdtemp(prefix="penstock-modules-")), _PACKAGES)
         if remote:
             spark.addArtifacts(str(archive), pyfile=True)
         else:
@@ -56,12 +55,3 @@ def _is_another_python(program: str) -> bool:
     if "no pyarrow" in said:
         raise without_module("pyarrow", f"the session's workers run {program}")
     return True
-
-
-def modules_archive(directory: Path) -> Path:
-    """Write the modules a worker may import into an archive in a directory; return where it is."""
-    archive = directory / "penstock_modules.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
-        for name, path in package_files(_PACKAGES).items():
-            writer.write(path, name)
-    return archive

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
+from penstock.catalog.errors import Kind, PenstockError, SourceText, Span, out_of_memory
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.object_path import ObjectPath
 from penstock.client.results.result import Result
@@ -45,6 +45,8 @@ def run_located(
             state.statement_log.complete(statement.node, statement.text)
     except PenstockError as error:
         raise statement.locate(error) from error
+    except MemoryError as error:
+        raise statement.locate(out_of_memory(error, "run this statement")) from error
     result.locate = statement.locate
     return result
 

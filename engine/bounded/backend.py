@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
-from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError, out_of_memory
 from penstock.catalog.schema import Schema
 from penstock.engine.api.threads import EngineThread, close_at_exit
 from penstock.planner.logical.plan import LogicalPlan
@@ -79,6 +79,8 @@ class BoundedResult:
             produce(self._emit)
         except PenstockError as error:
             self._finish(error)
+        except MemoryError as error:
+            self._finish(out_of_memory(error, "run the bounded query"))
         except Exception as error:  # noqa: BLE001  raised in the thread that reads, with its cause
             wrapped = PenstockError(
                 "BND-5009",

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError, out_of_memory
 from penstock.catalog.python_functions import PythonScalar
 from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedResult, Emit
@@ -207,6 +207,8 @@ def _columns(kinds: dict[str, str]) -> exp.Expr:
 def query_error(error: BaseException) -> PenstockError:
     """Return a DuckDB error as ours: what the data did is the user's, the rest is outside."""
     kind, _, message = str(error).split("\n")[0].partition(": ")
+    if kind == "Out of Memory Error":
+        return out_of_memory(MemoryError(message), "run the bounded query on DuckDB")
     data = kind in ("Conversion Error", "Out of Range Error", "Invalid Input Error")
     return PenstockError(
         "BND-5012",

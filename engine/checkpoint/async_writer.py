@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError, out_of_memory
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.failpoints import failpoint
@@ -119,8 +119,10 @@ class WrittenElsewhere:
 
 def storage_failure(cause: Exception) -> Exception:
     """Return an error of the system as STA-3053: what the job cannot go on without, which says where;
-    others as they are.
+    RUN-2024 where memory is short; others as they are.
     """
+    if isinstance(cause, MemoryError):
+        return out_of_memory(cause, "write or read the job's state")
     if not isinstance(cause, OSError):
         return cause
     message = f"the job's state cannot be written or read: {cause.strerror or cause}"

@@ -270,7 +270,7 @@ class JobMaster:
             case CheckpointFailed(error=error) if current:
                 self.coordinator.abort(outcome.checkpoint_id, str(error))
                 if not isinstance(error, OSError):
-                    self._fail(error)
+                    self._fail(storage_failure(error))
             case StorageFailed(error=error) if current:
                 self._fail(storage_failure(error))
             case RestorePointRead(manifest=manifest) if self._ending is None:
@@ -381,7 +381,9 @@ class JobMaster:
         """
         if self._ending is not None:
             return
-        error = self.last_failure = cause if isinstance(cause, PenstockError) else failure_in("job", cause)
+        error = self.last_failure = (
+            cause if isinstance(cause, PenstockError) else failure_in("job", cause, "run its tasks")
+        )
         delay_ms = None
         if self._may_restart(error):
             delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}")

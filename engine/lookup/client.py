@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.catalog.connectors.lookup import lookup_option
 from penstock.catalog.connectors.registry import is_in_database
 from penstock.catalog.connectors.spark import is_in_spark
-from penstock.catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError, out_of_memory
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock
@@ -143,6 +143,8 @@ class LookupClient:
             answer.rows, answer.places = self._found(answer, connection)
         except PenstockError as error:
             answer.error = error
+        except MemoryError as error:
+            answer.error = out_of_memory(error, f"hold the rows found in {self._what.table.name}")
         except Exception as error:  # noqa: BLE001  raised where the answer is taken, with its cause
             message = f"looking up {self._what.table.name} failed: {type(error).__name__}: {error}"[:300]
             answer.error = PenstockError(

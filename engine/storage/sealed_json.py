@@ -38,10 +38,11 @@ def seal(fields: dict[str, Any], checksum: Checksum = sha256_line) -> bytes:
 
 def unseal(data: bytes, checksum: Checksum = sha256_line) -> dict[str, Any]:
     """Return sealed fields; raises BrokenSealError when the checksum is not theirs."""
-    text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
+    # the last line break counts too: a file that lacks it was cut, and one with more is not what was written
+    body, end = (data[:-1], data[-1:]) if data else (data, b"")
+    text, _, tail = body.rpartition(b"\n")
     expected = checksum(text + b"\n")
-    # the last line break counts too: a file that lacks it was cut
-    if tail != expected.encode() or not data.endswith(b"\n"):
+    if tail != expected.encode() or end != b"\n":
         found = tail[:80].decode(errors="replace")
         raise BrokenSealError(f"its checksum line is {found!r}, the content's is {expected!r}")
     fields = json.loads(text)

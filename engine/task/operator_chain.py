@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError, out_of_memory
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import (
     Context,
@@ -104,8 +104,9 @@ class ChainedOperator:
         return self.context.metrics
 
 
-def failure_in(operator: str, cause: Exception) -> PenstockError:
-    """Return any exception as an error that names the operator it came from.
+def failure_in(operator: str, cause: Exception, doing: str = "hold its rows") -> PenstockError:
+    """Return any exception as an error that names the operator it came from; ``doing`` is what there was no
+    memory for.
 
     Retriable is what the outside world does (disks, connections, threads that are not to be had: all
     ``OSError``); a bare exception of any other class is a function of the data or of our code, and would be
@@ -113,6 +114,8 @@ def failure_in(operator: str, cause: Exception) -> PenstockError:
     """
     if isinstance(cause, PenstockError):
         return cause.with_operator(operator)
+    if isinstance(cause, MemoryError):
+        return out_of_memory(cause, doing, operator)
     if isinstance(cause, pa.ArrowException) and is_capacity(cause):
         error = PenstockError(
             "RUN-2023",
@@ -515,8 +518,9 @@ class OperatorChain:
         """Return the declared state of every operator as it is now, or what of it has changed since the
         last completed checkpoint.
         """
+        doing = "copy its state for a checkpoint"
         return tuple(
-            self._guarded(i, lambda chained=chained: self._snapshot(chained, checkpoint_id))
+            self._guarded(i, lambda chained=chained: self._snapshot(chained, checkpoint_id), doing)
             for i, chained in enumerate(self.operators)
         )
 
@@ -555,9 +559,9 @@ class OperatorChain:
         if failures:
             raise failures[0]
 
-    def _guarded(self, index: int, call: Any) -> Any:
+    def _guarded(self, index: int, call: Any, doing: str = "hold its rows") -> Any:
         """Call into one operator; what it raises comes out naming it."""
         try:
             return call()
         except Exception as cause:
-            raise failure_in(self.operators[index].context.name, cause) from cause
+            raise failure_in(self.operators[index].context.name, cause, doing) from cause

@@ -36,7 +36,7 @@ from penstock.catalog.types import (
     TimestampLtz,
 )
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, too_deep_a_type
+from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text, too_deep_a_type
 from penstock.planner.parser.tokenizer import tokenize
 from penstock.planner.parser.unexpected_token import SYMBOLS, TYPE_BEGINS, AcceptingToken, ended, unexpected
 
@@ -104,10 +104,11 @@ class TypeSyntax:
 
 
 def parse_type(text: str, offset: int = 0) -> DataType:
-    """Return the type a text names; raise SQL-1001, SQL-1204 to SQL-1206 for none, with spans moved right by
-    ``offset``.
+    """Return the type a text names; raise SQL-1001, SQL-1204 to SQL-1206 for none, SQL-1002 and 1003 for
+    what is no text of SQL, with spans moved right by ``offset``.
     """
     try:
+        check_text(text)
         return type_between(text, tokenize(text), len(text.rstrip()))
     except PenstockError as error:
         if error.span is not None:

@@ -94,6 +94,9 @@ def unexpected(token: AcceptingToken) -> PenstockError:
             hint=f'did you mean "{meant}"?',
             sqlstate="42601",
         )
+    if before is None and TYPE_BEGINS.issuperset(expected):  # a type that stands in a query, or alone
+        message = f"unexpected {_quoted(token.value)}: a type was expected"
+        return PenstockError("SQL-1001", message, span=span, sqlstate="42601")
     if before is None:
         hint = (
             "statements begin with SELECT, INSERT, CREATE, DROP, EXPLAIN, SET, SHOW, DESCRIBE and "
@@ -111,11 +114,13 @@ def unexpected(token: AcceptingToken) -> PenstockError:
         return PenstockError(
             "SQL-1008", f"{token.value.upper()} is a reserved word", span=span, hint=hint, sqlstate="42601"
         )
-    shown = _short(token.value)
-    shown = shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
-    return PenstockError(
-        "SQL-1001", f"unexpected {shown}: {_wanted(expected)} was expected", span=span, sqlstate="42601"
-    )
+    message = f"unexpected {_quoted(token.value)}: {_wanted(expected)} was expected"
+    return PenstockError("SQL-1001", message, span=span, sqlstate="42601")
+
+
+def _quoted(text: str) -> str:
+    shown = _short(text)
+    return shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
 
 
 def _short(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import TextIO
 
 import pyarrow as pa
 
+from penstock.catalog.errors import out_of_memory
 from penstock.catalog.settings import Settings
 from penstock.client.results.result import Result
 from penstock.repl.output.messages import Messages
@@ -59,6 +60,9 @@ class Printer:
                 result.job if result.has_rows and not self._draws(result) else None, self.messages
             ):
                 rows = self._rows(result)
+        except MemoryError as error:
+            result.cancel()
+            raise result.locate(out_of_memory(error, "hold the rows of the result")) from error
         except BaseException:
             result.cancel()
             raise

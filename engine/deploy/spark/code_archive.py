@@ -40,12 +40,12 @@ def package_files(packages: Iterable[str]) -> dict[str, Path]:
     return dict(sorted(named.items()))
 
 
-def ship(directory: Path) -> Path:
-    """Write the packages as ``penstock-<digest of the content>.zip`` into a directory and return the path."""
+def write_archive(directory: Path, packages: Iterable[str] = PACKAGES) -> Path:
+    """Write packages as ``penstock-<digest of the content>.zip`` into a directory and return the path."""
     digest = hashlib.sha256()
     building = directory / ".penstock.zip.part"
     with zipfile.ZipFile(building, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in package_files(PACKAGES).items():
+        for name, path in package_files(packages).items():
             content = path.read_bytes()
             digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
@@ -59,4 +59,4 @@ def shipped() -> Path:
     """
     directory = Path(tempfile.mkdtemp(prefix="penstock-shipped-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return ship(directory)
+    return write_archive(directory)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import Services
-from penstock.engine.checkpoint.async_writer import EndWritten, PartWritten
+from penstock.engine.checkpoint.async_writer import EndWritten, PartWritten, storage_failure
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.print_stream import PrintStream
@@ -219,7 +219,8 @@ class WorkerTasks:
         def run() -> None:
             try:
                 outcome: Any = work()
-            except Exception as cause:  # noqa: BLE001 - the master decides what a failed write means
+            except Exception as error:  # noqa: BLE001 - the master decides what a failed write means
+                cause = storage_failure(error) if isinstance(error, MemoryError) else error
                 outcome = WriteFailure(
                     report.checkpoint_id if isinstance(report, SnapshotCompleted) else None,
                     SentError.of(cause, f"task {task}"),

@@ -10,9 +10,11 @@ import penstock
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING
+from penstock.client import cursor
 from penstock.client.cursor import Cursor
-from penstock.client.dbapi_errors import class_of
+from penstock.client.dbapi_errors import OperationalError, class_of
 from penstock.client.results.result import Result, Shape, note_result
+from penstock.client.statements import dispatch
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 
@@ -88,6 +90,7 @@ def test_the_ten_exceptions_stand_in_their_order():
         ("INT-9001", Kind.INTERNAL, "XX000", penstock.InternalError),
         ("CLI-6001", Kind.USER, "24000", penstock.InterfaceError),
         ("SQL-1900", Kind.USER, "23505", penstock.IntegrityError),
+        ("RUN-2024", Kind.EXTERNAL, "53200", penstock.OperationalError),
     ],
 )
 def test_errors_find_their_class(code, kind, sqlstate, expected):
@@ -242,6 +245,26 @@ def test_an_error_of_the_job_comes_after_its_rows():
     assert cursor.fetchone() == ("a", 1)
     with pytest.raises(penstock.DataError, match="division by zero"):
         cursor.fetchone()
+
+
+@pytest.mark.parametrize("where", ["the statement", "the rows", "their values"])
+def test_memory_that_is_short_is_an_error_of_the_client(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("malloc of size 4096 failed")
+
+    owner, name = {
+        "the statement": (dispatch, "run_statement"),
+        "the rows": (Result, "_next"),
+        "their values": (cursor, "_tuples"),
+    }[where]
+    assert hasattr(owner, name)
+    monkeypatch.setattr(owner, name, full)
+    with (
+        penstock.connect(settings={"bounded.backend": "duckdb"}) as connection,
+        pytest.raises(OperationalError) as caught,
+    ):
+        connection.cursor().execute("SELECT 1 AS a").fetchall()
+    assert caught.value.code == "RUN-2024" and "4,096 bytes were asked for" in caught.value.message
 
 
 def test_use_in_the_wrong_order():

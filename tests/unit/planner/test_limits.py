@@ -12,6 +12,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.parser.type_parser import parse_type
 from penstock.planner.statements.script import parse_statement, split_script
 from tests.unit.planner.frontend import sample_catalog
 
@@ -91,3 +92,17 @@ def test_what_is_within_the_limits_can_be_walked_at_the_usual_recursion_limit() 
 @pytest.mark.parametrize("text", ["", "  ", "-- only a comment", "/* only */", ";", ";;"])
 def test_no_statement(text: str) -> None:
     assert split_script(text) == []
+
+
+@pytest.mark.parametrize("kind", ["(INT)", "'INT'", "5", "+ INT", "SELECT", "ARRAY<(INT)>", ""])
+@pytest.mark.parametrize("cast", ["CAST", "TRY_CAST"])
+def test_what_is_no_type_is_an_error_of_syntax(cast: str, kind: str) -> None:
+    assert code_of(f"SELECT {cast}(1 AS {kind})") == "SQL-1001"
+
+
+@pytest.mark.parametrize("text", ["ROW<'a INT>", "ROW<`a INT>", 'ROW<"a INT>', "INT '", "'", "INT /* x"])
+def test_a_type_that_never_ends_a_quote_is_refused_where_it_begins(text: str) -> None:
+    with pytest.raises(PenstockError) as caught:
+        parse_type(text, 10)
+    assert caught.value.code == "SQL-1003" and caught.value.span is not None
+    assert text[caught.value.span.start - 10] in "'`\"/"

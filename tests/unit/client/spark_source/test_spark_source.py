@@ -21,11 +21,12 @@ import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.client.connection import Connection
 from penstock.client.spark_source.pushed_filters import expression, split
-from penstock.client.spark_source.registration import modules_archive
+from penstock.client.spark_source.registration import _PACKAGES
 from penstock.client.spark_source.source_options import SourceOptions
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.connectors.filesystem.commit_log import COMMITS, CommitLog
+from penstock.engine.deploy.spark.code_archive import write_archive
 from tests.harness.patience import await_that
 
 FAST = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "100 ms"}
@@ -100,7 +101,7 @@ def test_workers_import_little() -> None:
 
 
 def test_what_is_shipped_is_enough(tmp_path: Path) -> None:
-    archive = modules_archive(tmp_path)
+    archive = write_archive(tmp_path, _PACKAGES)
     code = "import penstock.client.spark_source.source as s; print(s.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(archive)}
     done = subprocess.run(

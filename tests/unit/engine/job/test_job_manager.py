@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -13,8 +16,10 @@ from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Operator
 from penstock.engine.api.restart_strategy import FixedDelay
+from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.job.job_manager import JobManager
 from penstock.engine.job.job_state import JobState
+from penstock.engine.task.operator_chain import OperatorChain
 from penstock.engine.task_manager.task_manager import Slot, ThreadedWorkers
 from penstock.planner.logical.distribution import Partition
 from penstock.planner.physical.operator_specs import OperatorSpec
@@ -115,6 +120,43 @@ def test_what_would_happen_again_fails_at_once(error: Exception, kept: bool, tmp
     assert (job.state, metrics.restarts) == (JobState.FAILED, 0)
     assert job.error is not None
     assert job.error.detail is None, "told of restarts where there were none"
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), np.zeros, pa.allocate_buffer], ids=["python", "numpy", "arrow"]
+)
+def test_an_operator_without_memory_is_named_with_what_was_asked_for(error: Any) -> None:
+    if not isinstance(error, Exception):
+        with pytest.raises(MemoryError) as caught:
+            error(1 << 50)
+        error = caught.value
+    job, metrics = run(
+        window_job(SPLITS), JobOptions(restart=RETRY), Ledger(), Faults({"window sum": 3}, error)
+    )
+    assert (job.state, metrics.restarts) == (JobState.FAILED, 0)
+    assert job.error is not None
+    assert (job.error.code, job.error.operator) == ("RUN-2024", "window sum")
+    assert "window sum: there is not enough memory to hold its rows" in job.error.message
+    assert ("asked for at once" in job.error.message) == bool(str(error))
+
+
+@pytest.mark.parametrize("what", ["snapshot", "write"])
+def test_a_checkpoint_without_memory_ends_the_job_and_says_so(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> Any:
+        raise MemoryError("malloc of size 12345 failed")
+
+    if what == "snapshot":
+        monkeypatch.setattr(OperatorChain, "_snapshot", full)
+    else:
+        monkeypatch.setattr(CheckpointStore, "write_task", full)
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=1, restart=RETRY)
+    job, metrics = run(window_job(SPLITS, endless=True), options, Ledger())
+    assert (job.state, metrics.restarts) == (JobState.FAILED, 0)
+    assert job.error is not None and job.error.code == "RUN-2024"
+    doing = "copy its state for a checkpoint" if what == "snapshot" else "write or read the job's state"
+    assert f"there is not enough memory to {doing}: 12,345 bytes were asked for at once" in job.error.message
 
 
 @pytest.mark.parametrize(

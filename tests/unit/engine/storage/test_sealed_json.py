@@ -23,7 +23,8 @@ def test_bytes_on_disk_stay_as_they_are(checksum) -> None:
 def test_every_changed_or_missing_byte_is_seen(checksum) -> None:
     whole = WRITTEN[checksum]
     changed = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(len(whole))]
-    for data in (*(whole[:i] for i in range(len(whole))), *changed):
+    longer = [whole + b"\n", whole + b"\n\n", whole + whole, b"\n" + whole]
+    for data in (*(whole[:i] for i in range(len(whole))), *changed, *longer):
         with pytest.raises(BrokenSealError):
             unseal(data, checksum)
 

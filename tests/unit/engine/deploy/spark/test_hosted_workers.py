@@ -30,7 +30,7 @@ from penstock.engine.deploy.coordinator.worker_handle import WorkerState
 from penstock.engine.deploy.protocol.connection import ControlConnection
 from penstock.engine.deploy.protocol.messages import VERSION, Hello
 from penstock.engine.deploy.spark import launcher
-from penstock.engine.deploy.spark.code_archive import ROOT, ship
+from penstock.engine.deploy.spark.code_archive import ROOT, write_archive
 from penstock.engine.deploy.spark.hosting_session import HostingSession
 from penstock.engine.deploy.worker.registration import misfit, own_facts
 from penstock.engine.network.certificates import tls_contexts
@@ -250,7 +250,7 @@ print(sys.modules["penstock"].__file__)
 def test_what_is_shipped_is_the_same_each_time_and_is_what_runs(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
-    first, second = ship(tmp_path / "a"), ship(tmp_path / "b")
+    first, second = write_archive(tmp_path / "a"), write_archive(tmp_path / "b")
     assert (first.name, first.read_bytes()) == (second.name, second.read_bytes())
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
