@@ -16,8 +16,7 @@ from penstock.optimizer.shared_subplans import RULE, SharedInputs, reads_a_table
 from penstock.optimizer.streaming_validation import check_streamable
 from penstock.planner.binder.relations.time_bounds import join_time
 from penstock.planner.expressions.nodes import Call, Column, Literal, conjuncts
-from penstock.planner.logical.joins.interval_join import TIME_ROLES
-from penstock.planner.logical.joins.interval_join import timed as time_join
+from penstock.planner.logical.joins.interval_join import TIME_ROLES, as_interval_join
 from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
@@ -126,7 +125,7 @@ def _joined_by_time(plan: LogicalPlan, facts: PlanFacts, timed: bool = False) ->
     time = join_time(parts, width, roles[0], roles[1], node.kind)
     if time is None:
         return node
-    settled = time_join(node, time)
+    settled = as_interval_join(node, time)
     return node if timed and facts.time_attributes(settled) != facts.time_attributes(node) else settled
 
 

@@ -12,7 +12,7 @@ from penstock.optimizer.properties.column_substitution import column_of, map_exp
 from penstock.optimizer.properties.expression_properties import CLOCK_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Case, Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
@@ -44,7 +44,7 @@ def _stamped(node: LogicalPlan) -> LogicalPlan:
             )
         case TemporalJoin(residual=residual) | LookupJoin(residual=residual) if residual is not None:
             return _joined(node, residual, (0,))
-        case Join(residual=residual) if residual is not None:
+        case BinaryJoin(residual=residual) if residual is not None:
             return _joined(node, residual, (0, 1))
     return node
 
@@ -87,7 +87,7 @@ def _over_columns(node: LogicalPlan) -> LogicalPlan:
 
 
 def _joined(
-    node: Join | TemporalJoin | LookupJoin, residual: Expression, sides: Sequence[int]
+    node: BinaryJoin | TemporalJoin | LookupJoin, residual: Expression, sides: Sequence[int]
 ) -> LogicalPlan:
     """Return a join whose condition reads the time as a column of its sides, the later one where both have
     it.
@@ -115,7 +115,7 @@ def _joined(
         )
 
     above = node.with_inputs(inputs)
-    assert isinstance(above, Join | TemporalJoin | LookupJoin)
+    assert isinstance(above, BinaryJoin | TemporalJoin | LookupJoin)
     joined = replace(above, residual=residual.transform(moved))
     stamps = {*range(left, left + shift), *(range(other, other + shift) if len(sides) == 2 else ())}
     return select_columns(joined, [i for i in range(len(joined.schema)) if i not in stamps])

@@ -16,7 +16,7 @@ from penstock.planner.logical.distribution import (
     Shuffle,
 )
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.set_operations import Union
@@ -40,14 +40,14 @@ def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = 
 def requirements(node: LogicalPlan, facts: PlanFacts) -> tuple[Requirement, ...]:
     """Return what a node requires of each input."""
     inputs = tuple(InputFacts(facts.insert_only(child), facts.upsert_key(child)) for child in node.inputs)
-    return node.requires(inputs, facts.copied(node) if isinstance(node, Join) else None)
+    return node.requires(inputs, facts.copied(node) if isinstance(node, BinaryJoin) else None)
 
 
 def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
     if not node.inputs or isinstance(node, Exchange):
         return node
     wants = requirements(node, facts)
-    if isinstance(node, Join | TemporalJoin | Union):
+    if isinstance(node, BinaryJoin | TemporalJoin | Union):
         return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
     edge = _edge(node.inputs[0], wants[0], parallelism, isinstance(node, Sink))
     return node if edge is None else node.with_inputs((Exchange(node.inputs[0], edge), *node.inputs[1:]))

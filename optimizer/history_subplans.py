@@ -18,8 +18,8 @@ from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.interval_join import TimedJoin
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.interval_join import IntervalJoin
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
@@ -43,7 +43,7 @@ _TIMELESS = (
     Scan,
     WatermarkAssign,
     Aggregate,
-    Join,
+    BinaryJoin,
     PartitionTop,
     TopN,
     Union,
@@ -63,7 +63,7 @@ _WORDS: dict[type[LogicalPlan], str] = {
     ProcessingTime: "PROCTIME()",
     LateMark: "LATE ROWS INTO",
     Limit: "LIMIT without an order",
-    TimedJoin: "an interval or window join",
+    IntervalJoin: "an interval or window join",
 }
 
 
@@ -170,7 +170,7 @@ def _timing(node: LogicalPlan) -> LogicalPlan | None:
 
 def _refuse(plan: LogicalPlan, wish: HistoryWish) -> None:
     for node in plan.walk():
-        if not isinstance(node, _TIMED) or isinstance(node, TimedJoin):
+        if not isinstance(node, _TIMED) or isinstance(node, IntervalJoin):
             word = next(
                 (text for kind, text in _WORDS.items() if isinstance(node, kind)), type(node).__name__
             )

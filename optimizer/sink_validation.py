@@ -11,7 +11,7 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Partition
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
@@ -106,7 +106,7 @@ def culprit(plan: LogicalPlan, facts: PlanFacts) -> str:
                 if keys
                 else "the aggregate of all rows changes with every row"
             )
-        case Join(kind=kind):
+        case BinaryJoin(kind=kind):
             return f"the {kind.value.upper()} JOIN takes back a row that stood alone when its match comes"
         case WindowAggregate(emission=emission) if emission.corrects:
             return "EMIT CHANGES and WITH LATENESS take back what windows gave too early"
@@ -123,7 +123,9 @@ _CHANGELOG = "write to a changelog: 'format' = 'debezium-json', or connector 'pr
 
 def _ways_out(plan: LogicalPlan, facts: PlanFacts, table: CatalogTable) -> str:
     joined = (
-        "join a bounded table, or use an inner JOIN" if isinstance(_updating(plan, facts), Join) else None
+        "join a bounded table, or use an inner JOIN"
+        if isinstance(_updating(plan, facts), BinaryJoin)
+        else None
     )
     keyed = (
         "give the table a PRIMARY KEY"

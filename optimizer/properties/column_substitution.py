@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.planner.expressions.nodes import Column, Expression, SortKey
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
@@ -55,7 +55,7 @@ def map_expressions(node: LogicalPlan, rewrite: Callable[[Expression], Expressio
             return _changed(node, watermark=rewrite(watermark))
         case Aggregate(aggregates=aggregates) | WindowAggregate(aggregates=aggregates):
             return _changed(node, aggregates=tuple(call.map(rewrite) for call in aggregates))
-        case Join(residual=residual) if residual is not None:
+        case BinaryJoin(residual=residual) if residual is not None:
             return _changed(node, residual=rewrite(residual))
         case LookupJoin(scan=scan, residual=residual):
             changed = _changed(scan, predicate=None if scan.predicate is None else rewrite(scan.predicate))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import Annotate
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import StatementSet
 
@@ -27,7 +27,7 @@ def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:
         state = facts.state(node)
         if state.keeps is not None:
             said["state"] = f"{facts.state_bound(node)} ({state.keeps})"
-        if isinstance(node, Join) and (why := facts.why_not_copied(node)) is not None:
+        if isinstance(node, BinaryJoin) and (why := facts.why_not_copied(node)) is not None:
             said["note"] = f"the hint BROADCAST has no effect: {why}"
         if (unheeded := facts.unheeded_ttl(node)) is not None:
             said["note"] = f"the hint STATE_TTL has no effect: {unheeded}"

@@ -12,8 +12,8 @@ from penstock.optimizer.properties.state_bounds import StateBound, state_bound
 from penstock.optimizer.properties.unique_keys import unique_keys
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.aggregate import Aggregate, Phase
-from penstock.planner.logical.joins.interval_join import TimedJoin
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.interval_join import IntervalJoin
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
@@ -92,7 +92,7 @@ class PlanFacts:
         """
         return self.boundedness(node) is Boundedness.BOUNDED
 
-    def bounded_ports(self, join: Join) -> tuple[int, ...]:
+    def bounded_ports(self, join: BinaryJoin) -> tuple[int, ...]:
         """Return the side of a join that is loaded to its end first; the right one where both are bounded,
         none where neither is.
 
@@ -103,7 +103,7 @@ class PlanFacts:
             return ()
         for port in (1, 0):
             side = join.inputs[port]
-            if self.bounded(side) and not (isinstance(join, TimedJoin) and self.tells_time(side)):
+            if self.bounded(side) and not (isinstance(join, IntervalJoin) and self.tells_time(side)):
                 return (port,)
         return ()
 
@@ -120,13 +120,13 @@ class PlanFacts:
             return True
         return any(map(self.tells_time, node.inputs))
 
-    def copied(self, join: Join) -> int | None:
+    def copied(self, join: BinaryJoin) -> int | None:
         """Return the side of a join that a hint sends to every subtask, ``None`` where there is none or it
         cannot be heeded.
         """
         return None if join.copied is None or self.why_not_copied(join) is not None else join.copied
 
-    def why_not_copied(self, join: Join) -> str | None:
+    def why_not_copied(self, join: BinaryJoin) -> str | None:
         """Return why a side that a hint wants copied is not."""
         if join.copied is None:
             return None
@@ -135,7 +135,7 @@ class PlanFacts:
                 f"the {('left', 'right')[join.copied]} side of a {join.kind} join has rows without a "
                 "partner, which every copy would give"
             )
-        if isinstance(join, TimedJoin) and not self.bounded_ports(join):
+        if isinstance(join, IntervalJoin) and not self.bounded_ports(join):
             return "the join is settled by time, its rows meet by key"
         if not self.insert_only(join.inputs[1 - join.copied]):
             return "the other side takes rows back, which must meet the rows they take back"
@@ -149,7 +149,7 @@ class PlanFacts:
         return self._once("insert_only", node, self._derive_insert_only)
 
     def _derive_insert_only(self, node: LogicalPlan) -> bool:
-        loaded_first = self.bounded_ports(node) if isinstance(node, Join) else ()
+        loaded_first = self.bounded_ports(node) if isinstance(node, BinaryJoin) else ()
         return node.insert_only(tuple(map(self.insert_only, node.inputs)), loaded_first)
 
     def in_time(self, node: Over) -> bool:
@@ -190,11 +190,11 @@ class PlanFacts:
     # -- how long it is kept
     # -----------------------------------------------------------------------------------------
 
-    def side_ttl_ms(self, join: Join, port: int) -> int:
+    def side_ttl_ms(self, join: BinaryJoin, port: int) -> int:
         """Return how long a row of a side of a join is kept untouched, milliseconds; 0: for ever, or as
         long as time or a complete side says.
         """
-        if isinstance(join, TimedJoin) or self.bounded_ports(join):
+        if isinstance(join, IntervalJoin) or self.bounded_ports(join):
             return 0
         hint = None if join.ttl_ms is None else join.ttl_ms[port]
         return self._state_ttl_ms if hint is None else hint
@@ -223,14 +223,14 @@ class PlanFacts:
         heeded.
         """
         if (
-            isinstance(node, Join)
+            isinstance(node, BinaryJoin)
             and node.ttl_ms is not None
             and not any(self.side_ttl_ms(node, port) for port in (0, 1))
             and any(node.ttl_ms)
         ):
             return (
                 "rows are freed by the watermark"
-                if isinstance(node, TimedJoin)
+                if isinstance(node, IntervalJoin)
                 else "a side that ends is loaded first and kept whole"
             )
         if isinstance(node, Aggregate | Over | PartitionTop) and node.ttl_ms and not self.ttl_ms(node):

@@ -7,8 +7,8 @@ from typing import Protocol
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind
-from penstock.planner.logical.joins.interval_join import TimedJoin
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.interval_join import IntervalJoin
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
@@ -27,11 +27,11 @@ class _Facts(Protocol):
 
     def insert_only(self, node: LogicalPlan) -> bool: ...
 
-    def bounded_ports(self, join: Join) -> tuple[int, ...]: ...
+    def bounded_ports(self, join: BinaryJoin) -> tuple[int, ...]: ...
 
     def in_time(self, node: Over) -> bool: ...
 
-    def side_ttl_ms(self, join: Join, port: int) -> int: ...
+    def side_ttl_ms(self, join: BinaryJoin, port: int) -> int: ...
 
     def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int: ...
 
@@ -55,7 +55,7 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
     """Return what a node keeps and what bounds it. Inputs that end bound everything."""
     bound = _without_ttl(node, facts)
     match node:
-        case Join() if not isinstance(node, SnapshotJoin):
+        case BinaryJoin() if not isinstance(node, SnapshotJoin):
             times = [facts.side_ttl_ms(node, port) for port in (0, 1)]
             if not any(times):
                 return bound
@@ -105,7 +105,7 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
             return StateBound("changes until they are given")
         case Aggregate():
             return _of_aggregate(node, facts)
-        case Join():
+        case BinaryJoin():
             return _of_join(node, facts)
         case TemporalJoin():
             return _of_temporal_join(node, facts)
@@ -259,14 +259,14 @@ def _of_snapshot_join(node: SnapshotJoin, facts: _Facts) -> StateBound:
     )
 
 
-def _of_join(node: Join, facts: _Facts) -> StateBound:
+def _of_join(node: BinaryJoin, facts: _Facts) -> StateBound:
     if isinstance(node, SnapshotJoin):
         return _of_snapshot_join(node, facts)
     first = facts.bounded_ports(node)
     if first:
         return StateBound("the left side" if first == (0,) else "the right side")
-    if isinstance(node, TimedJoin):
-        return _of_timed_join(node)
+    if isinstance(node, IntervalJoin):
+        return _of_interval_join(node)
     endless = [
         name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)
     ]
@@ -292,7 +292,7 @@ def _of_temporal_join(node: TemporalJoin, facts: _Facts) -> StateBound:
     )
 
 
-def _of_timed_join(node: TimedJoin) -> StateBound:
+def _of_interval_join(node: IntervalJoin) -> StateBound:
     """A row is freed when its earliest deadline has passed; a side without deadlines keeps its rows."""
     words = [_freed(node, port) for port in (0, 1)]
     keeps = (
@@ -313,7 +313,7 @@ def _of_timed_join(node: TimedJoin) -> StateBound:
     return StateBound(keeps)
 
 
-def _freed(node: TimedJoin, port: int) -> str:
+def _freed(node: IntervalJoin, port: int) -> str:
     side, schema = node.time.sides[port], node.inputs[port].schema
     if not side.deadlines:
         return "for ever"

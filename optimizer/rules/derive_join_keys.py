@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.optimizer.properties.column_substitution import column_of, select_columns
 from penstock.optimizer.properties.expression_properties import is_movable
 from penstock.planner.expressions.nodes import Call, Column, Expression, conjunction, conjuncts
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 
@@ -23,14 +23,14 @@ def join_keys_from_filter(plan: LogicalPlan) -> LogicalPlan:
 
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
-        case Join(residual=residual) if residual is not None:
+        case BinaryJoin(residual=residual) if residual is not None:
             stay, pairs = _split(node, conjuncts(residual))
             return (
                 node
                 if not pairs
                 else _with_keys(replace(node, residual=conjunction(stay) if stay else None), pairs)
             )
-        case Filter(input=Join(kind=JoinKind.INNER) as join, predicate=predicate):
+        case Filter(input=BinaryJoin(kind=JoinKind.INNER) as join, predicate=predicate):
             stay, pairs = _split(join, conjuncts(predicate))
             if not pairs:
                 return node
@@ -42,7 +42,7 @@ def _rewrite(node: LogicalPlan) -> LogicalPlan:
 Pairs = list[tuple[Expression, Expression]]
 
 
-def _split(join: Join, parts: tuple[Expression, ...]) -> tuple[tuple[Expression, ...], Pairs]:
+def _split(join: BinaryJoin, parts: tuple[Expression, ...]) -> tuple[tuple[Expression, ...], Pairs]:
     """Return the parts that stay, and as (left, right) operand pairs over each side's own columns those
     that become keys.
     """
@@ -68,7 +68,7 @@ def _sides(part: Expression, width: int) -> tuple[Expression, Expression] | None
     return None
 
 
-def _with_keys(join: Join, pairs: Pairs) -> LogicalPlan:
+def _with_keys(join: BinaryJoin, pairs: Pairs) -> LogicalPlan:
     """Return the join with further keys; operands that are no plain columns are computed below it and
     dropped above it.
     """

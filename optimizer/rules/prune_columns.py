@@ -11,10 +11,10 @@ from penstock.optimizer.properties.column_substitution import select_columns
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.joins.interval_join import JoinTime, TimedJoin, timed
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.interval_join import IntervalJoin, JoinTime
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.joins.lookup_join import LookupJoin
-from penstock.planner.logical.joins.snapshot_join import SnapshotJoin, snapshot_of
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
@@ -107,7 +107,7 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             return _prune_over(node, needed)
         case PartitionTop():
             return _prune_partition_top(node, needed)
-        case Join():
+        case BinaryJoin():
             return _prune_join(node, needed)
         case TemporalJoin():
             return _prune_temporal_join(node, needed)
@@ -288,12 +288,12 @@ def _moved_window(window: AttachedWindow | None, positions: dict[int, int]) -> A
     )
 
 
-def _prune_join(node: Join, needed: Needed) -> Pruned:
+def _prune_join(node: BinaryJoin, needed: Needed) -> Pruned:
     width = len(node.left.schema)
     reads = needed | _reads([node.residual])
     of_left, of_right = (
         (side.columns() for side in node.time.sides)
-        if isinstance(node, TimedJoin)
+        if isinstance(node, IntervalJoin)
         else (frozenset(), frozenset())
     )
     of_right = frozenset({node.build_time}) if isinstance(node, SnapshotJoin) else of_right
@@ -302,22 +302,21 @@ def _prune_join(node: Join, needed: Needed) -> Pruned:
         node.right, {i - width for i in reads if i >= width} | set(node.right_keys) | of_right
     )
     moved = left_positions | {width + old: len(left.schema) + new for old, new in right_positions.items()}
-    pruned = Join(
-        left,
-        right,
-        node.kind,
-        tuple(left_positions[key] for key in node.left_keys),
-        tuple(right_positions[key] for key in node.right_keys),
-        None if node.residual is None else node.residual.remap(moved),
-        node.ttl_ms,
-        node.copied,
-    )
-    if isinstance(node, TimedJoin):
-        pruned = timed(
-            pruned, JoinTime(node.time.left.moved(left_positions), node.time.right.moved(right_positions))
+    changed: dict[str, object] = {
+        "left": left,
+        "right": right,
+        "left_keys": tuple(left_positions[key] for key in node.left_keys),
+        "right_keys": tuple(right_positions[key] for key in node.right_keys),
+        "residual": None if node.residual is None else node.residual.remap(moved),
+        "pruned": None,
+    }
+    if isinstance(node, IntervalJoin):
+        changed["time"] = JoinTime(
+            node.time.left.moved(left_positions), node.time.right.moved(right_positions)
         )
     if isinstance(node, SnapshotJoin):
-        pruned = snapshot_of(pruned, right_positions[node.build_time], node.loaded_us, node.idle_ms)
+        changed["build_time"] = right_positions[node.build_time]
+    pruned = replace(node, **changed)  # type: ignore[arg-type]  # the names are fields of this join
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         moved = left_positions
     return pruned, moved

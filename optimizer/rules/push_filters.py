@@ -13,7 +13,7 @@ from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Expression, conjunction, conjuncts
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
@@ -53,7 +53,7 @@ def _rewrite(node: LogicalPlan, past_watermarks: bool) -> LogicalPlan:
         case Filter(input=inner, predicate=predicate):
             placed = place(inner, conjuncts(predicate), past_watermarks)
             return node if placed == node else placed
-        case Join(residual=residual) if residual is not None:
+        case BinaryJoin(residual=residual) if residual is not None:
             return _push_condition(node, conjuncts(residual), past_watermarks)
     return node
 
@@ -126,7 +126,7 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
                 if part.columns() and _reads_only(part, set(places)) and is_movable(part)
             )
             return _rest(parts, down), (tuple(part.remap(places) for part in down),)
-        case Join():
+        case BinaryJoin():
             return _through_join(node, parts)
         case TemporalJoin(left=left):
             down = tuple(
@@ -197,11 +197,13 @@ _ON_LEFT = frozenset({JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI})
 _ON_RIGHT = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 
 
-def _through_join(node: Join, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
+def _through_join(node: BinaryJoin, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
     return _by_side(node, parts, node.kind in _WHERE_LEFT, node.kind in _WHERE_RIGHT)
 
 
-def _by_side(node: Join, parts: Parts, to_left: bool, to_right: bool) -> tuple[Parts, tuple[Parts, ...]]:
+def _by_side(
+    node: BinaryJoin, parts: Parts, to_left: bool, to_right: bool
+) -> tuple[Parts, tuple[Parts, ...]]:
     width = len(node.left.schema)
     left_side = set(range(width))
     right_side = set(range(width, width + len(node.right.schema)))
@@ -213,7 +215,7 @@ def _by_side(node: Join, parts: Parts, to_left: bool, to_right: bool) -> tuple[P
     return _rest(_rest(parts, left), right), (left, shifted)
 
 
-def _push_condition(node: Join, parts: Parts, past_watermarks: bool) -> LogicalPlan:
+def _push_condition(node: BinaryJoin, parts: Parts, past_watermarks: bool) -> LogicalPlan:
     """Move the one-sided parts of an ON condition to the side where dropping rows early loses no padded
     row.
     """

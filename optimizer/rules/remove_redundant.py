@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.planner.expressions.nodes import TRUE, Column
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Values
@@ -29,7 +29,7 @@ def _rewrite(node: LogicalPlan) -> LogicalPlan:
             return inner
         case Limit(limit=0) | TopN(limit=0):
             return Values((), node.schema)
-        case Aggregate() | WindowAggregate() | Join() | Union() | Sort() | TopN():
+        case Aggregate() | WindowAggregate() | BinaryJoin() | Union() | Sort() | TopN():
             return _flat(node.with_inputs(tuple(_unordered(child) for child in node.inputs)))
     return node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
@@ -29,7 +29,7 @@ def runtime_filters(plan: LogicalPlan) -> LogicalPlan:
     facts = PlanFacts()
 
     def rewrite(node: LogicalPlan) -> LogicalPlan:
-        if not isinstance(node, Join) or isinstance(node, SnapshotJoin) or not node.left_keys:
+        if not isinstance(node, BinaryJoin) or isinstance(node, SnapshotJoin) or not node.left_keys:
             return node
         loaded = facts.bounded_ports(node)
         port = 1 - loaded[0] if loaded else None
@@ -54,7 +54,7 @@ def _as_read(node: LogicalPlan, facts: PlanFacts) -> bool:
                 | WindowTable(input=inner)
             ):
                 node = inner
-            case Join() if facts.bounded_ports(node):
+            case BinaryJoin() if facts.bounded_ports(node):
                 node = node.inputs[1 - facts.bounded_ports(node)[0]]
             case _:
                 return False

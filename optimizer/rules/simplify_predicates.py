@@ -16,7 +16,7 @@ from penstock.planner.expressions.nodes import (
     conjunction,
     conjuncts,
 )
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter
 from penstock.planner.logical.scan import Values
@@ -39,9 +39,9 @@ def _simplify_node(node: LogicalPlan) -> LogicalPlan:
             return inner
         case Filter(input=Filter(input=inner, predicate=first), predicate=second):
             return _simplify_node(Filter(inner, conjunction(_distinct(conjuncts(first) + conjuncts(second)))))
-        case Join(residual=residual) if residual == TRUE:
+        case BinaryJoin(residual=residual) if residual == TRUE:
             return replace(node, residual=None)
-        case Join(left=left, right=right, kind=JoinKind.INNER, residual=residual) if (
+        case BinaryJoin(left=left, right=right, kind=JoinKind.INNER, residual=residual) if (
             residual is not None and _never_true(residual)
         ):
             return Values((), left.schema.concat(right.schema))

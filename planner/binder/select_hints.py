@@ -14,7 +14,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.settings import parse_duration_ms
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
@@ -111,7 +111,7 @@ class BlockHints:
             table = plan.scan.table
             told = replace(table, options={**table.options, **self.lookups[right.lower()]})
             return replace(plan, scan=replace(plan.scan, table=told))
-        if not isinstance(plan, Join):
+        if not isinstance(plan, BinaryJoin):
             return plan
         ttl = (self._lifetime(left), self._lifetime(right))
         copied = next((port for port, name in ((1, right), (0, left)) if self._copies(name)), None)

@@ -36,7 +36,7 @@ def explain_json(
 ) -> dict[str, Any]:
     """Return a logical plan as nested JSON-ready objects: node, text, columns, facts, inputs."""
     return {
-        "node": type(plan).__name__,
+        "node": plan.written_name,
         "text": plan.text(),
         "columns": [
             {"name": f.name, "type": str(f.type), "nullable": f.nullable, "role": f.role and f.role.value}

@@ -78,6 +78,13 @@ class LogicalPlan:
         return type(self).__name__.lower()
 
     @property
+    def written_name(self) -> str:
+        """The name of the node's kind in operator ids and in EXPLAIN's JSON. Checkpoints hold what is made of
+        it, so it stays when a class is renamed.
+        """
+        return type(self).__name__
+
+    @property
     def subplans(self) -> tuple[LogicalPlan, ...]:
         """The plans its rows are computed from: its inputs, or what a backend computes first."""
         return self.inputs

@@ -23,7 +23,7 @@ from penstock.planner.logical.distribution import (
     Partitioning,
 )
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.over import Over, PartitionTop
@@ -124,7 +124,7 @@ def is_by_clock(plan: LogicalPlan, column: int) -> bool:
         case Project(input=inner, expressions=expressions):
             expression = expressions[column]
             return isinstance(expression, Column) and is_by_clock(inner, expression.index)
-        case Join(left=left, right=right):
+        case BinaryJoin(left=left, right=right):
             width = len(left.schema)
             return (
                 is_by_clock(left, column)

@@ -9,8 +9,8 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Role
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind, final_keys
-from penstock.planner.logical.joins.interval_join import TimedJoin
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.interval_join import IntervalJoin
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
@@ -68,13 +68,13 @@ class Facts(Protocol):
     def in_time(self, node: Over) -> bool:
         """Return whether each row of an Over is given once, when time has passed it."""
 
-    def bounded_ports(self, join: Join) -> tuple[int, ...]:
+    def bounded_ports(self, join: BinaryJoin) -> tuple[int, ...]:
         """Return the side of a join that is loaded first."""
 
-    def copied(self, join: Join) -> int | None:
+    def copied(self, join: BinaryJoin) -> int | None:
         """Return the side of a join that every subtask has."""
 
-    def side_ttl_ms(self, join: Join, port: int) -> int:
+    def side_ttl_ms(self, join: BinaryJoin, port: int) -> int:
         """Return how long a row of a side of a join is kept untouched."""
 
     def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int:
@@ -111,7 +111,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return _group_aggregate_spec(node, operator_id, facts)
         case WindowAggregate():
             return _window_aggregate_spec(node, operator_id, facts)
-        case Join():
+        case BinaryJoin():
             return _join_spec(node, operator_id, facts)
         case TemporalJoin():
             return _temporal_join_spec(node, operator_id, facts)
@@ -212,7 +212,7 @@ def _partition_top_spec(node: PartitionTop, operator_id: str, facts: Facts) -> P
     )
 
 
-def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
+def _join_spec(node: BinaryJoin, operator_id: str, facts: Facts) -> JoinSpec:
     left, right = node.inputs
     joined = JoinSpec(
         operator_id,
@@ -226,7 +226,7 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         node.residual,
         facts.bounded_ports(node),
         (facts.insert_only(left), facts.insert_only(right)),
-        node.allowing if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
+        node.allowing if isinstance(node, IntervalJoin) and not facts.bounded_ports(node) else None,
         facts.copied(node),
         (facts.side_ttl_ms(node, 0), facts.side_ttl_ms(node, 1)),
         node.pruned,

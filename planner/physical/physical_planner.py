@@ -10,7 +10,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.planner.expressions.nodes import conjunction, conjuncts
 from penstock.planner.logical.distribution import Edge, Forward
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.sink import Sink, StatementSet
@@ -91,7 +91,7 @@ class _Planner:
         predicate, base = _fused(node)
         inner = operator_id if isinstance(node, WatermarkAssign) else scope
         inputs = tuple(self._feed(child, inner) for child in base.inputs)
-        if isinstance(base, Join) and base.pruned is not None:
+        if isinstance(base, BinaryJoin) and base.pruned is not None:
             inputs = self._pruned(base, base.pruned, operator_id, inputs)
         if operator_id not in self._sites:  # a node that only passes its input on may mean the same
             spec = self._spec(node, predicate, operator_id)
@@ -101,7 +101,7 @@ class _Planner:
         return self._sites[operator_id]
 
     def _pruned(
-        self, join: Join, port: int, join_id: str, inputs: tuple[tuple[OperatorVertex, Edge], ...]
+        self, join: BinaryJoin, port: int, join_id: str, inputs: tuple[tuple[OperatorVertex, Edge], ...]
     ) -> tuple[tuple[OperatorVertex, Edge], ...]:
         """Put a runtime filter before the edge into a port of a join. It means nothing: no operator's id
         depends on it.
@@ -140,10 +140,10 @@ class _Planner:
         changes all rows.
         """
         if isinstance(node, Limit):
-            return (type(node).__name__, *(() if self.facts.insert_only(node.input) else ("updates",)))
+            return (node.written_name, *(() if self.facts.insert_only(node.input) else ("updates",)))
         return (
-            type(node).__name__,
-            *(map(str, self.facts.bounded_ports(node)) if isinstance(node, Join) else ()),
+            node.written_name,
+            *(map(str, self.facts.bounded_ports(node)) if isinstance(node, BinaryJoin) else ()),
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import INTEGERS, is_integer
 from penstock.planner.expressions.nodes import Cast, Column, Expression
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.node_digest import hash_parts
 from penstock.planner.physical.operator_specs import CalcSpec, OperatorSpec, SourceSpec
 
@@ -26,7 +26,7 @@ class RuntimeFilterSpec(OperatorSpec):
     keys: tuple[int, ...]
 
 
-def runtime_filter(join: Join, port: int, join_id: str) -> RuntimeFilterSpec:
+def runtime_filter(join: BinaryJoin, port: int, join_id: str) -> RuntimeFilterSpec:
     """Return the filter before a port of a join."""
     side, keys = (join.left, join.left_keys) if port == 0 else (join.right, join.right_keys)
     name = f"runtime filter on {', '.join(side.schema[key].name for key in keys)}"

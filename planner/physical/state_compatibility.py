@@ -11,7 +11,7 @@ from penstock.catalog.connectors.registry import gives_changes
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
@@ -137,7 +137,7 @@ class _Alike:
                     frozenset().union(*column) if all(column) else _COMPUTED
                     for column in zip(*given, strict=True)
                 )
-            case Join() | TemporalJoin():
+            case BinaryJoin() | TemporalJoin():
                 return sum(given, ())[: len(node.schema)]
             case LookupJoin():
                 return given[0] + (_COMPUTED,) * (len(node.schema) - len(given[0]))

@@ -17,7 +17,7 @@ from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
@@ -154,7 +154,7 @@ class _PlanText:
                 return self._window_aggregate(plan)
             case Aggregate():
                 return self._aggregate(plan)
-            case Join():
+            case BinaryJoin():
                 return self._join(plan)
             case TemporalJoin():
                 return self._temporal_join(plan)
@@ -248,7 +248,7 @@ class _PlanText:
         items = [exp.alias_(self._expression(e), f"c{i}") for i, e in enumerate(plan.expressions)]
         return exp.select(*(items or [_NOTHING.copy()])).from_(aliased(self.relation(plan.input)))
 
-    def _join(self, plan: Join) -> exp.Expr:
+    def _join(self, plan: BinaryJoin) -> exp.Expr:
         width = len(plan.left.schema)
         left, right = positional("l"), positional("r")
         pairs = zip(plan.left_keys, plan.right_keys, strict=True)

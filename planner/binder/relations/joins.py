@@ -34,7 +34,7 @@ from penstock.planner.binder.relations.time_bounds import Roles, bounds_times, j
 from penstock.planner.binder.scope import Scope, ScopeColumn
 from penstock.planner.binder.select_hints import BlockHints, table_name
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
-from penstock.planner.logical.joins.interval_join import TimedJoin, timed
+from penstock.planner.logical.joins.interval_join import IntervalJoin, as_interval_join
 from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
@@ -367,7 +367,7 @@ def holds_timed(plan: LogicalPlan) -> bool:
     """Return whether the join a plan ends with keeps the time of its rows (a projection may drop its
     computed keys).
     """
-    return isinstance(plan.input if isinstance(plan, Project) else plan, TimedJoin | SnapshotJoin)
+    return isinstance(plan.input if isinstance(plan, Project) else plan, IntervalJoin | SnapshotJoin)
 
 
 def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
@@ -425,7 +425,7 @@ def join_on(
     residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
     join = Join(wide_left, wide_right, kind, left_keys, right_keys, residual)
     time = None if times is None else join_time(parts, width, *times, kind)
-    plan: LogicalPlan = join if time is None else timed(join, time)
+    plan: LogicalPlan = join if time is None else as_interval_join(join, time)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return _columns(plan, range(width)) if added else plan
     if added or len(wide_right.schema) > len(right.schema):

@@ -17,7 +17,7 @@ from penstock.planner.binder.relations.tables import Source, bind_source, bounde
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Cast, Expression, Literal
 from penstock.planner.logical.joins.join import Join
-from penstock.planner.logical.joins.snapshot_join import snapshot_of
+from penstock.planner.logical.joins.snapshot_join import as_snapshot_join
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.parser.syntax_nodes import (
@@ -56,7 +56,9 @@ class Snapshot:
         assert isinstance(plan, Join)
         if self.time is None:
             return plan
-        return snapshot_of(replace(plan, ttl_ms=(0, self.ttl_ms)), self.time, self.loaded_us, self.idle_ms)
+        return as_snapshot_join(
+            replace(plan, ttl_ms=(0, self.ttl_ms)), self.time, self.loaded_us, self.idle_ms
+        )
 
 
 def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:

@@ -13,7 +13,13 @@ from penstock.catalog.schema import Role
 from penstock.catalog.types import DayTimeInterval, Timestamp, TimestampLtz
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
-from penstock.planner.logical.joins.interval_join import TIME_ROLES, Deadline, JoinTime, TimedSide, can_settle
+from penstock.planner.logical.joins.interval_join import (
+    TIME_ROLES,
+    Deadline,
+    IntervalSide,
+    JoinTime,
+    can_settle,
+)
 from penstock.planner.logical.joins.join import JoinKind
 
 Roles = Mapping[int, Role]
@@ -79,7 +85,7 @@ def _of_pair(
     mine, theirs = pair
     of_left = tuple(Deadline(b.other, b.offset_us) for b in bounds if b.column == theirs + width)
     of_right = tuple(Deadline(b.other - width, b.offset_us) for b in bounds if b.column == mine)
-    return JoinTime(TimedSide(mine, left[mine], of_left), TimedSide(theirs, right[theirs], of_right))
+    return JoinTime(IntervalSide(mine, left[mine], of_left), IntervalSide(theirs, right[theirs], of_right))
 
 
 def _bounds(parts: Sequence[Expression], width: int) -> Iterator[_Bound]:

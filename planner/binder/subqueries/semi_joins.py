@@ -26,8 +26,8 @@ from penstock.planner.binder.subqueries.correlation import (
 from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
 from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues, any_row, logical, null_facts
 from penstock.planner.expressions.nodes import Call, Expression, conjunction, conjuncts
-from penstock.planner.logical.joins.interval_join import TimedJoin
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.interval_join import IntervalJoin
+from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter
 
@@ -56,9 +56,9 @@ def roles_above(scope: Scope, plan: LogicalPlan, bottom: LogicalPlan) -> Scope:
     rows that still come in their time.
     """
     while plan is not bottom:
-        if isinstance(plan, TimedJoin):
+        if isinstance(plan, IntervalJoin):
             scope = scope.with_roles_of(plan.schema)
-        elif isinstance(plan, Join) and not bounded(plan.right):
+        elif isinstance(plan, BinaryJoin) and not bounded(plan.right):
             return scope.without_roles()
         plan = plan.inputs[0]
     return scope
@@ -69,7 +69,7 @@ def joins_bounded(plan: LogicalPlan, bottom: LogicalPlan) -> bool:
     in their time.
     """
     while plan is not bottom:
-        if isinstance(plan, Join) and not bounded(plan.right):
+        if isinstance(plan, BinaryJoin) and not bounded(plan.right):
             return False
         plan = plan.inputs[0]
     return True

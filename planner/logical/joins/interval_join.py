@@ -5,13 +5,13 @@ is freed and rows are given once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
 from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import demand
@@ -54,9 +54,9 @@ class Deadline:
 
 
 @dataclass(frozen=True)
-class TimedSide:
-    """One side of a timed join: its event-time column and that column's role, and the deadlines of its rows,
-    the earliest of which counts.
+class IntervalSide:
+    """One side of an interval join: its event-time column with that column's role, and the deadlines of its
+    rows, the earliest of which counts.
 
     Without deadlines its rows may meet rows of the other side at any later time. ``lateness_us``: how long
     windows beneath correct what they gave.
@@ -75,7 +75,7 @@ class TimedSide:
     def __str__(self) -> str:
         return f"{self.role.value} {self.time_column} until {' or '.join(map(str, self.deadlines)) or 'ever'}"
 
-    def moved(self, positions: Mapping[int, int]) -> TimedSide:
+    def moved(self, positions: Mapping[int, int]) -> IntervalSide:
         """Return the side when its columns have moved."""
         deadlines = tuple(replace(d, column=positions[d.column]) for d in self.deadlines)
         return replace(self, time_column=positions[self.time_column], deadlines=deadlines)
@@ -89,14 +89,14 @@ class TimedSide:
 class JoinTime:
     """What time says of both sides of a join."""
 
-    left: TimedSide
-    right: TimedSide
+    left: IntervalSide
+    right: IntervalSide
 
     def __str__(self) -> str:
         return f"[left {self.left}, right {self.right}]"
 
     @property
-    def sides(self) -> tuple[TimedSide, TimedSide]:
+    def sides(self) -> tuple[IntervalSide, IntervalSide]:
         """Both sides, by port."""
         return self.left, self.right
 
@@ -136,7 +136,7 @@ def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
 
 
 @dataclass(frozen=True)
-class TimedJoin(Join):
+class IntervalJoin(BinaryJoin):
     """A join whose condition bounds the times of matching rows: rows are freed when the watermark has passed
     their deadline.
 
@@ -144,18 +144,22 @@ class TimedJoin(Join):
     or come any more are late.
     """
 
-    time: JoinTime = None  # type: ignore[assignment]  # dataclass order: every node is built with it
+    time: JoinTime = field(kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         demand(
             can_settle(self.kind, bool(self.time.left.deadlines), bool(self.time.right.deadlines)),
-            "a timed join that nothing settles",
+            "an interval join that nothing settles",
         )
 
     @property
     def goes_by_time(self) -> bool:
         return True
+
+    @property
+    def written_name(self) -> str:
+        return "TimedJoin"
 
     @property
     def allowing(self) -> JoinTime:
@@ -174,9 +178,9 @@ class TimedJoin(Join):
             side = self.time.sides[port]
             if self.time.delay_us(port) is None:
                 continue
-            for index, field in enumerate(self.inputs[port].schema):
-                if index == side.time_column or (side.role in WINDOW_ROLES and field.role in WINDOW_ROLES):
-                    fields[index + port * width] = replace(fields[index + port * width], role=field.role)
+            for index, own in enumerate(self.inputs[port].schema):
+                if index == side.time_column or (side.role in WINDOW_ROLES and own.role in WINDOW_ROLES):
+                    fields[index + port * width] = replace(fields[index + port * width], role=own.role)
         return Schema(tuple(fields))
 
     @property
@@ -192,9 +196,9 @@ class TimedJoin(Join):
         return super().insert_only(inputs, loaded_first) if loaded_first else all(inputs)
 
 
-def timed(join: Join, time: JoinTime) -> TimedJoin:
+def as_interval_join(join: Join, time: JoinTime) -> IntervalJoin:
     """Return a join with what time says of its sides."""
-    return TimedJoin(
+    return IntervalJoin(
         join.left,
         join.right,
         join.kind,

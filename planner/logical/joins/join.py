@@ -1,4 +1,4 @@
-"""The regular join in the logical plan, and the kinds of joins."""
+"""The base of joins of two inputs in the logical plan, the regular join, and the kinds of joins."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class JoinKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Join(LogicalPlan):
-    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then
-    right columns (none for SEMI, ANTI).
+class BinaryJoin(LogicalPlan):
+    """Base of joins of two inputs by equal keys, with an optional residual condition over left ++ right
+    columns. Output: left columns, then right columns (none for SEMI, ANTI).
 
     ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a
     hint sends to every subtask. ``pruned``: the side whose rows need not come here unless they have a key of
@@ -176,6 +176,11 @@ class Join(LogicalPlan):
         if copied is not None:
             return (ALL, ANY) if copied == 0 else (ANY, ALL)
         return by_keys(self.left_keys), by_keys(self.right_keys)
+
+
+@dataclass(frozen=True)
+class Join(BinaryJoin):
+    """The regular join: any row may meet any row of the other side, whenever that comes."""
 
 
 def digest_join_condition(

@@ -4,19 +4,20 @@ table as it is when the row passes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import field
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
 from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.windows import demand
 
 
 @dataclass(frozen=True)
-class SnapshotJoin(Join):
+class SnapshotJoin(BinaryJoin):
     """``left JOIN LATERAL SNAPSHOT(right)``, INNER or LEFT: rows of the left side wait until the right side
     is loaded, and are given once.
 
@@ -26,9 +27,9 @@ class SnapshotJoin(Join):
     untouched. Time goes on with the left side alone, and stands still until the right one is loaded.
     """
 
-    build_time: int = None  # type: ignore[assignment]  # dataclass order: every node is built with it
-    loaded_us: int | None = None
-    idle_ms: int | None = None
+    build_time: int = field(kw_only=True)
+    loaded_us: int | None = field(default=None, kw_only=True)
+    idle_ms: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +65,7 @@ class SnapshotJoin(Join):
         return inputs[0]
 
 
-def snapshot_of(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:
+def as_snapshot_join(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:
     """Return a join with what says when its right side is loaded."""
     sides = join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, join.ttl_ms
     return SnapshotJoin(*sides, build_time=build_time, loaded_us=loaded_us, idle_ms=idle_ms)

@@ -6,7 +6,7 @@ from penstock.optimizer.properties.distribution import is_gathered_by, is_partit
 from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.distribution import Broadcast, Edge, Partition, Shuffle
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import TopN
@@ -58,7 +58,7 @@ def test_no_second_exchange_by_the_same_keys() -> None:
 def test_a_join_by_the_group_key_keeps_the_groups_where_they_are() -> None:
     text = "SELECT o.k, o.n, p.name FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) AS o JOIN arrivals AS p ON o.k = p.k"
     plan = laid(text)
-    join = next(node for node in plan.walk() if isinstance(node, Join))
+    join = next(node for node in plan.walk() if isinstance(node, BinaryJoin))
     assert not isinstance(join.left, Exchange)
     assert isinstance(join.right, Exchange)
     assert join.right.edge == Partition((0,))
@@ -121,7 +121,7 @@ def test_inner_joins_lie_by_both_sides_keys_and_left_joins_by_the_left() -> None
     assert isinstance(inner, Sink) and isinstance(left, Sink)
     assert is_partitioned_by(inner.input, (1,)) and is_partitioned_by(inner.input, (2,))
     assert is_partitioned_by(left.input, (1,)) and not is_partitioned_by(left.input, (2,))
-    assert next(node for node in left.walk() if isinstance(node, Join)).kind is JoinKind.LEFT
+    assert next(node for node in left.walk() if isinstance(node, BinaryJoin)).kind is JoinKind.LEFT
 
 
 def test_top_n_is_alone() -> None:

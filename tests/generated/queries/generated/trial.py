@@ -16,7 +16,7 @@ from penstock.client.session import Session
 from penstock.engine.changelog.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import WindowAggregate
-from penstock.planner.logical.joins.interval_join import TimedJoin
+from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
@@ -127,7 +127,7 @@ def waits(plan: LogicalPlan) -> bool:
             return True
         if isinstance(node, PartitionTop) and facts.insert_only(node):
             return True
-        if isinstance(node, TimedJoin) and node.kind not in (JoinKind.INNER, JoinKind.SEMI):
+        if isinstance(node, IntervalJoin) and node.kind not in (JoinKind.INNER, JoinKind.SEMI):
             return True
     return False
 

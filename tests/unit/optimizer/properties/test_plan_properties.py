@@ -6,7 +6,7 @@ from penstock.catalog.connectors.registry import Boundedness
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import TemporalSort
@@ -102,8 +102,8 @@ def test_boundedness() -> None:
     assert facts.time_attributes(query("SELECT a, ts FROM orders")) == (1,)
 
 
-def join(text: str) -> Join:
-    return next(node for node in query(text).walk() if isinstance(node, Join))
+def join(text: str) -> BinaryJoin:
+    return next(node for node in query(text).walk() if isinstance(node, BinaryJoin))
 
 
 def test_the_bounded_side_of_a_join_is_loaded_first() -> None:

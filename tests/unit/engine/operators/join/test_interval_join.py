@@ -19,7 +19,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.operators.join.interval_join import IntervalJoinOperator
 from penstock.planner.expressions.nodes import Call, Column, Literal
-from penstock.planner.logical.joins.interval_join import Deadline, JoinTime, TimedSide
+from penstock.planner.logical.joins.interval_join import Deadline, IntervalSide, JoinTime
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 from tests.harness.operators import done
@@ -38,8 +38,8 @@ SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, r
 S = 1_000_000
 BEFORE, AFTER = 2, 5  # seconds: right.ts in [left.ts - BEFORE, left.ts + AFTER]
 TIME = JoinTime(
-    TimedSide(2, Role.EVENT_TIME, (Deadline(2, AFTER * S),)),
-    TimedSide(2, Role.EVENT_TIME, (Deadline(2, BEFORE * S),)),
+    IntervalSide(2, Role.EVENT_TIME, (Deadline(2, AFTER * S),)),
+    IntervalSide(2, Role.EVENT_TIME, (Deadline(2, BEFORE * S),)),
 )
 
 

@@ -3,7 +3,7 @@ SELECT b.auction, p.name, b.ts FROM bid AS b JOIN person AS p ON b.bidder = p.id
 ---
 Project expressions=(auction, name, ts) names=(auction, name, ts)
   : auction BIGINT, name STRING, ts TIMESTAMP(3) [event time]
-  TimedJoin kind=inner left_keys=(1) right_keys=(0) residual=((ts >= (joined - INTERVAL '0 00:00:05' DAY TO SECOND)) AND (ts <= (joined + INTERVAL '0 00:01:00' DAY TO SECOND))) time=[left event time 4 until 4+5000000us, right event time 3 until 3+60000000us]
+  IntervalJoin kind=inner left_keys=(1) right_keys=(0) residual=((ts >= (joined - INTERVAL '0 00:00:05' DAY TO SECOND)) AND (ts <= (joined + INTERVAL '0 00:01:00' DAY TO SECOND))) time=[left event time 4 until 4+5000000us, right event time 3 until 3+60000000us]
     WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
@@ -18,8 +18,8 @@ SELECT b.auction FROM bid AS b, person AS p, bid AS c WHERE b.bidder = p.id AND 
 Project expressions=(auction) names=(auction)
   : auction BIGINT
   Filter predicate=(price > price)
-    TimedJoin kind=inner left_keys=(0) right_keys=(0) residual=((ts >= ts) AND (ts <= (ts + INTERVAL '0 00:00:01' DAY TO SECOND))) time=[left event time 4 until 4+1000000us, right event time 4 until 4]
-      TimedJoin kind=inner left_keys=(1) right_keys=(0) residual=((ts >= joined) AND (ts < (joined + INTERVAL '0 01:00:00' DAY TO SECOND))) time=[left event time 4 until 4, right event time 3 until 3+3599999999us]
+    IntervalJoin kind=inner left_keys=(0) right_keys=(0) residual=((ts >= ts) AND (ts <= (ts + INTERVAL '0 00:00:01' DAY TO SECOND))) time=[left event time 4 until 4+1000000us, right event time 4 until 4]
+      IntervalJoin kind=inner left_keys=(1) right_keys=(0) residual=((ts >= joined) AND (ts < (joined + INTERVAL '0 01:00:00' DAY TO SECOND))) time=[left event time 4 until 4, right event time 3 until 3+3599999999us]
         WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
@@ -36,7 +36,7 @@ SELECT b.auction FROM bid AS b JOIN person AS p ON b.bidder = p.id AND b.ts >= p
 ---
 Project expressions=(auction) names=(auction)
   : auction BIGINT
-  TimedJoin kind=inner left_keys=(1) right_keys=(0) residual=(ts >= joined) time=[left event time 4 until 4, right event time 3 until ever]
+  IntervalJoin kind=inner left_keys=(1) right_keys=(0) residual=(ts >= joined) time=[left event time 4 until 4, right event time 3 until ever]
     WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
@@ -63,7 +63,7 @@ SELECT x.auction, y.channel, x.window_end FROM TUMBLE(TABLE bid, DESCRIPTOR(ts),
 ---
 Project expressions=(auction, channel, window_end) names=(auction, channel, window_end)
   : auction BIGINT, channel STRING, window_end TIMESTAMP(3) NOT NULL [window end]
-  TimedJoin kind=left left_keys=(0, 5, 6) right_keys=(1, 5, 6) time=[left window end 6 until 6, right window end 6 until 6]
+  IntervalJoin kind=left left_keys=(0, 5, 6) right_keys=(1, 5, 6) time=[left window end 6 until 6, right window end 6 until 6]
     WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
       WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
@@ -77,7 +77,7 @@ SELECT auction, window_end FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' M
 ---
 Project expressions=(auction, window_end) names=(auction, window_end)
   : auction BIGINT, window_end TIMESTAMP(3) NOT NULL [window end]
-  TimedJoin kind=anti left_keys=(1, 5, 6) right_keys=(0, 7, 8) time=[left window end 6 until 6, right window end 8 until 8]
+  IntervalJoin kind=anti left_keys=(1, 5, 6) right_keys=(0, 7, 8) time=[left window end 6 until 6, right window end 8 until 8]
     WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
       WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
