@@ -21,6 +21,7 @@ from penstock.catalog.connectors.filesystem import (
 )
 from penstock.catalog.connectors.nexmark import NEXMARK_OPTIONS
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
+from penstock.catalog.connectors.socket import SOCKET, SOCKET_OPTIONS
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
@@ -114,6 +115,7 @@ _ALL = (
     Connector(
         SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True
     ),
+    Connector(SOCKET, "lines of JSON that a TCP server sends", SOCKET_OPTIONS, source=True),
     Connector(
         "print",
         "prints each change",
@@ -236,6 +238,8 @@ def option(table: CatalogTable, key: str) -> OptionValue:
 def boundedness(table: CatalogTable) -> Boundedness:
     """Return whether a table's rows end."""
     name = table.connector
+    if name == SOCKET:
+        return Boundedness.UNBOUNDED
     if name == "datagen":
         return Boundedness.REPLAY if datagen_is_finite(table.options) else Boundedness.UNBOUNDED
     if name == "nexmark":

@@ -53,6 +53,12 @@ def _late_source(request: ScanRequest) -> SourceConnector:
     return LateSource(request)
 
 
+def _socket_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.socket.source import SocketSource
+
+    return SocketSource(request)
+
+
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
     from penstock.engine.connectors.filesystem.sink import FilesystemSink
 
@@ -91,6 +97,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "errors": _errors_source,
     "materialized": _materialized_source,
     "late": _late_source,
+    "socket": _socket_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": _filesystem_sink,
