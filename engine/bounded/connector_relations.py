@@ -6,19 +6,24 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from penstock.catalog.connectors.registry import gives_changes, is_in_database
+from penstock.catalog.connectors.registry import file_format, gives_changes, is_in_database
+from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.source import ScanRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold
 from penstock.engine.connectors.database.scan import scanned
+from penstock.engine.connectors.filesystem.listing import FileListing
+from penstock.engine.connectors.filesystem.source import check_unchanged
 from penstock.engine.connectors.in_process.materialized_view_source import snapshot_of
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.registry import source_connector
 from penstock.planner.sql_generator.query import ScannedTable
 
 _BATCH_ROWS = 65_536
+_READINGS = 5
+"""How often files are read that change meanwhile: whoever publishes a table is done with it soon."""
 
 
 def registered_table(relation: ScannedTable, services: Services) -> pa.Table | None:
@@ -56,6 +61,29 @@ def own_batches(relation: ScannedTable, services: Services) -> Iterator[pa.Recor
     for batch in batches:
         fold.add(batch)
     yield from fold.rows().to_batches(_BATCH_ROWS)
+
+
+def whole_table(relation: ScannedTable, services: Services) -> list[pa.RecordBatch]:
+    """Return a relation's rows as its files were at one moment: they are read again when one was replaced
+    or taken away meanwhile.
+
+    Raises DAT-4107 when that happens at every try, and what reading raises when no file has changed. Files
+    that come to be meanwhile are those of the next reading.
+    """
+    if relation.table.connector != "filesystem":
+        return list(own_batches(relation, services))
+    listing = FileListing(relation.table.options["path"], file_format(relation.table))
+    for left in range(_READINGS - 1, -1, -1):
+        listed = listing.files()
+        try:
+            batches = list(own_batches(relation, services))
+            for split in listed:
+                check_unchanged(listing, split)
+            return batches
+        except PenstockError:
+            if not left or listing.files() == listed:
+                raise
+    raise AssertionError("files are read once at least")
 
 
 def _batches(relation: ScannedTable, services: Services) -> Iterator[Batch]:

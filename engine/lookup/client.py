@@ -213,7 +213,7 @@ class _Reading:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         # readers of files, backends: where such a table is looked up
-        from penstock.engine.bounded.connector_relations import own_batches
+        from penstock.engine.bounded.connector_relations import whole_table
         from penstock.engine.bounded.registry import BoundedBackends
         from penstock.planner.sql_generator.query import ScannedTable
 
@@ -221,7 +221,7 @@ class _Reading:
         if is_in_spark(what.table):
             plan = Scan(what.table, what.columns)
             return self._services.get(BoundedBackends).for_plan(plan).run(plan)  # type: ignore[no-any-return]  # a service
-        return own_batches(ScannedTable(what.table, what.columns), self._services)
+        return iter(whole_table(ScannedTable(what.table, what.columns), self._services))
 
     def close(self) -> None:
         """Nothing is kept between two readings."""

@@ -78,11 +78,20 @@ class FilesystemSource:
 
     def _open_file(self, split_id: str, position: Position | None) -> FilesystemReader:
         split = FileSplit.parse(split_id)
-        check_unchanged(self._listing, split)
         task = self._task(split)
-        if option(self._table, "source.missing-columns") == "null":
-            task = with_columns_there(task, self._format)
-        reader = READERS[self._format](task, (position or {}).get("anchor"))
+        try:
+            if option(self._table, "source.missing-columns") == "null":
+                task = with_columns_there(task, self._format)
+            reader = READERS[self._format](task, (position or {}).get("anchor"))
+        except PenstockError:
+            check_unchanged(self._listing, split)  # another file under that name is why, if there is one
+            raise
+        try:
+            # once it is open: what is opened is what was listed, whoever replaces the file from now on
+            check_unchanged(self._listing, split)
+        except PenstockError:
+            reader.close()
+            raise
         return FilesystemReader(reader, task.wanted, split, self._request, self._listing, position or {})
 
     def recall(self, split_ids: list[str]) -> None:
