@@ -119,11 +119,11 @@ def test_late_rows_are_found_and_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     assert folded(tmp_path / "out") == want
     assert computed(past, QUERIES["tumble"]) != want, "no row was late"
 
-    taken = SubChain.taken
+    drain = SubChain.drain
     monkeypatch.setattr(
         SubChain,
-        "taken",
-        lambda chain: [(split, replace(batch, behind=None)) for split, batch in taken(chain)],
+        "drain",
+        lambda chain: [(split, replace(batch, behind=None)) for split, batch in drain(chain)],
     )
     loaded(past, QUERIES["tumble"], tmp_path / "careless")
     assert folded(tmp_path / "careless") != want, "a history that takes late rows for timely ones went unseen"
