@@ -12,8 +12,8 @@ from penstock.client.statements.dispatch import LocatedStatement, parse_statemen
 from penstock.client.statements.materialized_views import declare_view
 from penstock.client.statements.tables import declare_table_as
 from penstock.planner.parser.scanner import scan
-from penstock.planner.statements import catalog_nodes, nodes
-from penstock.planner.statements.alter_table_nodes import AlterTable
+from penstock.planner.statements import nodes
+from penstock.planner.statements.nodes import AlterTable
 from penstock.planner.statements.script import split_script
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ _HARMLESS = (
     nodes.DropView,
     nodes.CreateFunction,
     nodes.DropFunction,
-    catalog_nodes.CreateCatalog,
-    catalog_nodes.DropCatalog,
-    catalog_nodes.CreateDatabase,
-    catalog_nodes.DropDatabase,
-    catalog_nodes.Use,
+    nodes.CreateCatalog,
+    nodes.DropCatalog,
+    nodes.CreateDatabase,
+    nodes.DropDatabase,
+    nodes.Use,
     AlterTable,
     nodes.Set,
     nodes.Reset,
@@ -82,7 +82,7 @@ class _Check:
 
     def errors_of(self, statement: LocatedStatement) -> Iterator[PenstockError]:
         """Check a statement and yield its error, unless that only follows from another."""
-        is_use = isinstance(statement.node, catalog_nodes.Use)
+        is_use = isinstance(statement.node, nodes.Use)
         try:
             _check_statement(self._session, statement)
         except PenstockError as error:

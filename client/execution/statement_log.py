@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.secrets import holds_secrets
 from penstock.catalog.settings import Settings
-from penstock.planner.statements import catalog_nodes, nodes
-from penstock.planner.statements.alter_table_nodes import AlterTable
+from penstock.planner.statements import nodes
+from penstock.planner.statements.nodes import AlterTable
 
 if TYPE_CHECKING:
     from penstock.engine.api.job_options import JobRecord
@@ -21,11 +21,11 @@ MAKES_NAMES = (
     nodes.DropTable,
     nodes.DropView,
     AlterTable,
-    catalog_nodes.CreateCatalog,
-    catalog_nodes.DropCatalog,
-    catalog_nodes.CreateDatabase,
-    catalog_nodes.DropDatabase,
-    catalog_nodes.Use,
+    nodes.CreateCatalog,
+    nodes.DropCatalog,
+    nodes.CreateDatabase,
+    nodes.DropDatabase,
+    nodes.Use,
     nodes.CreateFunction,
     nodes.DropFunction,
 )

@@ -13,7 +13,7 @@ from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, Obje
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.tables import MaterializedView
 from penstock.client.results.result import Result, note_result
-from penstock.planner.statements import catalog_nodes as nodes
+from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import Name
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from penstock.client.statements import (
     tables,
     verify,
 )
-from penstock.planner.statements import catalog_nodes, nodes
-from penstock.planner.statements.alter_table_nodes import AlterTable
-from penstock.planner.statements.nodes import Statement
+from penstock.planner.statements import nodes
+from penstock.planner.statements.nodes import AlterTable, Statement
 from penstock.planner.statements.script import parse_script
 
 if TYPE_CHECKING:
@@ -99,11 +98,11 @@ def run_statement(
         case nodes.DropMaterializedView():
             return materialized_views.drop_view(state, node)
         case (
-            catalog_nodes.CreateCatalog()
-            | catalog_nodes.DropCatalog()
-            | catalog_nodes.CreateDatabase()
-            | catalog_nodes.DropDatabase()
-            | catalog_nodes.Use()
+            nodes.CreateCatalog()
+            | nodes.DropCatalog()
+            | nodes.CreateDatabase()
+            | nodes.DropDatabase()
+            | nodes.Use()
         ):
             return catalogs.change_namespaces(state, node, partial(load_catalog, state, pipeline))
         case nodes.CreateFunction() | nodes.DropFunction():

@@ -15,7 +15,7 @@ from penstock.client.results.result import Result, note_result
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements import nodes
-from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
+from penstock.planner.statements.nodes import AlterTable, RenameTable
 
 if TYPE_CHECKING:
     from penstock.client.execution.planned_query import PlannedQuery

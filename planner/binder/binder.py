@@ -33,8 +33,8 @@ from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Sort, TemporalSort, is_kept_by_time
 from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import LateralQuery, span_of
-from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
 from penstock.planner.statements.nodes import (
+    AlterTable,
     CreateMaterializedView,
     CreateTable,
     CreateTableAs,
@@ -43,6 +43,7 @@ from penstock.planner.statements.nodes import (
     ExecuteStatementSet,
     Insert,
     Query,
+    RenameTable,
 )
 
 

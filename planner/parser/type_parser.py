@@ -36,9 +36,8 @@ from penstock.catalog.types import (
     TimestampLtz,
 )
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text, too_deep_a_type
-from penstock.planner.parser.tokenizer import tokenize
-from penstock.planner.parser.unexpected_token import SYMBOLS, TYPE_BEGINS, AcceptingToken, ended, unexpected
+from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text, tokenize, too_deep_a_type
+from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken, ended, unexpected
 
 _SIMPLE: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,

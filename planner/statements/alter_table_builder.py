@@ -8,7 +8,7 @@ from lark import Transformer
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.planner.parser.syntax_nodes import OptionEntry
-from penstock.planner.statements import alter_table_nodes as nodes
+from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import (
     ComputedColumnDef,
     MetadataColumnDef,

@@ -5,19 +5,59 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lark import Token
+from lark import Token, Transformer
 
 from penstock.catalog.connectors.spark import SETTING_PREFIX
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.persistence.show_create import quoted_name
-from penstock.planner.parser.dialect import parse_expression, parse_query
+from penstock.planner.parser.query_parser import parse_expression, parse_query
 from penstock.planner.parser.syntax_nodes import NOWHERE, OptionEntry, moved
 from penstock.planner.parser.type_parser import type_of
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_builder import AlterationBuilder
-from penstock.planner.statements.catalog_builder import PlaceBuilder
 from penstock.planner.statements.nodes import Name, SqlExpression
+
+
+class PlaceBuilder(Transformer):
+    """The rules of catalogs and databases; names and options are built already, words stand as flags with
+    a name.
+    """
+
+    span: Span
+
+    def create_catalog(self, children: list[Any]) -> nodes.CreateCatalog:
+        options = [
+            option
+            for child in children
+            if isinstance(child, tuple)
+            for option in child
+            if isinstance(option, OptionEntry)
+        ]
+        return nodes.CreateCatalog(
+            _name(children), tuple(options), _has(children, "if_not_exists"), span=self.span
+        )
+
+    def drop_catalog(self, children: list[Any]) -> nodes.DropCatalog:
+        return nodes.DropCatalog(_name(children), _has(children, "if_exists"), span=self.span)
+
+    def create_database(self, children: list[Any]) -> nodes.CreateDatabase:
+        return nodes.CreateDatabase(_name(children), _has(children, "if_not_exists"), span=self.span)
+
+    def drop_database(self, children: list[Any]) -> nodes.DropDatabase:
+        return nodes.DropDatabase(
+            _name(children), _has(children, "if_exists"), _has(children, "cascade"), span=self.span
+        )
+
+    def use_catalog(self, children: list[Any]) -> nodes.Use:
+        return nodes.Use(_name(children), True, span=self.span)
+
+    def use(self, children: list[Any]) -> nodes.Use:
+        return nodes.Use(_name(children), span=self.span)
+
+
+def _name(children: list[Any]) -> Name:
+    return next(child for child in children if isinstance(child, Name))
 
 
 @dataclass(frozen=True)

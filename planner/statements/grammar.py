@@ -1,16 +1,72 @@
-"""The grammar of statements, read once."""
+"""The statement grammar: lark's parser, and its cached tables."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+from contextlib import suppress
 from functools import cache
+from importlib.util import cache_from_source
 from pathlib import Path
+from typing import Any
 
+import lark
 from lark import Lark, Tree
 from lark.exceptions import UnexpectedToken
+from lark.grammar import Rule
+from lark.lexer import Lexer, TerminalDef
 
-from penstock.planner.parser.unexpected_token import ended, unexpected
-from penstock.planner.statements.grammar_cache import tables_of
+from penstock.planner.parser.token_stream import ended, unexpected
 from penstock.planner.statements.lexer import StatementLexer, StatementToken, with_types_begun
+
+
+def tables_of(grammar: Path, lexer: type[Lexer], start: list[str]) -> Lark:
+    """Return the parser of a grammar with a lexer of ours: from kept tables when they were made of this
+    text by this lark, else made and kept.
+    """
+    text = grammar.read_text(encoding="utf-8")
+    digest = hashlib.sha256("\0".join((lark.__version__, *start, text)).encode()).hexdigest()
+    kept = Path(cache_from_source(str(grammar.with_suffix(".py")))).with_suffix(".tables")
+    # not there, or not what was written: made anew
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _read(kept.read_bytes(), digest, lexer)
+    made = Lark(text, parser="lalr", lexer=lexer, start=start, maybe_placeholders=False)
+    with suppress(OSError):  # no directory can be written to: made in every process then
+        _keep(kept, _written(made, digest))
+    return made
+
+
+def _written(made: Lark, digest: str) -> bytes:
+    data, memo = made.memo_serialize([TerminalDef, Rule])
+    data["options"]["lexer"] = data["parser"]["lexer_conf"]["lexer_type"] = None
+    body = json.dumps({"data": data, "memo": memo}, separators=(",", ":")).encode()
+    return b"\n".join((digest.encode(), hashlib.sha256(body).hexdigest().encode(), body))
+
+
+def _read(written: bytes, digest: str, lexer: type[Lexer]) -> Lark:
+    """Return the parser of kept tables. ValueError when they are of another grammar, or not whole."""
+    of, checksum, body = written.split(b"\n", 2)
+    if of.decode() != digest or checksum.decode() != hashlib.sha256(body).hexdigest():
+        raise ValueError("tables of another grammar")
+    kept = json.loads(body)
+    data, table = kept["data"], kept["data"]["parser"]["parser"]
+    table["tokens"] = _by_number(table["tokens"])
+    table["states"] = {int(state): _by_number(steps) for state, steps in table["states"].items()}
+    data["options"]["lexer"] = data["parser"]["lexer_conf"]["lexer_type"] = lexer
+    return Lark._load_from_dict(data, _by_number(kept["memo"]))
+
+
+def _by_number(written: dict[str, Any]) -> dict[int, Any]:
+    """Return a mapping by numbers, which JSON writes as texts."""
+    return {int(number): value for number, value in written.items()}
+
+
+def _keep(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = path.with_suffix(f".{os.getpid()}")
+    own.write_bytes(content)
+    own.replace(path)
 
 
 @cache

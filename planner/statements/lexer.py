@@ -13,9 +13,9 @@ from lark.parsers.lalr_analysis import Shift
 from sqlglot.tokens import Token, TokenType
 
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.tokenizer import tokenize
+from penstock.planner.parser.scanner import tokenize
+from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken
 from penstock.planner.parser.type_parser import TypeReader, TypeSyntax
-from penstock.planner.parser.unexpected_token import SYMBOLS, TYPE_BEGINS, AcceptingToken
 
 _DEPTH = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}

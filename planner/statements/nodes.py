@@ -1,5 +1,5 @@
-"""Statements as the parser gives them: a closed set of frozen nodes. Names are not resolved yet; every
-part knows its place in the text.
+"""Statements as the parser returns them: a closed set of frozen nodes. Names are not resolved yet; each
+part has its span in the text.
 """
 
 from __future__ import annotations
@@ -395,3 +395,138 @@ class Help(Statement):
 @dataclass(frozen=True)
 class Quit(Statement):
     """QUIT or EXIT, for the shell."""
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """SET ('key' = 'value', ..): these options get these values."""
+
+    options: tuple[OptionEntry, ...]
+
+
+@dataclass(frozen=True)
+class ResetOptions:
+    """RESET ('key', ..): these options have their defaults again."""
+
+    keys: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
+class PlacedColumn:
+    """A column and where it goes: ``first``, after another, or (neither) last; a modified one stays where
+    it is.
+    """
+
+    column: ColumnDef
+    first: bool = False
+    after: Name | None = None
+
+
+@dataclass(frozen=True)
+class ChangeParts:
+    """ADD or (``modify``) MODIFY columns, the watermark, the primary key."""
+
+    columns: tuple[PlacedColumn, ...] = ()
+    watermark: WatermarkDef | None = None
+    primary_key: tuple[Name, ...] = ()
+    modify: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class DropColumns:
+    """DROP column or DROP (column, ..)."""
+
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
+class DropWatermark:
+    """DROP WATERMARK."""
+
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class DropKey:
+    """DROP PRIMARY KEY."""
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """RENAME old TO new."""
+
+    old: Name
+    new: Name
+
+
+@dataclass(frozen=True)
+class RenameTable:
+    """RENAME TO new."""
+
+    new: Name
+
+
+Alteration = (
+    SetOptions
+    | ResetOptions
+    | ChangeParts
+    | DropColumns
+    | DropWatermark
+    | DropKey
+    | RenameColumn
+    | RenameTable
+)
+
+
+@dataclass(frozen=True)
+class AlterTable(Statement):
+    """ALTER TABLE: one change."""
+
+    name: Name
+    change: Alteration
+
+
+@dataclass(frozen=True)
+class CreateCatalog(Statement):
+    """CREATE CATALOG name WITH (..)."""
+
+    name: Name
+    options: tuple[OptionEntry, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropCatalog(Statement):
+    """DROP CATALOG name."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateDatabase(Statement):
+    """CREATE DATABASE [catalog.]name."""
+
+    name: Name
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropDatabase(Statement):
+    """DROP DATABASE [catalog.]name [CASCADE]."""
+
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class Use(Statement):
+    """USE [catalog.]database, or USE CATALOG name."""
+
+    name: Name
+    catalog: bool = False
+
+
+PlaceStatement = CreateCatalog | DropCatalog | CreateDatabase | DropDatabase | Use

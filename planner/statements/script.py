@@ -10,8 +10,8 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, SourceText, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.secrets import KNOWN
-from penstock.planner.parser.dialect import parse_query
 from penstock.planner.parser.hints import refuse_other_hints
+from penstock.planner.parser.query_parser import parse_query
 from penstock.planner.parser.scanner import allow_depth, check_text, scan
 from penstock.planner.statements.builder import StatementBuilder
 from penstock.planner.statements.grammar import parse_tree

@@ -25,7 +25,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS
-from penstock.planner.parser.dialect import parse_expression, parse_item, parse_sort_item
+from penstock.planner.parser.query_parser import parse_expression, parse_item, parse_sort_item
 from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,

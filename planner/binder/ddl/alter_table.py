@@ -10,24 +10,22 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.parser.syntax_nodes import OptionEntry, Reference, moved
-from penstock.planner.statements.alter_table_nodes import (
+from penstock.planner.statements.nodes import (
     Alteration,
     AlterTable,
     ChangeParts,
+    ColumnDef,
+    ComputedColumnDef,
+    CreateTable,
     DropColumns,
     DropKey,
     DropWatermark,
+    Name,
     PlacedColumn,
     RenameColumn,
     RenameTable,
     ResetOptions,
     SetOptions,
-)
-from penstock.planner.statements.nodes import (
-    ColumnDef,
-    ComputedColumnDef,
-    CreateTable,
-    Name,
     SqlExpression,
 )
 from penstock.planner.statements.script import parse_statement

@@ -16,7 +16,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan, Values
 from penstock.planner.logical.windows import ON_CLOSE, AttachedWindow, Emission, Windowing
 from penstock.planner.statements import nodes
-from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
+from penstock.planner.statements.nodes import AlterTable, RenameTable
 from penstock.planner.statements.script import ParsedStatement, parse_script
 
 HERE = Path(__file__).parent

@@ -31,7 +31,7 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.query import bind_query
 from penstock.planner.binder.scope import Scope, ScopeColumn
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.parser.dialect import parse_expression
+from penstock.planner.parser.query_parser import parse_expression
 
 NAN = float("nan")
 _PAIR = Row((("a", INT), ("b", STRING)))

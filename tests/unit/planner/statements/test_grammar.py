@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.planner.statements import grammar_cache
-from penstock.planner.statements.grammar_cache import tables_of
+from penstock.planner.statements import grammar as grammar_module
+from penstock.planner.statements.grammar import tables_of
 from penstock.planner.statements.lexer import StatementLexer
 
-SOURCE = Path(grammar_cache.__file__).with_name("statements.lark")
+SOURCE = Path(grammar_module.__file__).with_name("statements.lark")
 STATEMENT = (
     "CREATE TABLE t (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen')"
 )
@@ -31,14 +31,14 @@ def parse(grammar: Path) -> object:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     made: list[int] = []
-    lark = grammar_cache.Lark
+    lark = grammar_module.Lark
 
     class Counted(lark):  # type: ignore[misc, valid-type]
         def __init__(self, *arguments: object, **options: object) -> None:
             made.append(1)
             super().__init__(*arguments, **options)
 
-    monkeypatch.setattr(grammar_cache, "Lark", Counted)
+    monkeypatch.setattr(grammar_module, "Lark", Counted)
     return made
 
 
