@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.catalog.types import BOOLEAN
-from penstock.optimizer.properties.column_substitution import column_of, map_expressions, select_columns
-from penstock.optimizer.properties.expression_properties import CLOCK_FUNCTIONS
+from penstock.planner.expressions.expression_properties import CLOCK_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Case, Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.joins.join import BinaryJoin
@@ -17,7 +16,7 @@ from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Project
+from penstock.planner.logical.projection import Project, column_of, select_columns
 from penstock.planner.logical.sort import TopN
 
 
@@ -73,7 +72,7 @@ def _over_columns(node: LogicalPlan) -> LogicalPlan:
         found.append(expression)
         return expression
 
-    map_expressions(node, collect)
+    node.map_expressions(collect)
     calls = _clock_calls(found)
     if not calls:
         return node
@@ -81,9 +80,8 @@ def _over_columns(node: LogicalPlan) -> LogicalPlan:
     places: dict[Expression, Expression] = {
         call: column_of(below, len(node.inputs[0].schema) + i) for i, call in enumerate(calls)
     }
-    return map_expressions(
-        node.with_inputs((below,)), lambda whole: whole.transform(lambda part: places.get(part, part))
-    )
+    above = node.with_inputs((below,))
+    return above.map_expressions(lambda whole: whole.transform(lambda part: places.get(part, part)))
 
 
 def _joined(

@@ -12,8 +12,8 @@ from penstock.catalog.connectors.registry import file_format, option
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.properties.expression_properties import is_deterministic, reads_clock
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.expressions.expression_properties import is_deterministic, reads_clock
 from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit

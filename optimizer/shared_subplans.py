@@ -11,11 +11,10 @@ from penstock.catalog.connectors.registry import SHARED, connector_of
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.properties.column_substitution import inline, select_columns
-from penstock.planner.expressions.nodes import Call, Column, Expression
+from penstock.planner.expressions.nodes import Call, Column, Expression, inline
 from penstock.planner.logical.node_digest import table_text
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.projection import Filter, Project, select_columns
 from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.physical.plan_digest import Meanings

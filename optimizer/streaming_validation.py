@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.optimizer.properties.column_substitution import map_expressions
-from penstock.optimizer.properties.expression_properties import is_deterministic, reads_clock
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.expressions.expression_properties import is_deterministic, reads_clock
 from penstock.planner.expressions.nodes import Call, Expression
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
@@ -95,7 +94,7 @@ def _check_steady(node: LogicalPlan) -> None:
             raise _wavers(wavering[-1].function, wavering[-1].span)
         return expression
 
-    map_expressions(node, steady)
+    node.map_expressions(steady)
 
 
 def _wavers(function: str, span: Span | None) -> PenstockError:

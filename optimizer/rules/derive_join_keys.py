@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.optimizer.properties.column_substitution import column_of, select_columns
-from penstock.optimizer.properties.expression_properties import is_movable
+from penstock.planner.expressions.expression_properties import is_movable
 from penstock.planner.expressions.nodes import Call, Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.projection import Filter, Project, column_of, select_columns
 
 
 def join_keys_from_filter(plan: LogicalPlan) -> LogicalPlan:

@@ -20,8 +20,7 @@ from penstock.catalog.types import (
     TinyInt,
     is_integer,
 )
-from penstock.optimizer.properties.column_substitution import map_expressions
-from penstock.optimizer.properties.expression_properties import always_casts
+from penstock.planner.expressions.expression_properties import always_casts
 from penstock.planner.expressions.nodes import Call, Case, Cast, Expression, Literal, LiteralValue
 from penstock.planner.logical.plan import LogicalPlan
 
@@ -34,7 +33,7 @@ def fold_constants(plan: LogicalPlan) -> LogicalPlan:
 
     Only what surely has one value is folded; what would raise is left to raise on the rows that reach it.
     """
-    return plan.transform(lambda node: map_expressions(node, lambda expression: expression.transform(_fold)))
+    return plan.transform(lambda node: node.map_expressions(lambda expression: expression.transform(_fold)))
 
 
 def _fold(node: Expression) -> Expression:

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from penstock.optimizer.properties.column_substitution import select_columns
-from penstock.optimizer.properties.expression_properties import is_deterministic
+from penstock.planner.expressions.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.aggregate import Phase, WindowAggregate
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.projection import Filter, Project, select_columns
 from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from penstock.optimizer.properties.column_substitution import inline
-from penstock.optimizer.properties.expression_properties import is_deterministic
-from penstock.planner.expressions.nodes import Column, Literal
+from penstock.planner.expressions.expression_properties import is_deterministic
+from penstock.planner.expressions.nodes import Column, Literal, inline
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 

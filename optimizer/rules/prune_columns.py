@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import Array, Binary, DataType, Map, Row, String
-from penstock.optimizer.properties.column_substitution import select_columns
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
@@ -18,7 +17,7 @@ from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.projection import Filter, Project, select_columns
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sink import Sink, StatementSet

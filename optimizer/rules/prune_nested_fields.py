@@ -9,7 +9,6 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import Row
-from penstock.optimizer.properties.column_substitution import map_expressions
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.node_digest import table_text
@@ -120,9 +119,8 @@ def _rewritten(
     rewritten = [_rewritten(child, wanted) for child in node.inputs]
     if all(new is old for (new, _), old in zip(rewritten, node.inputs, strict=True)):
         return node, {}
-    changed = map_expressions(
-        node.with_inputs(tuple(child for child, _ in rewritten)), lambda e: _moved(e, rewritten[0][1])
-    )
+    above = node.with_inputs(tuple(child for child, _ in rewritten))
+    changed = above.map_expressions(lambda e: _moved(e, rewritten[0][1]))
     if isinstance(node, Aggregate | WindowAggregate):
         return changed, {}
     if not isinstance(node, Project):

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.optimizer.properties.column_substitution import inline, select_columns
-from penstock.optimizer.properties.expression_properties import is_deterministic
-from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.expressions.expression_properties import is_deterministic
+from penstock.planner.expressions.nodes import Column, Expression, inline
 from penstock.planner.logical.node_digest import table_text
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Project
+from penstock.planner.logical.projection import Project, select_columns
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.time_attributes import WatermarkAssign
 

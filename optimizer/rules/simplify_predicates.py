@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.catalog.types import BOOLEAN
-from penstock.optimizer.properties.column_substitution import map_expressions
-from penstock.optimizer.properties.expression_properties import is_deterministic, may_raise
+from penstock.planner.expressions.expression_properties import is_deterministic, may_raise
 from penstock.planner.expressions.nodes import (
     FALSE,
     TRUE,
@@ -27,7 +26,7 @@ def simplify_predicates(plan: LogicalPlan) -> LogicalPlan:
     adjacent filters.
     """
     return plan.transform(
-        lambda node: _simplify_node(map_expressions(node, lambda expression: expression.transform(_simplify)))
+        lambda node: _simplify_node(node.map_expressions(lambda expression: expression.transform(_simplify)))
     )
 
 

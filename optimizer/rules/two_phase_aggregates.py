@@ -19,9 +19,8 @@ from penstock.catalog.types import (
     Decimal,
     is_integer,
 )
-from penstock.optimizer.properties.column_substitution import column_of
-from penstock.optimizer.properties.expression_properties import is_deterministic
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.expressions.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import (
     AggregateCall,
     Call,
@@ -33,7 +32,7 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.projection import Filter, Project, column_of
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 

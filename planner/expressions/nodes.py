@@ -270,6 +270,10 @@ class SortKey:
     descending: bool = False
     nulls_first: bool = True
 
+    def map(self, rewrite: Callable[[Expression], Expression]) -> SortKey:
+        """Return the key with ``rewrite`` applied to its expression as a whole."""
+        return replace(self, expression=rewrite(self.expression))
+
     def __str__(self) -> str:
         return f"{self.expression}{Direction(self.descending, self.nulls_first)}"
 
@@ -330,3 +334,10 @@ def expression_role(expression: Expression, fields: Sequence[Field] = ()) -> Rol
 def is_processing_time(expression: Expression) -> bool:
     """Return whether an expression is a bare PROCTIME()."""
     return isinstance(expression, Call) and expression.function == "proctime"
+
+
+def inline(expression: Expression, definitions: Sequence[Expression]) -> Expression:
+    """Return an expression over a projection's output as one over its input, given what the projection
+    computes.
+    """
+    return expression.transform(lambda node: definitions[node.index] if isinstance(node, Column) else node)

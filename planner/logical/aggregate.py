@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.expressions.nodes import AggregateCall, Expression
 from penstock.planner.logical.distribution import (
     ANY,
     InputFacts,
@@ -19,7 +20,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import calls_text, emission_text, keys_text, window_text
-from penstock.planner.logical.plan import NO_KEYS, Keys, UnaryNode
+from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan, UnaryNode
 from penstock.planner.logical.windows import (
     ON_CLOSE,
     AttachedWindow,
@@ -91,6 +92,13 @@ class Aggregate(UnaryNode):
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (ANY if self.phase is Phase.LOCAL else by_keys(self.keys),)
 
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(aggregates=tuple(call.map(rewrite) for call in self.aggregates))
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        """The keys: a filter on them drops whole groups."""
+        return (dict(enumerate(self.keys)),)
+
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
@@ -160,6 +168,17 @@ class WindowAggregate(UnaryNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (ANY if self.phase is Phase.LOCAL else by_keys(self.keys),)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(aggregates=tuple(call.map(rewrite) for call in self.aggregates))
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        """The keys: a filter on them drops whole groups, and of windows that rows make whole windows if each
+        key has its own.
+        """
+        merging = isinstance(self.window, Windowing) and self.window.merging
+        own = self.window.partition_keys if isinstance(self.window, Windowing) and merging else self.keys
+        return ({i: key for i, key in enumerate(self.keys) if key in own},)
 
 
 def _text(node: Aggregate | WindowAggregate, window: str) -> str:

@@ -12,7 +12,7 @@ from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
-from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
+from penstock.planner.logical.plan import Conditions, LogicalPlan, PassThroughNode
 from penstock.planner.logical.windows import Emission
 
 
@@ -59,6 +59,9 @@ class Emit(PassThroughNode):
         if self.kind is not EmitKind.FINAL:
             return (ANY,)
         return (by_keys(final_keys(inputs[0].upsert_key, len(self.input.schema))),)
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        return (), (parts,)
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:

@@ -4,7 +4,7 @@ told of each match.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -299,3 +299,6 @@ class MatchRecognize(UnaryNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (by_keys(self.partition),)
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        return ({key: key for key in self.partition} if self.all_rows else dict(enumerate(self.partition)),)

@@ -5,7 +5,7 @@ partition.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
@@ -13,11 +13,11 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import INT, Timestamp, TimestampLtz
-from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
+from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
 from penstock.planner.logical.distribution import InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
-from penstock.planner.logical.plan import Keys, PassThroughNode
+from penstock.planner.logical.plan import Keys, LogicalPlan, PassThroughNode
 from penstock.planner.logical.windows import AttachedWindow, demand
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -192,6 +192,13 @@ class Over(PassThroughNode):
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (by_keys(self.partition),)
 
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        calls = tuple(call.map(rewrite) for call in self.calls)
+        return self._changed(order=tuple(key.map(rewrite) for key in self.order), calls=calls)
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        return ({key: key for key in self.partition},)
+
 
 @dataclass(frozen=True)
 class PartitionTop(PassThroughNode):
@@ -249,6 +256,12 @@ class PartitionTop(PassThroughNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (by_keys(self.partition),)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(order=tuple(key.map(rewrite) for key in self.order))
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        return ({key: key for key in self.partition},)
 
 
 def _specification(node: Over | PartitionTop) -> str:

@@ -6,11 +6,13 @@ changelog mode, partitioning and requirements. Recursion and caches are in ``pen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
+from penstock.planner.expressions.expression_properties import is_movable, reads_only, without
+from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.distribution import (
     ANY,
     UNKNOWN,
@@ -24,6 +26,9 @@ Keys = frozenset[frozenset[int]]
 """Sets of columns no two rows of a node agree on; the empty set: there is at most one row."""
 
 NO_KEYS: Keys = frozenset()
+
+Conditions = tuple[Expression, ...]
+"""The ANDed parts of a condition, in the order they are written."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,37 @@ class LogicalPlan:
         that are read to their end before the others.
         """
         return all(inputs)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        """Return the node with each of its expressions replaced by what ``rewrite`` makes of the whole
+        expression; the node itself if none changes.
+        """
+        return self
+
+    def _changed(self, **fields: object) -> LogicalPlan:
+        """Return the node with other values in these fields; the node itself if they are equal."""
+        same = all(getattr(self, name) == value for name, value in fields.items())
+        return self if same else replace(self, **fields)  # type: ignore[arg-type]  # names of the node's fields
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        """Return for each input the output columns that whole rows of it, or whole groups, share, and their
+        positions in the input. A filter that reads only these drops the same rows below the node.
+        """
+        return ({},) * len(self.inputs)
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        """Split the ANDed parts of a filter above the node: return those that must stay above it, and for
+        each input those (over its columns) that may be tested below.
+
+        By default a part goes below that reads only filterable columns, if it never raises: it meets rows
+        there that it did not meet above.
+        """
+        stay, below = parts, []
+        for columns in self.filterable_columns():
+            passed = tuple(p for p in stay if p.columns() and reads_only(p, columns.keys()) and is_movable(p))
+            stay = without(stay, passed)
+            below.append(tuple(part.remap(dict(columns)) for part in passed))
+        return stay, tuple(below)
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         """Return how the rows of each input must lie. ``copied``: the side of a join all subtasks get."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import Boolean, Null, is_integer
+from penstock.planner.expressions.expression_properties import is_deterministic, select_in_turn, without
 from penstock.planner.expressions.nodes import (
     Cast,
     Column,
     Expression,
     expression_role,
+    inline,
 )
 from penstock.planner.logical.distribution import (
     Partitioning,
@@ -19,7 +22,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import expression_text, labelled
-from penstock.planner.logical.plan import Keys, PassThroughNode, UnaryNode
+from penstock.planner.logical.plan import Conditions, Keys, LogicalPlan, PassThroughNode, UnaryNode
 from penstock.planner.logical.windows import (
     demand,
 )
@@ -50,6 +53,9 @@ class Filter(PassThroughNode):
         below = inputs[0]
         predicate = texts.expression(self.predicate, below.columns)
         return Meaning(hash_parts("filter", below.rows, predicate), below.columns)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(predicate=rewrite(self.predicate))
 
 
 @dataclass(frozen=True)
@@ -110,3 +116,28 @@ class Project(UnaryNode):
             if isinstance(expression, Column):
                 places.setdefault(expression.index, index)
         return move_keys(inputs[0], places)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(expressions=tuple(map(rewrite, self.expressions)))
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        steady = {i for i, expression in enumerate(self.expressions) if is_deterministic(expression)}
+        passed = select_in_turn(parts, steady)
+        return without(parts, passed), (tuple(inline(part, self.expressions) for part in passed),)
+
+
+def column_of(plan: LogicalPlan, index: int) -> Column:
+    """Return a reference to a column of a node's output."""
+    field = plan.schema[index]
+    return Column(field.type, field.nullable, index=index, name=field.name)
+
+
+def select_columns(
+    plan: LogicalPlan, indexes: Sequence[int], names: Sequence[str] | None = None
+) -> LogicalPlan:
+    """Return the named positions of a node in that order; the node itself when that changes nothing."""
+    schema = plan.schema
+    wanted = tuple(names) if names is not None else tuple(schema[i].name for i in indexes)
+    if list(indexes) == list(range(len(schema))) and list(wanted) == schema.names:
+        return plan
+    return Project(plan, tuple(column_of(plan, i) for i in indexes), wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
 
@@ -78,6 +79,9 @@ class Scan(LogicalPlan):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return not gives_changes(self.table)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self if self.predicate is None else self._changed(predicate=rewrite(self.predicate))
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import BIGINT
+from penstock.planner.expressions.expression_properties import is_movable, without
 from penstock.planner.logical.distribution import (
     Partitioning,
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
-from penstock.planner.logical.plan import LogicalPlan, UnaryNode
+from penstock.planner.logical.plan import Conditions, LogicalPlan, UnaryNode
 from penstock.planner.logical.windows import (
     demand,
 )
@@ -56,6 +57,10 @@ class Union(LogicalPlan):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return frozenset.intersection(*inputs)
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        passed = tuple(part for part in parts if is_movable(part))
+        return without(parts, passed), (passed,) * len(self.branches)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
-from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.expressions.nodes import Column, Expression, SortKey
 from penstock.planner.logical.distribution import (
     SINGLE,
     UNKNOWN,
@@ -17,7 +17,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import order_text
-from penstock.planner.logical.plan import PassThroughNode
+from penstock.planner.logical.plan import Conditions, LogicalPlan, PassThroughNode
 from penstock.planner.logical.windows import demand
 
 
@@ -37,6 +37,12 @@ class Sort(PassThroughNode):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return UNKNOWN
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(keys=tuple(key.map(rewrite) for key in self.keys))
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        return (), (parts,)
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,9 @@ class TopN(PassThroughNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (SINGLE,)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(keys=tuple(key.map(rewrite) for key in self.keys))
 
 
 @dataclass(frozen=True)

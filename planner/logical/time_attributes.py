@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -11,6 +11,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.catalog.types import BOOLEAN, STRING, TimestampLtz
+from penstock.planner.expressions.expression_properties import select_in_turn, without
 from penstock.planner.expressions.nodes import (
     Call,
     Cast,
@@ -27,7 +28,7 @@ from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Keys, LogicalPlan, PassThroughNode, UnaryNode
+from penstock.planner.logical.plan import Conditions, Keys, LogicalPlan, PassThroughNode, UnaryNode
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sort import TopN
@@ -64,6 +65,12 @@ class WatermarkAssign(PassThroughNode):
         watermark = texts.expression(self.watermark, below.columns)
         rows = hash_parts("watermark", below.rows, below.columns[self.time_column], watermark)
         return Meaning(rows, below.columns)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(watermark=rewrite(self.watermark))
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        return (), (parts,)
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,10 @@ class ProcessingTime(UnaryNode):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return frozenset(keys for keys in inputs[0] if self.time_column not in keys)
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        passed = select_in_turn(parts, set(range(len(self.input.schema))) - {self.time_column})
+        return without(parts, passed), (passed,)
 
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.distribution import Partitioning, move_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import expression_text
-from penstock.planner.logical.plan import NO_KEYS, Keys, UnaryNode
+from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan, UnaryNode
 from penstock.planner.logical.windows import demand
 
 LISTED = frozenset({"unnest", "explode", "posexplode"})
@@ -124,3 +124,10 @@ class Unnest(UnaryNode):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return move_keys(inputs[0], {old: new for new, old in enumerate(self.keep)})
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        condition = None if self.condition is None else rewrite(self.condition)
+        return self._changed(call=self.call.map(rewrite), condition=condition)
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        return (dict(enumerate(self.keep)),)

@@ -8,6 +8,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BOOLEAN
+from penstock.planner.expressions.expression_properties import select_in_turn, without
 from penstock.planner.expressions.nodes import (
     Call,
     Column,
@@ -23,7 +24,7 @@ from penstock.planner.logical.node_text import (
     emission_text,
     window_text,
 )
-from penstock.planner.logical.plan import Keys, LogicalPlan, PassThroughNode
+from penstock.planner.logical.plan import Conditions, Keys, LogicalPlan, PassThroughNode
 from penstock.planner.logical.projection import Filter
 from penstock.planner.logical.windows import (
     Emission,
@@ -84,6 +85,12 @@ class WindowTable(PassThroughNode):
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         """Windows that rows make are made of all rows of their partition."""
         return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        """A filter on bounds stays. Where rows make the windows, only their keys may be read below."""
+        own = self.window.partition_keys if self.window.merging else range(len(self.input.schema))
+        passed = select_in_turn(parts, own)
+        return without(parts, passed), (passed,)
 
 
 @dataclass(frozen=True)

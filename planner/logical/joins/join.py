@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
@@ -34,6 +35,13 @@ class JoinKind(StrEnum):
     FULL = "full"
     SEMI = "semi"
     ANTI = "anti"
+
+
+# For each side, the kinds of joins that give its columns as they are: of these a WHERE may be tested below.
+_NOT_PADDED = (
+    frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI}),
+    frozenset({JoinKind.INNER, JoinKind.RIGHT}),
+)
 
 
 @dataclass(frozen=True)
@@ -176,6 +184,23 @@ class BinaryJoin(LogicalPlan):
         if copied is not None:
             return (ALL, ANY) if copied == 0 else (ANY, ALL)
         return by_keys(self.left_keys), by_keys(self.right_keys)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self if self.residual is None else self._changed(residual=rewrite(self.residual))
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        """The columns of a side whose rows are never padded with NULLs: a filter may drop them before."""
+        of_left, of_right = self.side_columns()
+        return (
+            of_left if self.kind in _NOT_PADDED[0] else {},
+            of_right if self.kind in _NOT_PADDED[1] else {},
+        )
+
+    def side_columns(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """Return for each side where its columns are in left ++ right, and their own positions."""
+        width = len(self.left.schema)
+        of_left = {i: i for i in range(width)}
+        return of_left, {width + i: i for i in range(len(self.right.schema))}
 
 
 @dataclass(frozen=True)

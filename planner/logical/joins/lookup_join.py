@@ -4,6 +4,7 @@ passes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -96,3 +97,10 @@ class LookupJoin(LogicalPlan):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return inputs[0]
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        residual = None if self.residual is None else rewrite(self.residual)
+        return self._changed(scan=self.scan.map_expressions(rewrite), residual=residual)
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        return ({i: i for i in range(len(self.left.schema))},)

@@ -4,6 +4,7 @@ force at its time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -121,3 +122,6 @@ class TemporalJoin(LogicalPlan):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return by_keys(self.left_keys), by_keys(self.right_keys)
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        return ({i: i for i in range(len(self.left.schema))}, {})

@@ -4,6 +4,8 @@ never raises.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from penstock.catalog.functions.registry import is_deterministic as function_is_deterministic
 from penstock.catalog.functions.registry import is_fallible
 from penstock.catalog.types import (
@@ -91,3 +93,25 @@ def _integer_fits(source: DataType, target: DataType) -> bool:
 
 def _decimal_fits(source: Decimal, target: Decimal) -> bool:
     return target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale
+
+
+def reads_only(part: Expression, columns: Collection[int]) -> bool:
+    """Return whether a deterministic part of a condition reads no other columns than these."""
+    return is_deterministic(part) and part.columns() <= frozenset(columns)
+
+
+def select_in_turn(parts: Sequence[Expression], columns: Collection[int]) -> tuple[Expression, ...]:
+    """Return the parts that read only these columns.
+
+    A part that may raise is left out behind one that is left out: the earlier part may guard it.
+    """
+    selected: list[Expression] = []
+    for turn, part in enumerate(parts):
+        if reads_only(part, columns) and (len(selected) == turn or not may_raise(part)):
+            selected.append(part)
+    return tuple(selected)
+
+
+def without(parts: Sequence[Expression], removed: Collection[Expression]) -> tuple[Expression, ...]:
+    """Return the parts that are not among the removed ones."""
+    return tuple(part for part in parts if part not in removed)
