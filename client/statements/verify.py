@@ -160,7 +160,7 @@ def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
     """
     from penstock.engine.changelog.multiset_compare import ComparedRows
 
-    rows = ComparedRows(ours.schema, Path(), rows_held=ours.num_rows + theirs.num_rows + 1)
+    rows = ComparedRows(ours.schema, Path(), buffered_rows=ours.num_rows + theirs.num_rows + 1)
     for side, table in ((1, ours), (-1, theirs)):
         for batch in table.to_batches():
             rows.take(Batch(batch), side)

@@ -10,8 +10,8 @@ import pyarrow as pa
 from penstock.catalog.connectors.registry import is_in_database
 from penstock.engine.bounded.backend import BoundedResult, Emit
 from penstock.engine.connectors.database.scan import scan_text, scanned
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.storage.staged_rows import stage
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.plan import LogicalPlan

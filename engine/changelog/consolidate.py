@@ -23,12 +23,12 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     np.add.at(sums, group, weights)
     first = np.full(count, len(group), np.int64)
     np.minimum.at(first, group, np.arange(len(group)))
-    kept = np.flatnonzero(sums)
-    kept = kept[np.argsort(first[kept], kind="stable")]
-    return take_rows(rows, first[kept]), sums[kept]
+    nonzero = np.flatnonzero(sums)
+    nonzero = nonzero[np.argsort(first[nonzero], kind="stable")]
+    return take_rows(rows, first[nonzero]), sums[nonzero]
 
 
-_ENTRIES_HELD = 1 << 20
+_BUFFERED_ENTRIES = 1 << 20
 _WITH_LARGE_OFFSETS = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
@@ -38,16 +38,16 @@ class IdSums:
     def __init__(self) -> None:
         self._ids: list[np.ndarray] = []
         self._changes: list[np.ndarray] = []
-        self._summed = self._held = 0
+        self._summed = self._entries = 0
 
     def add(self, ids: np.ndarray, changes: np.ndarray) -> None:
         """Add changes; an id may be named more than once."""
         self._ids.append(ids)
         self._changes.append(changes)
-        self._held += ids.size
-        if self._held > 2 * self._summed + _ENTRIES_HELD:
+        self._entries += ids.size
+        if self._entries > 2 * self._summed + _BUFFERED_ENTRIES:
             rows, sums = self.sums()
-            self._ids, self._changes, self._summed, self._held = [rows], [sums], rows.size, rows.size
+            self._ids, self._changes, self._summed, self._entries = [rows], [sums], rows.size, rows.size
 
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct ids, ascending, and the sum of each one's changes."""
@@ -153,12 +153,12 @@ class Fold:
         as Arrow can hold them in: none for none.
         """
         self._consolidate()
-        found, first = [], 0
+        batches, first = [], 0
         for rows in batches_of(self._folded):
             counts = self._counts[first : first + rows.num_rows]
-            found.append(Batch(rows, None if (counts == 1).all() else counts))
+            batches.append(Batch(rows, None if (counts == 1).all() else counts))
             first += rows.num_rows
-        return found
+        return batches
 
     def rows(self) -> pa.Table:
         """Return the rows that are there now, each as often as its weight says."""

@@ -19,7 +19,7 @@ from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.kernels.stable_hash import stable_hash
 
 PARTS = 64
-ROWS_HELD = 1 << 19
+BUFFERED_ROWS = 1 << 19
 _WEIGHT = "@weight"
 
 
@@ -27,23 +27,23 @@ class ComparedRows:
     """Equal rows, and rows that differ in floating-point columns only, come to one part, whichever side they
     are of.
 
-    Rows are held in memory until there are ``rows_held`` of them; from then on each part is an Arrow file in
+    Rows are in memory until there are ``buffered_rows`` of them; from then on each part is an Arrow file in
     ``directory``. Rows without exact columns are one part. ``counts``: by side, how many rows there are by
     their weights.
     """
 
-    def __init__(self, schema: pa.Schema, directory: Path, rows_held: int = ROWS_HELD) -> None:
+    def __init__(self, schema: pa.Schema, directory: Path, buffered_rows: int = BUFFERED_ROWS) -> None:
         self._schema = schema
         self._directory = directory
-        self._rows_held = rows_held
+        self._buffer_limit = buffered_rows
         self._stored = schema.append(pa.field(_WEIGHT, pa.int64()))
         self._exact = [
-            place
-            for place, field in enumerate(schema)
+            index
+            for index, field in enumerate(schema)
             if not (pa.types.is_floating(field.type) or pa.types.is_nested(field.type))
         ]
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = 0
+        self._buffer: list[pa.RecordBatch] = []
+        self._rows_in_buffer = 0
         self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
         self.counts = {1: 0, -1: 0}
 
@@ -52,19 +52,19 @@ class ComparedRows:
         rows = pa.RecordBatch.from_arrays(batch.rows.columns, names=self._schema.names).cast(self._schema)
         weights = weights_of(batch)
         self.counts[side] += int(weights.sum())
-        self._held.append(
+        self._buffer.append(
             pa.RecordBatch.from_arrays(
                 [*map(_canonical, rows.columns), array_of(weights * side)], schema=self._stored
             )
         )
-        self._held_rows += batch.num_rows
-        if self._held_rows >= self._rows_held:
+        self._rows_in_buffer += batch.num_rows
+        if self._rows_in_buffer >= self._buffer_limit:
             self._spill()
 
     def parts(self) -> Iterator[tuple[pa.Table, np.ndarray]]:
         """Yield the rows of each part with their weights, those of the second side negated."""
         if not self._writers:
-            yield self._split(pa.Table.from_batches(self._held, self._stored))
+            yield self._split(pa.Table.from_batches(self._buffer, self._stored))
             return
         self._spill()
         for number, writer in sorted(self._writers.items()):
@@ -87,15 +87,15 @@ class ComparedRows:
 
     def _spill(self) -> None:
         """Write the rows that are held to the files of their parts."""
-        if not self._held:
+        if not self._buffer:
             return
-        held, self._held, self._held_rows = self._held, [], 0
-        for rows in joined(held):
+        batches, self._buffer, self._rows_in_buffer = self._buffer, [], 0
+        for rows in joined(batches):
             self._spill_rows(rows)
 
     def _spill_rows(self, rows: pa.RecordBatch) -> None:
         hashed = (
-            stable_hash([rows.column(place) for place in self._exact])
+            stable_hash([rows.column(exact_column) for exact_column in self._exact])
             if self._exact
             else np.zeros(rows.num_rows, np.uint64)
         )

@@ -2,7 +2,7 @@
 kernels and the layers below.
 """
 
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression, compile_predicate
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 
 __all__ = ["EvaluationContext", "compile_expression", "compile_predicate"]

@@ -14,7 +14,6 @@ from penstock.catalog.types import YearMonthInterval, to_arrow
 from penstock.engine.api.arrow_numpy import scalar_of
 from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.expressions import short_circuit
-from penstock.engine.expressions.call_site import CallSite, EvaluationContext
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datum import Datum, Evaluate, Kernel, Rows, repeated
 from penstock.engine.expressions.evaluation_errors import (
@@ -26,6 +25,7 @@ from penstock.engine.expressions.evaluation_errors import (
     over_capacity,
     to_error,
 )
+from penstock.engine.expressions.kernel_factory import BoundCall, EvaluationContext
 from penstock.engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
 from penstock.engine.expressions.python_calls import RowsKernel, python_kernel
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
@@ -59,7 +59,7 @@ def compile_expression(
     compiled = _compile(expression, context)
     if compiled.constant is not None:
         value = compiled.constant
-        return lambda batch: _told(lambda: repeated(value, batch.num_rows), expression)
+        return lambda batch: _compute_column(lambda: repeated(value, batch.num_rows), expression)
     evaluate = compiled.evaluate
 
     def run(batch: pa.RecordBatch) -> pa.Array:
@@ -77,13 +77,13 @@ def compile_expression(
             raise to_error(over_capacity().within(expression), expression, None) from None
         if isinstance(result, pa.Scalar):
             value = result
-            result = _told(lambda: repeated(value, batch.num_rows), expression)
+            result = _compute_column(lambda: repeated(value, batch.num_rows), expression)
         return result if result.type == kind else result.cast(kind)
 
     return run
 
 
-def _told(compute: Callable[[], pa.Array], whole: Expression) -> pa.Array:
+def _compute_column(compute: Callable[[], pa.Array], whole: Expression) -> pa.Array:
     """Compute a column, what is wrong with it being no single row's fault."""
     try:
         return compute()
@@ -116,9 +116,9 @@ def _located(evaluate: Evaluate, batch: pa.RecordBatch, fault: Fault, whole: Exp
     while batch.num_rows > 1:
         half = batch.num_rows // 2
         head, tail = batch.slice(0, half), batch.slice(half)
-        found = _fault_of(evaluate, head)
-        batch = tail if found is None else head
-        fault = found or _fault_of(evaluate, tail) or fault
+        head_fault = _fault_of(evaluate, head)
+        batch = tail if head_fault is None else head
+        fault = head_fault or _fault_of(evaluate, tail) or fault
     return to_error(fault, whole, batch)
 
 
@@ -170,12 +170,12 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
 
 def _with_functions(call: Call, context: EvaluationContext) -> Compiled:
     values = [_compile(arg, context).evaluate for arg in call.args if not isinstance(arg, Lambda)]
-    given = [arg for arg in call.args if isinstance(arg, Lambda)]
+    lambda_args = [arg for arg in call.args if isinstance(arg, Lambda)]
     bodies = [
         Body(
             tuple(p.number for p in one.parameters), _compile(one.body, context).evaluate, to_arrow(one.type)
         )
-        for one in given
+        for one in lambda_args
     ]
     evaluate = with_functions(call.function, values, bodies)
 
@@ -198,7 +198,7 @@ def _call(call: Call, context: EvaluationContext) -> Compiled:
             "INT-9002", f"function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000"
         )
     try:
-        kernel = factory(CallSite(call, tuple(arg.constant for arg in args), context))
+        kernel = factory(BoundCall(call, tuple(arg.constant for arg in args), context))
     except Fault as fault:
         raise to_error(fault.within(call), call, None) from None
     return _applied(call, kernel, args, is_deterministic(call.function))

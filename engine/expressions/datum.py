@@ -148,10 +148,10 @@ class Selection:
 
     def column(self, i: int) -> pa.Array:
         """Return a column."""
-        found = self._columns.get(i)
-        if found is None:
-            found = self._columns[i] = self._rows.column(i).take(self._positions)
-        return found
+        gathered = self._columns.get(i)
+        if gathered is None:
+            gathered = self._columns[i] = self._rows.column(i).take(self._positions)
+        return gathered
 
 
 def spread(part: Datum, positions: np.ndarray, length: int) -> pa.Array:

@@ -35,10 +35,10 @@ class Elements:
 
     def column(self, i: int) -> pa.Array:
         """Return a column."""
-        found = self._columns.get(i)
-        if found is None:
-            found = self._columns[i] = self._rows.column(i).take(self._parents)
-        return found
+        repeated_column = self._columns.get(i)
+        if repeated_column is None:
+            repeated_column = self._columns[i] = self._rows.column(i).take(self._parents)
+        return repeated_column
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Body:
     evaluate: Evaluate
     kind: pa.DataType
 
-    def of(self, rows: Rows, parents: np.ndarray, *given: pa.Array) -> pa.Array:
+    def of(self, rows: Rows, parents: np.ndarray, *arguments: pa.Array) -> pa.Array:
         """Return what the function gives for elements of the rows ``parents``; arguments it has no
         parameter for are left out.
         """
         if not parents.size:
             return pa.array([], self.kind)
-        found = self.evaluate(Elements(rows, parents, dict(zip(self.parameters, given, strict=False))))
-        column = repeated(found, parents.size) if isinstance(found, pa.Scalar) else found
+        result = self.evaluate(Elements(rows, parents, dict(zip(self.parameters, arguments, strict=False))))
+        column = repeated(result, parents.size) if isinstance(result, pa.Scalar) else result
         return column if column.type == self.kind else column.cast(self.kind)
 
 
@@ -89,7 +89,7 @@ def _transform(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
 
 def _filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     lists = lists_of(columns[0])
-    return lists.kept(arrow_numpy.is_true(_mapped(rows, lists, bodies[0]))).column()
+    return lists.filter(arrow_numpy.is_true(_mapped(rows, lists, bodies[0]))).column()
 
 
 def _decided(value: bool) -> Kernel:
@@ -97,9 +97,9 @@ def _decided(value: bool) -> Kernel:
 
     def kernel(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
         lists = lists_of(columns[0])
-        found = _mapped(rows, lists, bodies[0])
-        decided = lists.any(arrow_numpy.is_true(pc.equal(found, value)))
-        opened = lists.any(arrow_numpy.truths(found.is_null())) & ~decided
+        verdicts = _mapped(rows, lists, bodies[0])
+        decided = lists.any(arrow_numpy.is_true(pc.equal(verdicts, value)))
+        opened = lists.any(arrow_numpy.truths(verdicts.is_null())) & ~decided
         return arrow_numpy.array_of(decided == value, either(opened, lists.missing))
 
     return kernel
@@ -127,11 +127,11 @@ def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
     order = np.argsort(-lists.lengths, kind="stable")
     lengths, value = lists.lengths[order], value.take(arrow_numpy.array_of(order))
     done: list[pa.Array] = []
-    for place in range(int(lists.lengths.max(initial=0))):
-        active = int(np.searchsorted(-lengths, -place, side="left"))
+    for position in range(int(lists.lengths.max(initial=0))):
+        active = int(np.searchsorted(-lengths, -position, side="left"))
         done.append(value.slice(active))
         parents = order[:active]
-        element = picked(lists.flat, lists.starts[parents] + place, None)
+        element = picked(lists.flat, lists.starts[parents] + position, None)
         value = bodies[0].of(rows, parents, value.slice(0, active), element)
     together = pa.concat_arrays([value, *done[::-1]])
     back = np.empty(order.size, np.int64)
@@ -155,7 +155,7 @@ def _entries_of(column: pa.Array) -> tuple[Lists, pa.Array, pa.Array]:
 
 def _map_filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     lists, keys, values = _entries_of(columns[0])
-    return lists.kept(arrow_numpy.is_true(bodies[0].of(rows, lists.parents, keys, values))).maps()
+    return lists.filter(arrow_numpy.is_true(bodies[0].of(rows, lists.parents, keys, values))).maps()
 
 
 def _transform_keys(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:

@@ -40,8 +40,8 @@ def python_kernel(call: PythonCall) -> RowsKernel:
 
 
 def _by_column(function: PythonFunction, kind: pa.DataType, count: int, columns: list[pa.Array]) -> pa.Array:
-    given = called(function, *columns)
-    return as_column(function, given, kind, count)
+    returned = called(function, *columns)
+    return as_column(function, returned, kind, count)
 
 
 def _by_row(function: PythonFunction, kind: pa.DataType, count: int, columns: list[pa.Array]) -> pa.Array:
@@ -65,7 +65,7 @@ def raised(function: PythonFunction, error: Exception) -> Fault:
         for frame in traceback.extract_tb(error.__traceback__)
         if not Path(frame.filename).is_relative_to(_ENGINE)
     ]
-    place = (
+    outcome = (
         f"raised at {Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}"
         if frames
         else None
@@ -75,25 +75,25 @@ def raised(function: PythonFunction, error: Exception) -> Fault:
         "RUN-2010",
         "39000",
         f"Python function {function.name}: {type(error).__name__}{f': {reason}' if reason else ''}",
-        place,
+        outcome,
     )
 
 
-def as_column(function: PythonFunction, given: Any, kind: pa.DataType, count: int) -> pa.Array:
+def as_column(function: PythonFunction, returned: Any, kind: pa.DataType, count: int) -> pa.Array:
     """Return what a function gave for ``count`` rows as a column of ``kind``: an Arrow or numpy array of
     that length, or one value for all rows.
     """
-    if isinstance(given, pa.ChunkedArray):
-        given = given.combine_chunks()
-    if isinstance(given, np.ndarray):
-        given = _from_numpy(function, given)
-    if isinstance(given, pa.Array):
-        if len(given) != count:
-            raise _bad_result(function, f"gave {len(given)} values for {count} rows")
-        return _cast(function, given, kind)
-    if isinstance(given, list | tuple | dict | set) or hasattr(given, "to_numpy"):
-        raise _bad_result(function, f"gave a {type(given).__name__}, not an Arrow array")
-    value = given if isinstance(given, pa.Scalar) else values_as_column(function, [given], kind)[0]
+    if isinstance(returned, pa.ChunkedArray):
+        returned = returned.combine_chunks()
+    if isinstance(returned, np.ndarray):
+        returned = _from_numpy(function, returned)
+    if isinstance(returned, pa.Array):
+        if len(returned) != count:
+            raise _bad_result(function, f"gave {len(returned)} values for {count} rows")
+        return _cast(function, returned, kind)
+    if isinstance(returned, list | tuple | dict | set) or hasattr(returned, "to_numpy"):
+        raise _bad_result(function, f"gave a {type(returned).__name__}, not an Arrow array")
+    value = returned if isinstance(returned, pa.Scalar) else values_as_column(function, [returned], kind)[0]
     return _cast(function, repeated(value, count), kind)
 
 
@@ -105,22 +105,22 @@ def values_as_column(function: PythonFunction, values: list[Any], kind: pa.DataT
         raise _bad_result(function, f"gave a value that is no {kind}: {str(error).splitlines()[0]}") from None
 
 
-def _from_numpy(function: PythonFunction, given: np.ndarray) -> pa.Array:
+def _from_numpy(function: PythonFunction, returned: np.ndarray) -> pa.Array:
     try:
-        return pa.array(given)
+        return pa.array(returned)
     except pa.ArrowException as error:
         raise _bad_result(
             function, f"gave a numpy array Arrow cannot read: {str(error).splitlines()[0]}"
         ) from None
 
 
-def _cast(function: PythonFunction, given: pa.Array, kind: pa.DataType) -> pa.Array:
-    if given.type == kind:
-        return given
+def _cast(function: PythonFunction, returned: pa.Array, kind: pa.DataType) -> pa.Array:
+    if returned.type == kind:
+        return returned
     try:
-        return given.cast(kind)
+        return returned.cast(kind)
     except pa.ArrowException:
-        raise _bad_result(function, f"gave {given.type} values that are no {kind}") from None
+        raise _bad_result(function, f"gave {returned.type} values that are no {kind}") from None
 
 
 def _bad_result(function: PythonFunction, what: str) -> Fault:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.engine.expressions.call_site import EvaluationContext, Factory
 from penstock.engine.expressions.datetime.calendar_names import CALENDAR_WORDS
 from penstock.engine.expressions.datetime.date_parts import MOMENTS, clock_date, clock_instant, clock_local
 from penstock.engine.expressions.datetime.datetime_format import TIME_TEXT
 from penstock.engine.expressions.datum import Datum
 from penstock.engine.expressions.json.path_functions import JSON_TEXTS
+from penstock.engine.expressions.kernel_factory import EvaluationContext, Factory
 from penstock.engine.expressions.nested.array_functions import ARRAY_FUNCTIONS, ARRAY_SETS, concatenation
 from penstock.engine.expressions.nested.constructors import NESTED_ACCESS
 from penstock.engine.expressions.nested.map_functions import MAP_FUNCTIONS

@@ -95,8 +95,8 @@ def case(expression: Case, whens: tuple[tuple[Evaluate, Evaluate], ...], default
 
     def careful(rows: Rows) -> Datum:
         pending = np.arange(rows.num_rows)
-        taken: list[pa.Array] = []
-        places: list[np.ndarray] = []
+        pieces: list[pa.Array] = []
+        positions: list[np.ndarray] = []
         for condition, value in (*whens, (_always, default)):
             if not len(pending):
                 break
@@ -104,12 +104,12 @@ def case(expression: Case, whens: tuple[tuple[Evaluate, Evaluate], ...], default
             hit = truth(_column(condition(part), len(pending)))
             if hit.any():
                 chosen = pending[hit]
-                taken.append(_column(value(Selection(rows, chosen)), len(chosen)).cast(kind))
-                places.append(chosen)
+                pieces.append(_column(value(Selection(rows, chosen)), len(chosen)).cast(kind))
+                positions.append(chosen)
             pending = pending[~hit]
         order = np.empty(rows.num_rows, np.int64)
-        order[np.concatenate(places)] = np.arange(rows.num_rows)
-        return pa.concat_arrays(taken).take(array_of(order))
+        order[np.concatenate(positions)] = np.arange(rows.num_rows)
+        return pa.concat_arrays(pieces).take(array_of(order))
 
     return _adaptive(eager, careful)
 

@@ -10,19 +10,19 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import is_integer, to_arrow
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, defined_values
 from penstock.engine.expressions.evaluation_errors import Fault
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.numeric.arithmetic import ARITHMETIC
 
 _FAULTS = (Fault, pa.ArrowInvalid)
 
 
 def _tried(operator: str) -> Factory:
-    def factory(site: CallSite) -> Kernel:
-        kernel = ARITHMETIC[operator](replace(site, call=replace(site.call, function=operator)))
-        kind = to_arrow(site.call.type)
-        integers = is_integer(site.call.type)
+    def factory(bound: BoundCall) -> Kernel:
+        kernel = ARITHMETIC[operator](replace(bound, call=replace(bound.call, function=operator)))
+        kind = to_arrow(bound.call.type)
+        integers = is_integer(bound.call.type)
 
         def safe(*data: Datum) -> Datum:
             try:

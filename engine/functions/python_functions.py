@@ -43,7 +43,7 @@ def aggregated(call: PythonAggregateCall, offsets: np.ndarray, columns: list[pa.
         ) from None
 
 
-Given = tuple[np.ndarray, list[pa.Array]]
+RowsAndColumns = tuple[np.ndarray, list[pa.Array]]
 _LOOK_EVERY = 256  # rows of a generator: so often one of them is asked for its size
 _ROWS_FIRST = 1 << 10  # input rows of the first call with columns: nobody knows yet how many rows each gives
 
@@ -60,16 +60,16 @@ class PythonTableRows:
         self._kinds = [to_arrow(field.type) for field in function.result]
         self._rows_a_call = _ROWS_FIRST
 
-    def pieces(self, columns: list[pa.Array], count: int) -> Iterator[Given]:
+    def pieces(self, columns: list[pa.Array], count: int) -> Iterator[RowsAndColumns]:
         """Yield the input row (int64, ascending) of each row given, and the columns given: once at least.
 
         ``columns`` are the arguments, or one column of any kind for a function of none. Raises RUN-2010 and
         RUN-2011.
         """
         function = self._function
-        given = columns[: len(function.arg_types)]
+        arguments = columns[: len(function.arg_types)]
         try:
-            yield from (self._by_row if function.mode is CallMode.ROW else self._by_column)(given, count)
+            yield from (self._by_row if function.mode is CallMode.ROW else self._by_column)(arguments, count)
         except Fault as fault:
             raise PenstockError(
                 fault.code,
@@ -79,22 +79,23 @@ class PythonTableRows:
                 sqlstate=fault.sqlstate,
             ) from None
 
-    def _by_column(self, columns: list[pa.Array], count: int) -> Iterator[Given]:
+    def _by_column(self, columns: list[pa.Array], count: int) -> Iterator[RowsAndColumns]:
         first = 0
         while first < count or not first:
             # one without arguments cannot see how many rows it is called for
             rows = min(count - first, self._rows_a_call) if columns else count
-            parents, given = self._called([column.slice(first, rows) for column in columns], rows)
-            yield parents + first if first else parents, given
+            parents, columns_of_rows = self._called([column.slice(first, rows) for column in columns], rows)
+            yield parents + first if first else parents, columns_of_rows
             cost = max(
-                parents.size, sum(column.nbytes for column in given) * LIMITS.piece_rows // LIMITS.piece_bytes
+                parents.size,
+                sum(column.nbytes for column in columns_of_rows) * LIMITS.piece_rows // LIMITS.piece_bytes,
             )
             self._rows_a_call = max(
                 1, min(LIMITS.piece_rows, 8 * self._rows_a_call, LIMITS.piece_rows * rows // max(cost, 1))
             )
             first += max(rows, 1)
 
-    def _called(self, columns: list[pa.Array], count: int) -> Given:
+    def _called(self, columns: list[pa.Array], count: int) -> RowsAndColumns:
         function, wanted = self._function, len(self._kinds)
         result = called(function, *columns)
         if not isinstance(result, tuple | list) or len(result) != wanted + 1:
@@ -116,7 +117,7 @@ class PythonTableRows:
             for column, kind in zip(result[1:], self._kinds, strict=True)
         ]
 
-    def _by_row(self, columns: list[pa.Array], count: int) -> Iterator[Given]:
+    def _by_row(self, columns: list[pa.Array], count: int) -> Iterator[RowsAndColumns]:
         """The program's own loop over rows: it asked for one row a call."""
         rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
         parents: list[int] = []
@@ -124,11 +125,11 @@ class PythonTableRows:
         values: list[tuple[Any, ...]] = []
         size, asked, none = 0, 0, True
         for number, row in enumerate(rows):
-            given = _iterator(self._function, called(self._function, *row))
+            iterator = _iterator(self._function, called(self._function, *row))
             more = True
             while more:
                 wanted = min(asked + _LOOK_EVERY, LIMITS.piece_rows) - len(values)
-                some = _tuples(self._function, given, wanted)
+                some = _tuples(self._function, iterator, wanted)
                 parents.append(number)
                 counts.append(len(some))
                 values += some
@@ -143,7 +144,9 @@ class PythonTableRows:
         if values or none:
             yield self._columns(parents, counts, values)
 
-    def _columns(self, parents: list[int], counts: list[int], values: list[tuple[Any, ...]]) -> Given:
+    def _columns(
+        self, parents: list[int], counts: list[int], values: list[tuple[Any, ...]]
+    ) -> RowsAndColumns:
         width = len(self._kinds)
         if any(length != width for length in set(map(len, values))):
             raise _bad(self._function, f"gave a row that has not {width} value{'s' if width != 1 else ''}")
@@ -155,19 +158,19 @@ class PythonTableRows:
         return np.repeat(np.array(parents, np.int64), np.array(counts, np.int64)), columns
 
 
-def _iterator(function: PythonTable, given: Any) -> Iterator[Any]:
-    if not isinstance(given, Iterable):
-        raise _bad(function, f"gave a {type(given).__name__}, not an iterable of rows")
+def _iterator(function: PythonTable, returned: Any) -> Iterator[Any]:
+    if not isinstance(returned, Iterable):
+        raise _bad(function, f"gave a {type(returned).__name__}, not an iterable of rows")
     try:
-        return iter(given)
+        return iter(returned)
     except Exception as error:  # an iterable of the program may raise anything
         raise raised(function, error) from error
 
 
-def _tuples(function: PythonTable, given: Iterator[Any], most: int) -> list[tuple[Any, ...]]:
+def _tuples(function: PythonTable, returned: Iterator[Any], most: int) -> list[tuple[Any, ...]]:
     """Return the next rows, fewer than ``most`` when there are no more."""
     try:
-        return [row if isinstance(row, tuple) else (row,) for row in islice(given, most)]
+        return [row if isinstance(row, tuple) else (row,) for row in islice(returned, most)]
     except Exception as error:  # a generator of the program may raise anything
         raise raised(function, error) from error
 

@@ -14,17 +14,17 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.types import Array, Map, Row, is_integer, to_arrow
 from penstock.engine.api import arrow_numpy
 from penstock.engine.api.row_pieces import LIMITS
-from penstock.engine.expressions.call_site import CallSite, EvaluationContext
 from penstock.engine.expressions.datum import aligned, nulls_of_any, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall, EvaluationContext
 from penstock.engine.expressions.nested.constructors import alternated
 from penstock.engine.expressions.nested.lists import Lists, lists_of
 from penstock.engine.expressions.registry import KERNELS
-from penstock.engine.functions.python_functions import Given, PythonTableRows
+from penstock.engine.functions.python_functions import RowsAndColumns, PythonTableRows
 from penstock.planner.expressions.nodes import Call
 from penstock.planner.logical.unnest import TableCall
 
-TableKernel = Callable[[list[pa.Array], int], Iterator[Given]]
+TableKernel = Callable[[list[pa.Array], int], Iterator[RowsAndColumns]]
 """From the columns of the arguments and their length; what is only counted, not there yet, comes in
 pieces.
 """
@@ -58,31 +58,31 @@ def _exploded(call: TableCall, context: EvaluationContext) -> TableKernel:
 def _numbered(call: TableCall, context: EvaluationContext) -> TableKernel:
     explode = _exploded(call, context)
 
-    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
-        for parents, given in explode(columns, rows):
-            yield parents, [arrow_numpy.array_of(lists_of(columns[0]).nth.astype(np.int32)), *given]
+    def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
+        for parents, exploded in explode(columns, rows):
+            yield parents, [arrow_numpy.array_of(lists_of(columns[0]).nth.astype(np.int32)), *exploded]
 
     return run
 
 
-def _with_fields(lists: Lists) -> Given:
+def _with_fields(lists: Lists) -> RowsAndColumns:
     return lists.parents, [pc.struct_field(lists.flat, i) for i in range(lists.flat.type.num_fields)]
 
 
-def _whole(lists: Lists) -> Given:
+def _whole(lists: Lists) -> RowsAndColumns:
     return lists.parents, [lists.flat]
 
 
 def _stacked(call: TableCall, context: EvaluationContext) -> TableKernel:
     width = len(call.columns)
 
-    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+    def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
         values = columns[1:]
         short = -len(values) % width
         values += (
             [pa.nulls(rows, to_arrow(field.type)) for field in call.columns[width - short :]] if short else []
         )
-        lists = [alternated(values[place::width]) for place in range(width)]
+        lists = [alternated(values[offset::width]) for offset in range(width)]
         yield lists[0].parents, [part.flat for part in lists]
 
     return run
@@ -98,9 +98,9 @@ def _series(call: TableCall, context: EvaluationContext) -> TableKernel:
 def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
     """Points in time: the elements of ``sequence``, none where the step leads away."""
     expression = Call(Array(call.columns[0].type), True, function="sequence", args=call.args)
-    kernel = KERNELS["sequence"](CallSite(expression, (None,) * len(call.args), context))
+    kernel = KERNELS["sequence"](BoundCall(expression, (None,) * len(call.args), context))
 
-    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+    def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
         first, last, step = (values_of(column).astype(np.int64) for column in columns)
         reached = arrow_numpy.array_of((first == last) | ((first < last) == (step > 0)))
         column = kernel(*(pc.if_else(reached, part, pa.scalar(None, part.type)) for part in columns))
@@ -110,7 +110,7 @@ def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
 
 
 def _range(call: TableCall, context: EvaluationContext) -> TableKernel:
-    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+    def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
         if len(columns) == 1:
             columns = [arrow_numpy.array_of(np.zeros(len(columns[0]), np.int64)), columns[0]]
         return _steps(columns, pa.int64(), inclusive=False)
@@ -118,7 +118,7 @@ def _range(call: TableCall, context: EvaluationContext) -> TableKernel:
     return run
 
 
-def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Iterator[Given]:
+def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Iterator[RowsAndColumns]:
     missing = nulls_of_any(*columns)
     first, last = (values_of(column).astype(np.int64) for column in columns[:2])
     step = values_of(columns[2]).astype(np.int64) if len(columns) > 2 else np.ones(first.size, np.int64)
@@ -130,9 +130,9 @@ def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Itera
     ends = np.cumsum(counts)
     total = int(ends[-1]) if ends.size else 0
     for start in range(0, max(total, 1), LIMITS.piece_rows):
-        places = np.arange(start, min(start + LIMITS.piece_rows, total))
-        parents = np.searchsorted(ends, places, side="right")
-        nth = places - (ends[parents] - counts[parents])
+        positions = np.arange(start, min(start + LIMITS.piece_rows, total))
+        parents = np.searchsorted(ends, positions, side="right")
+        nth = positions - (ends[parents] - counts[parents])
         values = arrow_numpy.array_of(first[parents] + nth * step[parents])
         yield parents, [values if kind == pa.int64() else values.view(kind)]
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_told: list[Callable[[], None]] = []
+_LISTENERS: list[Callable[[], None]] = []
 
 
 def notify_on_compile(tell: Callable[[], None]) -> None:
     """Have ``tell`` called when the first kernel is compiled in this process; it may be called from any
     thread.
     """
-    _told.append(tell)
+    _LISTENERS.append(tell)
 
 
 def compiling() -> None:
     """A kernel is about to be compiled, for its machine code is not in the cache."""
-    while _told:
-        _told.pop()()
+    while _LISTENERS:
+        _LISTENERS.pop()()

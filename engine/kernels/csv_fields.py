@@ -39,7 +39,7 @@ def find_ends(data, words, delimiter, width, ends, bits):
     ``bits[0]`` go all bits that any word has. The last record need not end in a line end.
     """
     delimiters, newlines = np.uint64(delimiter) * _ONES, np.uint64(_NEWLINE) * _ONES
-    found, field = 0, 0
+    written, field = 0, 0
     seen = delimiters & ~delimiters
     block = np.empty(_BLOCK, np.uint64)
     for first in range(0, words.size, _BLOCK):
@@ -52,12 +52,12 @@ def find_ends(data, words, delimiter, width, ends, bits):
             marks = block[i]
             while marks:
                 lowest = marks & (~marks + np.uint64(1))
-                place = (first + i) * 8 + np.int64(((lowest >> np.uint64(7)) * _WHERE) >> np.uint64(56))
+                position = (first + i) * 8 + np.int64(((lowest >> np.uint64(7)) * _WHERE) >> np.uint64(56))
                 field += 1
-                if (data[place] == _NEWLINE) != (field == width):
+                if (data[position] == _NEWLINE) != (field == width):
                     return -1
-                ends[found] = place
-                found += 1
+                ends[written] = position
+                written += 1
                 if field == width:
                     field = 0
                 marks ^= lowest
@@ -68,16 +68,16 @@ def find_ends(data, words, delimiter, width, ends, bits):
             field += 1
             if (data[last] == _NEWLINE) != (field == width):
                 return -1
-            ends[found] = last
-            found += 1
+            ends[written] = last
+            written += 1
             if field == width:
                 field = 0
     if data.size and data[data.size - 1] != _NEWLINE:
         if field != width - 1:
             return -1
-        ends[found] = data.size
-        found += 1
-    return found // width
+        ends[written] = data.size
+        written += 1
+    return written // width
 
 
 @njit(BOOL(IN_U8, I64, I64, IN_U8), nogil=True, cache=True)
@@ -88,8 +88,8 @@ def _is_null(data, start, end, literal):
     if end - start != literal.size:
         return False
     same = 0
-    for place in range(literal.size):
-        same += data[start + place] == literal[place]
+    for i in range(literal.size):
+        same += data[start + i] == literal[i]
     return same == literal.size
 
 
@@ -97,8 +97,8 @@ def _is_null(data, start, end, literal):
 def _digits(data, start, end):
     """Return the number some digits spell, -1 when one is none."""
     value = 0
-    for place in range(start, end):
-        digit = data[place] - np.uint8(48)
+    for at in range(start, end):
+        digit = data[at] - np.uint8(48)
         if digit > 9:
             return -1
         value = value * 10 + digit

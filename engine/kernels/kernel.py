@@ -45,12 +45,12 @@ class _KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
-        found = None
+        overload = None
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(sig, target_context)
-        if found is None:
+            overload = self._load_overload(sig, target_context)
+        if overload is None:
             compiling()
-        return found
+        return overload
 
 
 class Kernel:

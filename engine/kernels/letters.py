@@ -29,7 +29,7 @@ def fill_letters(words, offsets, letters, out):
             z = (z ^ (z >> np.uint64(27))) * _SECOND
             z = z ^ (z >> np.uint64(31))
             stop = min(at + _PER_WORD, end)
-            for place in range(at, stop):
-                out[place] = letters[z & _FIVE_BITS]
+            for position in range(at, stop):
+                out[position] = letters[z & _FIVE_BITS]
                 z >>= np.uint64(5)
             at = stop

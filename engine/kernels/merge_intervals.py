@@ -31,26 +31,26 @@ def _take_turn(
     """Unite rows with what is open of the sessions ``now`` and write the sessions ``then``; return how
     many these are, and how many groups.
     """
-    kept, place, i = 0, 0, first
-    while place < size and group_ends[now[place]] < turn:
-        place += 1
-    while i < last or place < size:
+    still_open, next_open, i = 0, 0, first
+    while next_open < size and group_ends[now[next_open]] < turn:
+        next_open += 1
+    while i < last or next_open < size:
         group, begun = -1, i
-        start = times[i] if i < last else group_starts[now[place]]
-        if place < size:
-            start = min(start, group_starts[now[place]])
+        start = times[i] if i < last else group_starts[now[next_open]]
+        if next_open < size:
+            start = min(start, group_starts[now[next_open]])
         end = start
         while True:
             if i < last and times[i] <= end:
                 end = max(end, times[i] + gap)
                 i += 1
-            elif place < size and group_starts[now[place]] <= end:
-                found = now[place]
-                end = max(end, group_ends[found])
+            elif next_open < size and group_starts[now[next_open]] <= end:
+                old_group = now[next_open]
+                end = max(end, group_ends[old_group])
                 if group < 0:
-                    group = found
-                parents[found] = group
-                place += 1
+                    group = old_group
+                parents[old_group] = group
+                next_open += 1
             else:
                 break
         if group < 0 and end >= turn:
@@ -59,11 +59,11 @@ def _take_turn(
             count += 1
         if group >= 0:
             group_starts[group], group_ends[group] = start, end
-            then[kept] = group
-            kept += 1
+            then[still_open] = group
+            still_open += 1
         for k in range(begun, i):
             groups[k] = group
-    return kept, count
+    return still_open, count
 
 
 @kernel(
@@ -74,9 +74,9 @@ def unite_in_turn(
     times,
     turns,
     gap,
-    held_keys,
-    held_starts,
-    held_ends,
+    session_keys,
+    session_starts,
+    session_ends,
     groups,
     parents,
     group_starts,
@@ -91,20 +91,20 @@ def unite_in_turn(
     into none), and its bounds. Rows of one turn count together. Return how many groups there are.
     ``scratch``: two rows, with a column for each row and each held session.
     """
-    count = held_keys.size
+    count = session_keys.size
     for k in range(count):
-        parents[k], group_starts[k], group_ends[k] = k, held_starts[k], held_ends[k]
-    held = i = 0
+        parents[k], group_starts[k], group_ends[k] = k, session_starts[k], session_ends[k]
+    session = i = 0
     while i < keys.size:
         key = keys[i]
-        while held < held_keys.size and held_keys[held] < key:
-            held += 1
+        while session < session_keys.size and session_keys[session] < key:
+            session += 1
         # the row of scratch with the sessions that are open, by time, and how many there are
         now, size = 0, 0
-        while held < held_keys.size and held_keys[held] == key:
-            scratch[now, size] = held
+        while session < session_keys.size and session_keys[session] == key:
+            scratch[now, size] = session
             size += 1
-            held += 1
+            session += 1
         while i < keys.size and keys[i] == key:
             last = i
             while last < keys.size and keys[last] == key and turns[last] == turns[i]:

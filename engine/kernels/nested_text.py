@@ -59,9 +59,9 @@ def _by_key(column: pa.ListArray) -> pa.ListArray:
         parents = np.repeat(np.arange(starts.size - 1), np.diff(starts))
         rising = truths(pc.less_equal(keys.slice(0, len(keys) - 1), keys.slice(1)))
         if not (rising | (parents[1:] != parents[:-1])).all():
-            placed = pa.record_batch([array_of(parents), keys], names=["parent", "key"])
+            parents_and_keys = pa.record_batch([array_of(parents), keys], names=["parent", "key"])
             flat = flat.take(
-                pc.sort_indices(placed, sort_keys=[("parent", "ascending"), ("key", "ascending")])
+                pc.sort_indices(parents_and_keys, sort_keys=[("parent", "ascending"), ("key", "ascending")])
             )
     return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), flat)
 

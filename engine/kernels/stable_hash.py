@@ -92,8 +92,8 @@ def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
     0.0, all NaN alike, NULL like NULL, arrays, maps and rows by their canonical texts.
     """
     hashes = np.full(len(columns[0]), SEED, np.uint64)
-    for given in columns:
-        column = canonical_text(given) if pa.types.is_nested(given.type) else given
+    for key_column in columns:
+        column = canonical_text(key_column) if pa.types.is_nested(key_column.type) else key_column
         valid = col.validity(column)
         if col.is_bytes(column.type):
             offsets, data = col.string_parts(column)
@@ -116,8 +116,8 @@ def groups_of_keys(keys: pa.Table, max_parallelism: int) -> np.ndarray:
 def _loader(bits: int):
     def codegen(context, builder, signature, args):
         array = context.make_array(signature.args[0])(context, builder, args[0])
-        place = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(bits).as_pointer())
-        word = builder.load(place)
+        address = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(bits).as_pointer())
+        word = builder.load(address)
         word.align = 1
         return word if bits == 64 else builder.zext(word, ir.IntType(64))
 

@@ -20,7 +20,7 @@ from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.watermark_state import OperatorWatermarkState
-from penstock.engine.windowing.late_row_filter import in_time
+from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
 from penstock.planner.physical.operator_specs import TemporalSortSpec
 
 
@@ -47,7 +47,9 @@ class TemporalSortOperator(Operator):
         return {"passed": self._passed}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, self._passed.us, self._slack_us, self._metrics)
+        batch = drop_late_and_null_times(
+            batch, self._time_column, self._passed.us, self._slack_us, self._metrics
+        )
         if batch.num_rows:
             self._rows.add(Batch(batch.rows, batch.weights))
             self._metrics.state_entries = len(self._rows)

@@ -37,18 +37,18 @@ def pieces_by_keys(
     def pieces() -> Iterator[pa.Table]:
         groups = np.concatenate([_groups(some, keys, max_parallelism) for some, keys, _ in parts])
         order, first = by_group(groups, np.concatenate([some for some, _, _ in parts]))
-        held = [pa.table(dict(columns)) for _, _, columns in parts]
-        if len(held) == 1 and held[0].nbytes <= LIMITS.batch_bytes:
+        tables = [pa.table(dict(columns)) for _, _, columns in parts]
+        if len(tables) == 1 and tables[0].nbytes <= LIMITS.batch_bytes:
             yield pa.table(
-                [*first, *held[0].take(array_of(order)).columns],
-                names=["key_group", SLOT, *held[0].column_names],
+                [*first, *tables[0].take(array_of(order)).columns],
+                names=["key_group", SLOT, *tables[0].column_names],
             )
             return
-        place = 0
-        for found in take_in_pieces(pa.concat_tables(held), order, LIMITS.batch_bytes):
-            marks = [column.slice(place, found.num_rows) for column in first]
-            yield pa.table([*marks, *found.columns], names=["key_group", SLOT, *found.schema.names])
-            place += found.num_rows
+        start = 0
+        for piece in take_in_pieces(pa.concat_tables(tables), order, LIMITS.batch_bytes):
+            marks = [column.slice(start, piece.num_rows) for column in first]
+            yield pa.table([*marks, *piece.columns], names=["key_group", SLOT, *piece.schema.names])
+            start += piece.num_rows
 
     return pieces
 

@@ -139,14 +139,14 @@ class Deadlines:
         """Take out and return all pairs with a time before ``time_us``: the times and the numbers, in no
         order.
         """
-        times, numbers, rest = [], [], []
+        times, numbers, pieces_left = [], [], []
         for at, which in self._pieces:
             count = int(np.searchsorted(at, time_us)) if at[0] < time_us else 0
             times.append(at[:count])
             numbers.append(which[:count])
             if count < at.size:
-                rest.append((at[count:], which[count:]))
-        self._pieces = rest
+                pieces_left.append((at[count:], which[count:]))
+        self._pieces = pieces_left
         none = np.zeros(0, np.int64)
         return np.concatenate([none, *times]), np.concatenate([none, *numbers])
 

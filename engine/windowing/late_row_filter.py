@@ -13,7 +13,9 @@ from penstock.engine.kernels import arrow_views as col
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 
-def in_time(batch: Batch, time_column: int, own_us: int, slack_us: int, metrics: OperatorMetrics) -> Batch:
+def drop_late_and_null_times(
+    batch: Batch, time_column: int, own_us: int, slack_us: int, metrics: OperatorMetrics
+) -> Batch:
     """Drop and count the rows without a time, and those behind ``own_us`` or the watermark of their split,
     less ``slack_us``, when they came.
     """
@@ -46,7 +48,7 @@ def without_late(
     return batch.filter(array_of(~late))
 
 
-def on_time(
+def drop_late(
     batch: Batch, time_column: int, slack_us: int, watermark_us: int, metrics: OperatorMetrics
 ) -> Batch:
     """Drop, count and tell of the late rows, whatever their split has seen; rows without a time are on time.

@@ -1,6 +1,4 @@
-"""WindowRows: which rows of a batch count, and for which slice; the others are dropped and counted as late
-or without a time.
-"""
+"""WindowAssigner: the slice of each row; rows without a time and late rows are dropped and counted."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedRows:
+class AssignedRows:
     """Rows with the end of their slice, int64 each. ``starts`` is given for attached windows, which are
     slices of their own.
 
@@ -30,7 +28,7 @@ class PlacedRows:
     missed: np.ndarray | None = None
 
 
-class WindowRows:
+class WindowAssigner:
     """Places rows by a windowing of their time column, or by windows that are attached to them.
 
     A window has ended for a row when its end is at or below the watermark of the row's split just before it
@@ -44,20 +42,20 @@ class WindowRows:
         self._metrics = metrics
         self._lateness_us = lateness_us
 
-    def place(self, batch: Batch, watermark_us: int) -> PlacedRows:
+    def assign(self, batch: Batch, watermark_us: int) -> AssignedRows:
         """Return the rows that are in time for some window; ``watermark_us`` is the operator's own
         watermark.
         """
         window = self._window
         if isinstance(window, Windowing):
             batch, times = self._timed(batch, window.time_column)
-            placed = PlacedRows(batch, _slice_ends(times, window))
+            assigned = AssignedRows(batch, _slice_ends(times, window))
         else:
             batch, ends = self._timed(batch, window.end_column)
-            placed = PlacedRows(batch, ends, col.words(batch.rows.column(window.start_column)))
-        if not placed.ends.size or (batch.behind is None and placed.ends.min() > watermark_us):
-            return placed
-        return self._in_time(placed, watermark_us)
+            assigned = AssignedRows(batch, ends, col.words(batch.rows.column(window.start_column)))
+        if not assigned.ends.size or (batch.behind is None and assigned.ends.min() > watermark_us):
+            return assigned
+        return self._drop_late(assigned, watermark_us)
 
     def _timed(self, batch: Batch, column: int) -> tuple[Batch, np.ndarray]:
         """Return the rows whose time is not NULL, and the times."""
@@ -68,9 +66,11 @@ class WindowRows:
             times = batch.rows.column(column)
         return batch, col.words(times)
 
-    def _in_time(self, placed: PlacedRows, watermark_us: int) -> PlacedRows:
-        ends, window = placed.ends, self._window
-        behind = np.full(ends.size, MIN_WATERMARK_US) if placed.batch.behind is None else placed.batch.behind
+    def _drop_late(self, assigned: AssignedRows, watermark_us: int) -> AssignedRows:
+        ends, window = assigned.ends, self._window
+        behind = (
+            np.full(ends.size, MIN_WATERMARK_US) if assigned.batch.behind is None else assigned.batch.behind
+        )
         reached = np.maximum(behind, watermark_us)
         bounds = np.maximum(reached, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         if isinstance(window, Windowing):
@@ -81,12 +81,12 @@ class WindowRows:
         else:
             last, keep = ends, ends > bounds
             missed = np.zeros(ends.size, np.int64)
-        batch, starts = placed.batch, placed.starts
+        batch, starts = assigned.batch, assigned.starts
         if not keep.all():
             batch = without_late(batch, ~keep, reached, self._metrics, last)
             ends, missed = ends[keep], missed[keep]
             starts = None if starts is None else starts[keep]
-        return PlacedRows(batch, ends, starts, missed if missed.any() else None)
+        return AssignedRows(batch, ends, starts, missed if missed.any() else None)
 
 
 def _slice_ends(times: np.ndarray, window: Windowing) -> np.ndarray:

@@ -166,9 +166,9 @@ def _floats_to_decimals(column: pa.Array, target: Decimal) -> pa.Array:
         inside = np.isfinite(values) & (np.abs(values) < 1e38)
         tiny = np.abs(values) < 1e-20
     missing = nulls_of(column)
-    kept = pc.if_else(pa.array(tiny), pa.scalar(0.0, column.type), column)
+    rounded = pc.if_else(pa.array(tiny), pa.scalar(0.0, column.type), column)
     known = pc.if_else(
-        pa.array(inside if missing is None else inside & ~missing), kept, pa.scalar(None, column.type)
+        pa.array(inside if missing is None else inside & ~missing), rounded, pa.scalar(None, column.type)
     )
     return decimals.rescaled(known.cast(pa.string()).cast(pa.decimal256(76, 38)), target)
 

@@ -128,8 +128,8 @@ def _integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 def _long_integers(digits: pa.Array, kind: pa.DataType) -> pa.Array:
     """Digits with a plus sign, or more of them than fit."""
     short = pc.replace_substring_regex(digits, r"^([+-]?)0+([0-9])", r"\1\2")
-    kept = pc.if_else(pc.less_equal(pc.binary_length(short), 20), short, pa.scalar(None, pa.string()))
-    wide = kept.cast(pa.decimal128(20, 0))
+    fits = pc.if_else(pc.less_equal(pc.binary_length(short), 20), short, pa.scalar(None, pa.string()))
+    wide = fits.cast(pa.decimal128(20, 0))
     bounds = np.iinfo(kind.to_pandas_dtype())
     low, high = pa.scalar(int(bounds.min), wide.type), pa.scalar(int(bounds.max), wide.type)
     inside = pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high))
@@ -157,9 +157,9 @@ def _decimals(texts: pa.Array, target: Decimal) -> pa.Array:
 
 
 def _fields(texts: pa.Array, pattern: str) -> tuple[dict[str, pa.Array], np.ndarray]:
-    found = pc.extract_regex(texts, _named(pattern))
-    fields = {field.name: pc.struct_field(found, field.name) for field in found.type}
-    return fields, truths(pc.is_null(found))
+    groups = pc.extract_regex(texts, _named(pattern))
+    fields = {field.name: pc.struct_field(groups, field.name) for field in groups.type}
+    return fields, truths(pc.is_null(groups))
 
 
 def _named(pattern: str) -> str:
@@ -218,7 +218,7 @@ def _timestamps(texts: pa.Array, zone: str | None) -> pa.Array:
         len(texts),
     )
     local = array_of(times, missing | ~real, LOCAL)
-    return local if zone is None else _placed(local, pc.fill_null(fields["zone"], ""), zone)
+    return local if zone is None else _in_zones(local, pc.fill_null(fields["zone"], ""), zone)
 
 
 def _instants(texts: pa.Array, zone: str) -> pa.Array:
@@ -228,7 +228,7 @@ def _instants(texts: pa.Array, zone: str) -> pa.Array:
         return _timestamps(texts, zone)
 
 
-def _placed(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
+def _in_zones(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
     """Instants of local times, each in the zone written beside it (the session's when there is none); one
     step for each distinct zone.
     """
@@ -239,12 +239,12 @@ def _placed(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
         here = pc.equal(names, name)
         part = local.filter(here)
         offset = _offset_us(name)
-        placed = (
+        instants = (
             to_instant(part, name)
             if offset is None
             else array_of(values_of(part) - offset, truths(pc.is_null(part)), result.type)
         )
-        result = pc.replace_with_mask(result, here, placed)
+        result = pc.replace_with_mask(result, here, instants)
     return result
 
 
@@ -252,21 +252,21 @@ def _offset_us(name: str) -> int | None:
     """Return the microseconds east of UTC of an offset such as ``Z``, ``+01:30``, ``UTC-5``; ``None`` for
     a region.
     """
-    rest = name.removeprefix("Z")
+    offset_text = name.removeprefix("Z")
     for prefix in ("UTC", "GMT", "UT"):
-        rest = rest.removeprefix(prefix)
-    if not rest:
+        offset_text = offset_text.removeprefix(prefix)
+    if not offset_text:
         return 0
-    if rest[0] not in "+-":
+    if offset_text[0] not in "+-":
         return None
-    body = rest[1:]
+    body = offset_text[1:]
     parts = (
         body.split(":")
         if ":" in body or len(body) <= 2
         else [body[i : i + 2] for i in range(0, len(body), 2)]
     )
     seconds = sum(int(part) * factor for part, factor in zip(parts, (3600, 60, 1), strict=False))
-    return (-seconds if rest[0] == "-" else seconds) * 1_000_000
+    return (-seconds if offset_text[0] == "-" else seconds) * 1_000_000
 
 
 def _times(texts: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -110,12 +110,12 @@ def _missing(column: pa.Array) -> np.ndarray:
 def _scientific(texts: pa.Array) -> pa.Array:
     """Turn ``12345678.9``, ``0.00012`` and ``1e+20`` into ``1.23456789E7``, ``1.2E-4`` and ``1.0E20``."""
     parts = pc.extract_regex(
-        texts, r"^(?P<sign>-?)(?P<whole>[0-9]+)\.?(?P<rest>[0-9]*)(?:e(?P<power>[+-]?[0-9]+))?$"
+        texts, r"^(?P<sign>-?)(?P<whole>[0-9]+)\.?(?P<decimals>[0-9]*)(?:e(?P<power>[+-]?[0-9]+))?$"
     )
-    sign, whole, rest = (pc.struct_field(parts, name) for name in ("sign", "whole", "rest"))
-    given = pc.replace_substring(pc.struct_field(parts, "power"), "+", "")
-    power = values_of(pc.cast(pc.if_else(pc.equal(given, ""), "0", given), pa.int64()))
-    digits = pc.binary_join_element_wise(whole, rest, "")
+    sign, whole, decimals = (pc.struct_field(parts, name) for name in ("sign", "whole", "decimals"))
+    power_text = pc.replace_substring(pc.struct_field(parts, "power"), "+", "")
+    power = values_of(pc.cast(pc.if_else(pc.equal(power_text, ""), "0", power_text), pa.int64()))
+    digits = pc.binary_join_element_wise(whole, decimals, "")
     significant = pc.utf8_ltrim(digits, characters="0")
     leading = values_of(pc.binary_length(digits)) - values_of(pc.binary_length(significant))
     exponent = power + values_of(pc.binary_length(whole)) - 1 - leading

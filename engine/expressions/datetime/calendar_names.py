@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import TimestampLtz
 from penstock.engine.api.arrow_numpy import is_true, truths
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import (
     DAY_US,
     INSTANT,
@@ -25,8 +24,8 @@ from penstock.engine.expressions.datum import (
     nulls_of_any,
     values_of,
 )
-from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 
 _DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -40,8 +39,8 @@ def _day_number(name: str) -> int:
     return number
 
 
-def _next_day(site: CallSite) -> Kernel:
-    numbers = by_value(_day_number, pa.int64())(site)
+def _next_day(bound: BoundCall) -> Kernel:
+    numbers = by_value(_day_number, pa.int64())(bound)
 
     def kernel(d: pa.Array, name: pa.Array) -> pa.Array:
         wanted = numbers(name)
@@ -52,8 +51,8 @@ def _next_day(site: CallSite) -> Kernel:
     return columnwise(kernel)
 
 
-def _named(site: CallSite, names: list[str], number: Kernel) -> Kernel:
-    zone = site.context.zone
+def _named(bound: BoundCall, names: list[str], number: Kernel) -> Kernel:
+    zone = bound.context.zone
     words = pa.array(names)
 
     def kernel(t: pa.Array) -> pa.Array:
@@ -62,20 +61,20 @@ def _named(site: CallSite, names: list[str], number: Kernel) -> Kernel:
     return columnwise(kernel)
 
 
-def _dayname(site: CallSite) -> Kernel:
+def _dayname(bound: BoundCall) -> Kernel:
     return _named(
-        site,
+        bound,
         [name[:3].capitalize() for name in _DAYS],
         lambda t: pc.day_of_week(t, count_from_zero=True, week_start=1),
     )
 
 
-def _monthname(site: CallSite) -> Kernel:
-    return _named(site, list(_MONTHS), lambda t: pc.subtract(pc.month(t), 1))
+def _monthname(bound: BoundCall) -> Kernel:
+    return _named(bound, list(_MONTHS), lambda t: pc.subtract(pc.month(t), 1))
 
 
-def _exact_second(site: CallSite) -> Kernel:
-    zone = site.context.zone
+def _exact_second(bound: BoundCall) -> Kernel:
+    zone = bound.context.zone
 
     def kernel(t: pa.Array) -> pa.Array:
         micros = values_of(local_view(t, zone)) % 60_000_000
@@ -88,11 +87,11 @@ def _exact_second(site: CallSite) -> Kernel:
     return columnwise(kernel)
 
 
-def _months_between(site: CallSite) -> Kernel:
+def _months_between(bound: BoundCall) -> Kernel:
     """Whole months where both are the same day of their month or its last; else days count as
     thirty-firsts of one.
     """
-    zone = site.context.zone
+    zone = bound.context.zone
 
     def kernel(a: pa.Array, b: pa.Array, *rounds: pa.Array) -> pa.Array:
         ends = [local_view(moment, zone) for moment in (a, b)]
@@ -116,18 +115,20 @@ def _months_between(site: CallSite) -> Kernel:
         is_last = [truths(pc.equal(pc.day(end), final)) for end, final in zip(ends, last, strict=True)]
         whole = (days[0] == days[1]) | (is_last[0].astype(bool) & is_last[1].astype(bool))
         apart = months[0] - months[1]
-        rest = (days[0] - days[1]) * 86_400 + (first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000)
-        found = np.where(whole, apart, apart + rest / (31 * 86_400))
-        rounded = np.round(found, 8)
+        seconds_apart = (days[0] - days[1]) * 86_400 + (
+            first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000
+        )
+        months_apart = np.where(whole, apart, apart + seconds_apart / (31 * 86_400))
+        rounded = np.round(months_apart, 8)
         if rounds:
-            rounded = np.where(is_true(rounds[0]), rounded, found)
+            rounded = np.where(is_true(rounds[0]), rounded, months_apart)
         return array_of(rounded, nulls_of_any(a, b, *rounds), pa.float64())
 
     return columnwise(kernel)
 
 
-def _zone(site: CallSite, position: int) -> str:
-    zone = site.constant(position)
+def _zone(bound: BoundCall, position: int) -> str:
+    zone = bound.constant(position)
     if not isinstance(zone, str):
         raise bad_argument("the time zone must be a constant text")
     try:
@@ -142,8 +143,12 @@ def _zone(site: CallSite, position: int) -> str:
 def _shifted(forth: bool) -> Factory:
     """``from_utc_timestamp`` and ``to_utc_timestamp``: the wall clock of a zone for that of UTC, or back."""
 
-    def factory(site: CallSite) -> Kernel:
-        zone, session, instants = _zone(site, 1), site.context.zone, isinstance(site.kinds[0], TimestampLtz)
+    def factory(bound: BoundCall) -> Kernel:
+        zone, session, instants = (
+            _zone(bound, 1),
+            bound.context.zone,
+            isinstance(bound.kinds[0], TimestampLtz),
+        )
 
         def kernel(t: Datum, *_: Datum) -> Datum:
             moved = to_local(t.view(INSTANT), zone) if forth else to_instant(t.view(LOCAL), zone).view(LOCAL)
@@ -155,8 +160,8 @@ def _shifted(forth: bool) -> Factory:
     return factory
 
 
-def _convert_timezone(site: CallSite) -> Kernel:
-    source, target = _zone(site, 0), _zone(site, 1)
+def _convert_timezone(bound: BoundCall) -> Kernel:
+    source, target = _zone(bound, 0), _zone(bound, 1)
     return columnwise(lambda _, __, t: to_local(to_instant(t, source), target))
 
 

@@ -93,8 +93,8 @@ def add_interval_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
         days = (values_of(interval) // DAY_US) * DAY_US
         missing = nulls_of_any(interval)
         whole = array_of(days, missing, pa.duration("us"))
-        rest = array_of(values_of(interval) - days, missing, pa.duration("us"))
-        return move(like(move(local_view(times, zone), whole), times.type, zone), rest)
+        time_part = array_of(values_of(interval) - days, missing, pa.duration("us"))
+        return move(like(move(local_view(times, zone), whole), times.type, zone), time_part)
 
     return columnwise(kernel)
 

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from penstock.catalog.functions.datetime import canonical_unit
 from penstock.catalog.types import TimestampLtz, to_arrow
 from penstock.engine.api.arrow_numpy import scalar_of
-from penstock.engine.expressions.call_site import CallSite, EvaluationContext, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import (
     DAY_US,
     INSTANT,
@@ -31,6 +30,7 @@ from penstock.engine.expressions.datum import (
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import bad_argument, out_of_range
+from penstock.engine.expressions.kernel_factory import BoundCall, EvaluationContext, Factory
 
 _FIXED_US = {
     "week": 7 * DAY_US,
@@ -45,25 +45,25 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 def _part(kernel: Kernel) -> Factory:
-    def factory(site: CallSite) -> Kernel:
-        zone = site.context.zone
-        if not isinstance(site.kinds[0], TimestampLtz):
+    def factory(bound: BoundCall) -> Kernel:
+        zone = bound.context.zone
+        if not isinstance(bound.kinds[0], TimestampLtz):
             return lambda t: pc.cast(kernel(t), pa.int32())
         return columnwise(lambda t: pc.cast(kernel(local_view(t, zone)), pa.int32()))
 
     return factory
 
 
-def _constant_unit(site: CallSite, position: int) -> str:
-    unit = site.constant(position)
+def _constant_unit(bound: BoundCall, position: int) -> str:
+    unit = bound.constant(position)
     if not isinstance(unit, str):
         raise bad_argument("the unit must be a constant text")
     return canonical_unit(unit)
 
 
-def _date_trunc(site: CallSite) -> Kernel:
-    unit, zone = _constant_unit(site, 0), site.context.zone
-    kind = to_arrow(site.call.type)
+def _date_trunc(bound: BoundCall) -> Kernel:
+    unit, zone = _constant_unit(bound, 0), bound.context.zone
+    kind = to_arrow(bound.call.type)
 
     def kernel(_: pa.Array, t: pa.Array) -> pa.Array:
         floored = pc.floor_temporal(local_view(t, zone), unit=unit, week_starts_monday=True)
@@ -72,12 +72,12 @@ def _date_trunc(site: CallSite) -> Kernel:
     return columnwise(kernel)
 
 
-def _trunc(site: CallSite) -> Kernel:
-    unit = _constant_unit(site, 1)
+def _trunc(bound: BoundCall) -> Kernel:
+    unit = _constant_unit(bound, 1)
     return columnwise(lambda d, _: pc.floor_temporal(d, unit=unit, week_starts_monday=True))
 
 
-def _months_and_rest(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _months_and_remainder(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return months since 1970 and the microseconds since the month began."""
     months = times.astype("M8[us]").astype("M8[M]")
     return months.astype(np.int64), times - months.astype("M8[us]").astype(np.int64)
@@ -88,15 +88,19 @@ def whole_units(unit: str, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     if unit in _FIXED_US:
         difference, size = end - start, _FIXED_US[unit]
         return np.sign(difference) * (np.abs(difference) // size)
-    first, first_rest = _months_and_rest(start)
-    last, last_rest = _months_and_rest(end)
+    first, first_remainder = _months_and_remainder(start)
+    last, last_remainder = _months_and_remainder(end)
     months = last - first
-    months = months - ((months > 0) & (last_rest < first_rest)) + ((months < 0) & (last_rest > first_rest))
+    months = (
+        months
+        - ((months > 0) & (last_remainder < first_remainder))
+        + ((months < 0) & (last_remainder > first_remainder))
+    )
     return np.sign(months) * (np.abs(months) // _MONTHS[unit])
 
 
-def _timestampdiff(site: CallSite) -> Kernel:
-    unit, zone = _constant_unit(site, 0), site.context.zone
+def _timestampdiff(bound: BoundCall) -> Kernel:
+    unit, zone = _constant_unit(bound, 0), bound.context.zone
 
     def kernel(_: pa.Array, start: pa.Array, end: pa.Array) -> pa.Array:
         first, last = defined_values(local_view(start, zone)), defined_values(local_view(end, zone))
@@ -105,14 +109,14 @@ def _timestampdiff(site: CallSite) -> Kernel:
     return columnwise(kernel)
 
 
-def _timestampadd(site: CallSite) -> Kernel:
-    unit, kind = _constant_unit(site, 0), site.call.type
+def _timestampadd(bound: BoundCall) -> Kernel:
+    unit, kind = _constant_unit(bound, 0), bound.call.type
     if unit in _MONTHS:
-        add, factor = add_months_kernel(kind, 1, site.context.zone), _MONTHS[unit]
+        add, factor = add_months_kernel(kind, 1, bound.context.zone), _MONTHS[unit]
         return columnwise(
             lambda _, n, t: add(t, pc.multiply_checked(n, scalar_of(factor, pa.int64())).cast(pa.int32()))
         )
-    move, size = add_interval_kernel(kind, 1, site.context.zone), scalar_of(_FIXED_US[unit], pa.int64())
+    move, size = add_interval_kernel(kind, 1, bound.context.zone), scalar_of(_FIXED_US[unit], pa.int64())
     return columnwise(lambda _, n, t: move(t, pc.multiply_checked(n, size).view(pa.duration("us"))))
 
 
@@ -121,8 +125,8 @@ def _datediff(end: pa.Array, start: pa.Array) -> pa.Array:
     return array_of(days, nulls_of_any(end, start), pa.int32())
 
 
-def _add_months(site: CallSite) -> Kernel:
-    return add_months_kernel(site.call.type, 1, site.context.zone)
+def _add_months(bound: BoundCall) -> Kernel:
+    return add_months_kernel(bound.call.type, 1, bound.context.zone)
 
 
 def _last_day(d: pa.Array) -> pa.Array:
@@ -149,11 +153,11 @@ def _counted_instants(divisor: int) -> Kernel:
     return columnwise(lambda t: array_of(values_of(t) // divisor, nulls_of_any(t), pa.int64()))
 
 
-def unix_seconds_of(site: CallSite) -> Kernel:
+def unix_seconds_of(bound: BoundCall) -> Kernel:
     """Return the kernel of ``unix_timestamp(t)``: seconds cut towards 1970; a TIMESTAMP is read in the
     session zone.
     """
-    zone = site.context.zone
+    zone = bound.context.zone
 
     def count(t: pa.Array) -> pa.Array:
         instants = t if t.type.tz is not None else to_instant(t, zone)
@@ -164,7 +168,7 @@ def unix_seconds_of(site: CallSite) -> Kernel:
 
 
 def _viewed(kind: pa.DataType) -> Factory:
-    return lambda site: columnwise(lambda a: a.view(kind))
+    return lambda bound: columnwise(lambda a: a.view(kind))
 
 
 def clock_instant(context: EvaluationContext) -> Datum:
@@ -202,16 +206,16 @@ MOMENTS: dict[str, Factory] = {
     "trunc": _trunc,
     "timestampdiff": _timestampdiff,
     "timestampadd": _timestampadd,
-    "datediff": lambda site: columnwise(_datediff),
-    "date_add": lambda site: add_days_kernel(1, in_microseconds=False),
-    "date_sub": lambda site: add_days_kernel(-1, in_microseconds=False),
+    "datediff": lambda bound: columnwise(_datediff),
+    "date_add": lambda bound: add_days_kernel(1, in_microseconds=False),
+    "date_sub": lambda bound: add_days_kernel(-1, in_microseconds=False),
     "add_months": _add_months,
-    "last_day": lambda site: columnwise(_last_day),
-    "timestamp_seconds": lambda site: _scaled_instants(1_000_000),
-    "timestamp_millis": lambda site: _scaled_instants(1000),
+    "last_day": lambda bound: columnwise(_last_day),
+    "timestamp_seconds": lambda bound: _scaled_instants(1_000_000),
+    "timestamp_millis": lambda bound: _scaled_instants(1000),
     "timestamp_micros": _viewed(INSTANT),
-    "unix_seconds": lambda site: _counted_instants(1_000_000),
-    "unix_millis": lambda site: _counted_instants(1000),
+    "unix_seconds": lambda bound: _counted_instants(1_000_000),
+    "unix_millis": lambda bound: _counted_instants(1000),
     "unix_micros": _viewed(pa.int64()),
     "unix_date": _viewed(pa.int32()),
     "date_from_unix_date": _viewed(pa.date32()),

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import DATE, TIMESTAMP, TIMESTAMP_LTZ, DataType, String
 from penstock.engine.api.arrow_numpy import scalar_of
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datetime.date_arithmetic import INSTANT, local_view, to_instant, to_local
 from penstock.engine.expressions.datetime.date_parts import unix_seconds_of
@@ -29,25 +28,26 @@ from penstock.engine.expressions.datum import (
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import bad_argument, bad_cast
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.numeric import decimals
 
 DEFAULT_PATTERN = "yyyy-MM-dd HH:mm:ss"
 
 
-def _pattern(site: CallSite, position: int) -> str:
-    pattern = site.constant(position) if len(site.kinds) > position else DEFAULT_PATTERN
+def _pattern(bound: BoundCall, position: int) -> str:
+    pattern = bound.constant(position) if len(bound.kinds) > position else DEFAULT_PATTERN
     if not isinstance(pattern, str):
         raise bad_argument("the pattern must be a constant text")
     return pattern
 
 
-def _date_format(site: CallSite) -> Kernel:
-    write, zone = compile_format(_pattern(site, 1)), site.context.zone
+def _date_format(bound: BoundCall) -> Kernel:
+    write, zone = compile_format(_pattern(bound, 1)), bound.context.zone
     return columnwise(lambda t, _: write(local_view(t, zone)))
 
 
-def _from_unixtime(site: CallSite) -> Kernel:
-    write, zone = compile_format(_pattern(site, 1)), site.context.zone
+def _from_unixtime(bound: BoundCall) -> Kernel:
+    write, zone = compile_format(_pattern(bound, 1)), bound.context.zone
     micros = scalar_of(1_000_000, pa.int64())
     return columnwise(lambda n, *_: write(to_local(pc.multiply_checked(n, micros).view(INSTANT), zone)))
 
@@ -67,29 +67,29 @@ def _strict_reader(pattern: str, kind: DataType) -> Callable[[pa.Array], pa.Arra
 
 
 def _read(kind: DataType) -> Factory:
-    def factory(site: CallSite) -> Kernel:
-        if len(site.kinds) == 1:
-            if kind == TIMESTAMP_LTZ and not isinstance(site.kinds[0], String | type(TIMESTAMP_LTZ)):
+    def factory(bound: BoundCall) -> Kernel:
+        if len(bound.kinds) == 1:
+            if kind == TIMESTAMP_LTZ and not isinstance(bound.kinds[0], String | type(TIMESTAMP_LTZ)):
                 return columnwise(lambda n: pc.multiply_checked(n, scalar_of(1000, pa.int64())).view(INSTANT))
-            return cast_kernel(site.kinds[0], kind, False, site.context.zone) or (lambda a: a)
-        if kind == TIMESTAMP_LTZ and not isinstance(site.kinds[0], String):
-            factor = scalar_of(1_000_000 if site.constant(1) == 0 else 1000, pa.int64())
+            return cast_kernel(bound.kinds[0], kind, False, bound.context.zone) or (lambda a: a)
+        if kind == TIMESTAMP_LTZ and not isinstance(bound.kinds[0], String):
+            factor = scalar_of(1_000_000 if bound.constant(1) == 0 else 1000, pa.int64())
             return columnwise(lambda n, _: pc.multiply_checked(n, factor).view(INSTANT))
-        read = _strict_reader(_pattern(site, 1), kind)
+        read = _strict_reader(_pattern(bound, 1), kind)
         if kind == DATE:
             return columnwise(lambda s, _: pc.cast(read(s), pa.date32(), safe=False))
         if kind == TIMESTAMP:
             return columnwise(lambda s, _: read(s))
-        return columnwise(lambda s, _: to_instant(read(s), site.context.zone))
+        return columnwise(lambda s, _: to_instant(read(s), bound.context.zone))
 
     return factory
 
 
-def _unix_timestamp(site: CallSite) -> Kernel:
-    seconds = unix_seconds_of(site)
-    if len(site.kinds) == 1:
+def _unix_timestamp(bound: BoundCall) -> Kernel:
+    seconds = unix_seconds_of(bound)
+    if len(bound.kinds) == 1:
         return seconds
-    read = _strict_reader(_pattern(site, 1), TIMESTAMP)
+    read = _strict_reader(_pattern(bound, 1), TIMESTAMP)
     return columnwise(lambda s, _: seconds(read(s)))
 
 
@@ -129,6 +129,6 @@ TIME_TEXT: dict[str, Factory] = {
     "to_timestamp_ltz": _read(TIMESTAMP_LTZ),
     "to_date": _read(DATE),
     "unix_timestamp": _unix_timestamp,
-    "make_timestamp": lambda site: columnwise(_make_timestamp),
-    "make_date": lambda site: columnwise(_make_date),
+    "make_timestamp": lambda bound: columnwise(_make_timestamp),
+    "make_date": lambda bound: columnwise(_make_date),
 }

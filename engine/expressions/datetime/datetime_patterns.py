@@ -209,9 +209,9 @@ def compile_reader(pattern: str) -> Callable[[pa.Array], pa.Array]:
                 pa.scalar(0, pa.timestamp("us")),
                 pa.scalar(None, pa.timestamp("us")),
             )
-        found = pc.extract_regex(texts, regex)
-        fields = {letter: pc.struct_field(found, letter) for letter in letters}
-        return _assembled(fields, np.asarray(pc.is_null(found)), two_digit_year)
+        groups = pc.extract_regex(texts, regex)
+        fields = {letter: pc.struct_field(groups, letter) for letter in letters}
+        return _assembled(fields, np.asarray(pc.is_null(groups)), two_digit_year)
 
     return read
 
@@ -256,15 +256,15 @@ def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year:
         conflict = conflict | (day_of_year < 1) | (values_of(pc.year(date)) != year)
         conflict = (
             conflict
-            | (_given(fields, "MN") & (values_of(pc.month(date)) != month))
-            | (_given(fields, "d") & (values_of(pc.day(date)) != day))
+            | (_has_any(fields, "MN") & (values_of(pc.month(date)) != month))
+            | (_has_any(fields, "d") & (values_of(pc.day(date)) != day))
         )
     else:
         times, real = local_times(year, month, day, *clock)
     return array_of(times, missing | ~real | conflict, pa.timestamp("us"))
 
 
-def _given(fields: dict[str, pa.Array], letters: str) -> bool:
+def _has_any(fields: dict[str, pa.Array], letters: str) -> bool:
     return any(letter in fields for letter in letters)
 
 
@@ -284,8 +284,8 @@ def _hour(fields: dict[str, pa.Array]) -> tuple[Numbers, Numbers]:
         return clock_hour % 12 + 12 * afternoon, bad
     bad = (
         bad
-        | (_given(fields, "a") & ((whole >= 12) != afternoon))
-        | (_given(fields, "h") & (whole % 12 != clock_hour % 12))
+        | (_has_any(fields, "a") & ((whole >= 12) != afternoon))
+        | (_has_any(fields, "h") & (whole % 12 != clock_hour % 12))
     )
     return whole, bad
 
@@ -322,9 +322,9 @@ def local_times(
         & _within(year, _FIRST_YEAR, _LAST_YEAR)
     )
     first, lengths = _months()
-    place = np.where(real, (np.asarray(year, np.int64) - _FIRST_YEAR) * 12 + month - 1, 0)
-    real = real & (np.asarray(day) >= 1) & (day <= lengths[place])
-    seconds = ((first[place] + day - 1) * 24 + hour) * 3600 + minute * 60 + second
+    month_index = np.where(real, (np.asarray(year, np.int64) - _FIRST_YEAR) * 12 + month - 1, 0)
+    real = real & (np.asarray(day) >= 1) & (day <= lengths[month_index])
+    seconds = ((first[month_index] + day - 1) * 24 + hour) * 3600 + minute * 60 + second
     times = np.where(real, seconds * 1_000_000 + micros, 0)
     return np.broadcast_to(times, (length,)), np.broadcast_to(real, (length,))
 

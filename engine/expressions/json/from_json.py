@@ -27,10 +27,10 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.catalog.types import Decimal as DecimalType
-from penstock.engine.expressions.call_site import CallSite
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall
 
 _OBJECT = r"^[ \t\r\n]*\{"
 _SECOND = r"\}[ \t\r\n]*\{"
@@ -53,10 +53,10 @@ def rows_of_lines(texts: pa.Array, kind: pa.StructType) -> pa.StructArray | None
     ):
         return None
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines), "\n")
-    found = _read(joined[0].as_buffer(), kind)
-    if found is None or found.num_rows != len(texts):
+    table = _read(joined[0].as_buffer(), kind)
+    if table is None or table.num_rows != len(texts):
         return None
-    columns = [column.combine_chunks() for column in found.columns]
+    columns = [column.combine_chunks() for column in table.columns]
     return pa.StructArray.from_arrays(columns, fields=list(kind), mask=missing)
 
 
@@ -101,21 +101,21 @@ _DECODER = json.JSONDecoder(parse_float=Decimal)
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'((?:[^'\\]|\\.)*)'")
 
 
-def from_json(site: CallSite) -> Kernel:
+def from_json(bound: BoundCall) -> Kernel:
     """Return the kernel of a call; a batch of plain rows goes through Arrow's reader, any other is parsed
     once for each different text.
     """
-    kind = site.call.type
-    strict = site.constant(2) == "FAILFAST"
+    kind = bound.call.type
+    strict = bound.constant(2) == "FAILFAST"
     wire = _wire(kind)
-    read, convert = _document(kind, strict), cast_kernel(wire, kind, not strict, site.context.zone)
+    read, convert = _document(kind, strict), cast_kernel(wire, kind, not strict, bound.context.zone)
 
     def kernel(text: Datum, *_: Datum) -> Datum:
         (column,) = aligned(text)
-        found = rows_of_lines(column, to_arrow(wire)) if isinstance(wire, Row) else None
-        if found is None:
-            found = _by_text(column, read, to_arrow(wire))
-        return found if convert is None else convert(found)
+        result = rows_of_lines(column, to_arrow(wire)) if isinstance(wire, Row) else None
+        if result is None:
+            result = _by_text(column, read, to_arrow(wire))
+        return result if convert is None else convert(result)
 
     return kernel
 
@@ -177,9 +177,9 @@ def parsed(text: str) -> Any:
     return _DECODER.raw_decode(_QUOTED.sub(_double_quoted, begun))[0]
 
 
-def _double_quoted(found: re.Match[str]) -> str:
-    single = found.group(1)
-    return found.group() if single is None else '"' + re.sub(r'(?<!\\)"', r"\\" + '"', single) + '"'
+def _double_quoted(match: re.Match[str]) -> str:
+    single = match.group(1)
+    return match.group() if single is None else '"' + re.sub(r'(?<!\\)"', r"\\" + '"', single) + '"'
 
 
 def _reader(kind: DataType, strict: bool) -> Reader:
@@ -211,9 +211,9 @@ def _row(fields: list[tuple[str, Reader]], strict: bool) -> Reader:
             raise ValueError
         row = {}
         for name, part in fields:
-            found = value.get(name)
+            field_value = value.get(name)
             try:
-                row[name] = None if found is None else part(found)
+                row[name] = None if field_value is None else part(field_value)
             except ValueError:
                 if strict:
                     raise
@@ -330,5 +330,5 @@ def _number(value: float) -> str:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
-    rest = "".join(map(str, digits[1:])) or "0"
-    return f"{'-' if sign else ''}{digits[0]}.{rest}E{exponent + len(digits) - 1}"
+    fraction = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{digits[0]}.{fraction}E{exponent + len(digits) - 1}"

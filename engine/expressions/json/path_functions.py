@@ -6,21 +6,21 @@ import re
 
 import pyarrow as pa
 
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Kernel
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.json.from_json import from_json
 from penstock.engine.expressions.json.schema_of_json import schema_of_json
 from penstock.engine.expressions.json.to_json import json_array, json_object, to_json
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 
 _PATH = re.compile(r"\$(?:\.[^.\[\]*]+|\[\d+\]|\['[^']*'\])*")
 _STEP = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]")
 
 
-def _path(site: CallSite) -> str | None:
+def _path(bound: BoundCall) -> str | None:
     """Return the constant path as DuckDB writes it, every name quoted; None for one that is no path."""
-    path = site.constant(1)
+    path = bound.constant(1)
     if not isinstance(path, str):
         raise bad_argument("the JSON path must be a constant text", "write '$.name[0]'")
     path = re.sub(r"^(lax|strict) ", "", path.strip())
@@ -37,37 +37,37 @@ def _path(site: CallSite) -> str | None:
     return ("$" + "".join(steps)).replace("'", "''").replace("{", "{{").replace("}", "}}")
 
 
-def _by_path(found: str, kind: pa.DataType) -> Factory:
+def _by_path(extraction: str, kind: pa.DataType) -> Factory:
     """The factory of a DuckDB expression of ``{json}``, which is NULL where the text is no JSON, and of
     ``path``.
     """
 
-    def factory(site: CallSite) -> Kernel:
-        path = _path(site)
+    def factory(bound: BoundCall) -> Kernel:
+        path = _path(bound)
         if path is None:
             return duckdb_kernel("NULL", kind)
         valid = "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"
-        kernel = duckdb_kernel(found.replace("#json", valid).replace("#path", f"'{path}'"), kind)
+        kernel = duckdb_kernel(extraction.replace("#json", valid).replace("#path", f"'{path}'"), kind)
         return lambda text, *_: kernel(text)
 
     return factory
 
 
-def _whole(found: str, kind: pa.DataType) -> Factory:
-    return lambda site: duckdb_kernel(
-        found.replace("#json", "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"), kind
+def _whole(extraction: str, kind: pa.DataType) -> Factory:
+    return lambda bound: duckdb_kernel(
+        extraction.replace("#json", "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"), kind
     )
 
 
-def _is_json(site: CallSite) -> Kernel:
+def _is_json(bound: BoundCall) -> Kernel:
     """Whether the text is JSON, of a kind that a constant names."""
-    among = _KINDS.get(str(site.constant(1)))
-    found = (
+    among = _KINDS.get(str(bound.constant(1)))
+    extraction = (
         "json_valid({0})"
         if among is None
         else f"CASE WHEN json_valid({{0}}) THEN json_type({{0}}) {among} ELSE false END"
     )
-    kernel = duckdb_kernel(found, pa.bool_())
+    kernel = duckdb_kernel(extraction, pa.bool_())
     return lambda text, *_: kernel(text)
 
 

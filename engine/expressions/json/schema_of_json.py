@@ -20,17 +20,17 @@ from penstock.catalog.types import (
     is_numeric,
 )
 from penstock.catalog.types import Decimal as DecimalType
-from penstock.engine.expressions.call_site import CallSite
 from penstock.engine.expressions.datum import Kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.json.from_json import parsed
+from penstock.engine.expressions.kernel_factory import BoundCall
 
 _LONGEST = 38
 
 
-def schema_of_json(site: CallSite) -> Kernel:
+def schema_of_json(bound: BoundCall) -> Kernel:
     """Return the kernel of the constant's type."""
-    text = str(site.constant(0))
+    text = str(bound.constant(0))
     try:
         kind = _kind(parsed(text))
     except (ValueError, RecursionError):

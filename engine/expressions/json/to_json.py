@@ -24,12 +24,12 @@ from penstock.catalog.types import (
     TimestampLtz,
 )
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import CallSite
 from penstock.engine.expressions.casts.to_text import to_text
 from penstock.engine.expressions.datetime.date_arithmetic import to_local
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, repeated
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall
 from penstock.engine.expressions.nested.lists import Lists, lists_of
 
 Writer = Callable[[pa.Array], pa.Array]
@@ -41,17 +41,17 @@ _NAMED = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CONTROLS = {chr(code): _NAMED.get(chr(code), f"\\u{code:04X}") for code in range(32)}
 
 
-def to_json(site: CallSite) -> Kernel:
+def to_json(bound: BoundCall) -> Kernel:
     """Return the kernel of ``to_json(x)``."""
-    write = _writer(site.kinds[0], site.context.zone)
+    write = _writer(bound.kinds[0], bound.context.zone)
     return lambda value: write(*aligned(value))
 
 
-def json_object(site: CallSite) -> Kernel:
+def json_object(bound: BoundCall) -> Kernel:
     """Return the kernel of an object of keys and values in turn, behind what says how they are written; a
     NULL key faults.
     """
-    absent, writers = _marked(site, site.kinds[2::2])
+    absent, writers = _marked(bound, bound.kinds[2::2])
 
     def kernel(marks: Datum, *data: Datum) -> pa.Array:
         _, *columns = aligned(marks, *data)
@@ -67,9 +67,9 @@ def json_object(site: CallSite) -> Kernel:
     return kernel
 
 
-def json_array(site: CallSite) -> Kernel:
+def json_array(bound: BoundCall) -> Kernel:
     """Return the kernel of an array of values, behind what says how they are written."""
-    absent, writers = _marked(site, site.kinds[1:])
+    absent, writers = _marked(bound, bound.kinds[1:])
 
     def kernel(marks: Datum, *data: Datum) -> pa.Array:
         first, *columns = aligned(marks, *data)
@@ -84,10 +84,10 @@ def json_array(site: CallSite) -> Kernel:
     return kernel
 
 
-def _marked(site: CallSite, kinds: tuple[DataType, ...]) -> tuple[bool, list[Writer]]:
+def _marked(bound: BoundCall, kinds: tuple[DataType, ...]) -> tuple[bool, list[Writer]]:
     """Whether NULLs are left out, and how each value is written: one that is JSON already stays as it is."""
-    nulls, _, marks = str(site.constant(0)).partition(" ")
-    zone = site.context.zone
+    nulls, _, marks = str(bound.constant(0)).partition(" ")
+    zone = bound.context.zone
     return nulls == "absent", [
         _as_it_is if mark == "j" else _writer(kind, zone) for mark, kind in zip(marks, kinds, strict=True)
     ]
@@ -186,8 +186,8 @@ def _instant(column: pa.Array, zone: str) -> pa.Array:
 
 
 def _offset(minutes: int) -> str:
-    hours, rest = divmod(abs(minutes), 60)
-    return "Z" if minutes == 0 else f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
+    hours, rest_minutes = divmod(abs(minutes), 60)
+    return "Z" if minutes == 0 else f"{'-' if minutes < 0 else '+'}{hours:02}:{rest_minutes:02}"
 
 
 def _row(fields: list[tuple[str, Writer]]) -> Writer:

@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import Array
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -20,6 +19,7 @@ from penstock.engine.expressions.datum import (
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.nested.comparison import sort_keys
 from penstock.engine.expressions.nested.lists import (
     Lists,
@@ -39,7 +39,7 @@ def _size(column: pa.Array) -> pa.Array:
     return arrow_numpy.array_of(lists.lengths.astype(np.int32), lists.missing)
 
 
-def _found(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np.ndarray | None]:
+def _matching_elements(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np.ndarray | None]:
     """The lists, which of their elements are the row's value, and which rows have a NULL for either."""
     if not isinstance(data, pa.Array):
         data, value = aligned(data, value)
@@ -55,16 +55,16 @@ def _found(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np.ndarray | N
 
 
 def _contains(data: Datum, value: Datum) -> pa.Array:
-    lists, same, missing = _found(data, value)
-    found = lists.any(same)
+    lists, same, missing = _matching_elements(data, value)
+    has_match = lists.any(same)
     unknown = nulls_of(lists.flat)
     if unknown is not None:
-        missing = either(missing, lists.any(unknown) & ~found)
-    return arrow_numpy.array_of(found, missing)
+        missing = either(missing, lists.any(unknown) & ~has_match)
+    return arrow_numpy.array_of(has_match, missing)
 
 
 def _position(data: Datum, value: Datum) -> pa.Array:
-    lists, same, missing = _found(data, value)
+    lists, same, missing = _matching_elements(data, value)
     result = np.zeros(lists.lengths.size, np.int64)
     hits = np.flatnonzero(same)[::-1]
     result[lists.parents[hits]] = lists.nth[hits] + 1
@@ -72,9 +72,9 @@ def _position(data: Datum, value: Datum) -> pa.Array:
 
 
 def _remove(data: Datum, value: Datum) -> pa.Array:
-    lists, same, missing = _found(data, value)
-    kept = lists.kept(~same if missing is None else ~same & ~missing[lists.parents])
-    return Lists(kept.flat, kept.lengths, missing).column()
+    lists, same, missing = _matching_elements(data, value)
+    remaining = lists.filter(~same if missing is None else ~same & ~missing[lists.parents])
+    return Lists(remaining.flat, remaining.lengths, missing).column()
 
 
 def _extended(column: pa.Array, value: pa.Array, at_end: bool) -> pa.Array:
@@ -85,12 +85,12 @@ def _extended(column: pa.Array, value: pa.Array, at_end: bool) -> pa.Array:
 
 def _distinct(column: pa.Array) -> pa.Array:
     lists = lists_of(column)
-    return lists.kept(firsts(lists.parents, codes_of(lists.flat))).column()
+    return lists.filter(firsts(lists.parents, codes_of(lists.flat))).column()
 
 
 def _compact(column: pa.Array) -> pa.Array:
     lists = lists_of(column)
-    return lists.kept(arrow_numpy.truths(lists.flat.is_valid())).column()
+    return lists.filter(arrow_numpy.truths(lists.flat.is_valid())).column()
 
 
 def _concat(*columns: pa.Array) -> pa.Array:
@@ -102,10 +102,10 @@ def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last
     descending), NaN the greatest.
     """
     rank = _ranks(lists.flat)
-    placed = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
+    sort_ranks = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
     if nulls_last:
-        placed = np.where(arrow_numpy.truths(lists.flat.is_valid()), placed, rank.size)
-    return np.lexsort((placed, lists.parents))
+        sort_ranks = np.where(arrow_numpy.truths(lists.flat.is_valid()), sort_ranks, rank.size)
+    return np.lexsort((sort_ranks, lists.parents))
 
 
 def _ranks(values: pa.Array) -> np.ndarray:
@@ -130,7 +130,7 @@ def _sort_array(*columns: pa.Array) -> pa.Array:
     ascending = arrow_numpy.is_true(columns[1]) if len(columns) > 1 else True
     result = lists.ordered(order_in_lists(lists, ascending))
     if missing is not None:
-        result = result.kept(~missing[result.parents])
+        result = result.filter(~missing[result.parents])
     return Lists(result.flat, result.lengths, missing).column()
 
 
@@ -141,11 +141,13 @@ def _array_sort(column: pa.Array) -> pa.Array:
 
 def _extreme(largest: bool) -> Kernel:
     def extreme(column: pa.Array) -> pa.Array:
-        lists = lists_of(column).kept(arrow_numpy.truths(lists_of(column).flat.is_valid()))
+        lists = lists_of(column).filter(arrow_numpy.truths(lists_of(column).flat.is_valid()))
         order = order_in_lists(lists)
-        place = lists.starts[1:] - 1 if largest else lists.starts[:-1]
+        last_or_first = lists.starts[1:] - 1 if largest else lists.starts[:-1]
         empty = lists.lengths == 0
-        return picked(lists.flat, order[np.where(empty, 0, place)] if order.size else place, empty)
+        return picked(
+            lists.flat, order[np.where(empty, 0, last_or_first)] if order.size else last_or_first, empty
+        )
 
     return columnwise(extreme)
 
@@ -181,8 +183,8 @@ def _slice(column: pa.Array, start: pa.Array, length: pa.Array) -> pa.Array:
         & (nth < begin[parents] + count[parents])
         & known[parents]
     )
-    kept = lists.kept(inside)
-    return Lists(kept.flat, kept.lengths, missing).column()
+    remaining = lists.filter(inside)
+    return Lists(remaining.flat, remaining.lengths, missing).column()
 
 
 def _flatten(column: pa.Array) -> pa.Array:
@@ -197,12 +199,12 @@ def _flatten(column: pa.Array) -> pa.Array:
     lists = Lists(inner.flat, lengths)
     if missing is None:
         return lists.column()
-    kept = lists.kept(~missing[lists.parents])
-    return Lists(kept.flat, kept.lengths, missing).column()
+    remaining = lists.filter(~missing[lists.parents])
+    return Lists(remaining.flat, remaining.lengths, missing).column()
 
 
-def _reverse(site: CallSite) -> Kernel:
-    if not isinstance(site.kinds[0], Array):
+def _reverse(bound: BoundCall) -> Kernel:
+    if not isinstance(bound.kinds[0], Array):
         return pc.utf8_reverse
 
     def reverse(column: pa.Array) -> pa.Array:
@@ -215,7 +217,7 @@ def _reverse(site: CallSite) -> Kernel:
 def concatenation(texts: Kernel) -> Factory:
     """Return the factory of ``concat``: of arrays here, of texts by another kernel."""
     arrays_joined = columnwise(_concat)
-    return lambda site: arrays_joined if isinstance(site.call.type, Array) else texts
+    return lambda bound: arrays_joined if isinstance(bound.call.type, Array) else texts
 
 
 def _appended(at_end: bool) -> Kernel:
@@ -248,7 +250,7 @@ ARRAY_FUNCTIONS: dict[str, Factory] = {
 
 def _union(a: pa.Array, b: pa.Array) -> pa.Array:
     joined = interleaved([lists_of(a), lists_of(b)])
-    return joined.kept(firsts(joined.parents, codes_of(joined.flat))).column()
+    return joined.filter(firsts(joined.parents, codes_of(joined.flat))).column()
 
 
 def _shared(mine: Lists, theirs: Lists) -> tuple[np.ndarray, np.ndarray]:
@@ -265,8 +267,8 @@ def _selected(a: pa.Array, b: pa.Array, wanted: bool) -> pa.Array:
     keep = (shared == wanted) & firsts(mine.parents, codes)
     if missing is not None:
         keep &= ~missing[mine.parents]
-    kept = mine.kept(keep)
-    return Lists(kept.flat, kept.lengths, missing).column()
+    remaining = mine.filter(keep)
+    return Lists(remaining.flat, remaining.lengths, missing).column()
 
 
 def _overlap(a: pa.Array, b: pa.Array) -> pa.Array:
@@ -275,16 +277,16 @@ def _overlap(a: pa.Array, b: pa.Array) -> pa.Array:
     unknown, others = nulls_of(mine.flat), nulls_of(theirs.flat)
     if unknown is not None:
         shared &= ~unknown
-    found = mine.any(shared)
+    has_match = mine.any(shared)
     missing = nulls_of_any(a, b)
     has_null = np.zeros(len(a), np.bool_)
     for lists, nulls in ((mine, unknown), (theirs, others)):
         if nulls is not None:
             has_null |= lists.any(nulls)
-    left_open = has_null & ~found & (mine.lengths > 0) & (theirs.lengths > 0)
+    left_open = has_null & ~has_match & (mine.lengths > 0) & (theirs.lengths > 0)
     if left_open.any():
         missing = left_open if missing is None else missing | left_open
-    return arrow_numpy.array_of(found, missing)
+    return arrow_numpy.array_of(has_match, missing)
 
 
 ARRAY_SETS: dict[str, Factory] = {

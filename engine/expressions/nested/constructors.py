@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import Map, Row, TimestampLtz, to_arrow
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import to_instant, to_local
 from penstock.engine.expressions.datum import (
     Datum,
@@ -22,12 +21,13 @@ from penstock.engine.expressions.datum import (
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.nested.lists import Lists, elements_like, lists_of, picked
 from penstock.engine.expressions.nested.map_functions import checked_keys
 
 
-def _array(site: CallSite) -> Kernel:
-    kind = to_arrow(site.call.type).value_type
+def _array(bound: BoundCall) -> Kernel:
+    kind = to_arrow(bound.call.type).value_type
 
     def kernel(*data: Datum) -> pa.Array:
         columns = aligned(*data)
@@ -48,8 +48,8 @@ def alternated(columns: Sequence[pa.Array]) -> Lists:
     return Lists(flat.take(array_of(order, None, pa.int64())), np.full(rows, width, np.int64))
 
 
-def _map(site: CallSite) -> Kernel:
-    kind = site.call.type
+def _map(bound: BoundCall) -> Kernel:
+    kind = bound.call.type
     assert isinstance(kind, Map)
 
     def kernel(*data: Datum) -> pa.Array:
@@ -65,8 +65,8 @@ def _map(site: CallSite) -> Kernel:
 def _row(first: int, step: int) -> Factory:
     """Rows of the arguments from ``first`` on, each ``step``-th."""
 
-    def factory(site: CallSite) -> Kernel:
-        kind = site.call.type
+    def factory(bound: BoundCall) -> Kernel:
+        kind = bound.call.type
         assert isinstance(kind, Row)
         fields = list(to_arrow(kind))
 
@@ -78,8 +78,8 @@ def _row(first: int, step: int) -> Factory:
     return factory
 
 
-def _field(site: CallSite) -> Kernel:
-    position = site.constant(1)
+def _field(bound: BoundCall) -> Kernel:
+    position = bound.constant(1)
     return lambda row, _: pc.struct_field(row, position)
 
 
@@ -88,14 +88,14 @@ def _element(outside: str, base: int = 1) -> Factory:
     element does.
     """
 
-    def factory(site: CallSite) -> Kernel:
-        if isinstance(site.kinds[0], Map):
+    def factory(bound: BoundCall) -> Kernel:
+        if isinstance(bound.kinds[0], Map):
             return _value_of_key
 
-        def kernel(data: Datum, place: Datum) -> pa.Array:
-            column, places = aligned(data, place)
-            lists, wanted = lists_of(column), values_of(places).astype(np.int64)
-            unknown = nulls_of_any(column, places)
+        def kernel(data: Datum, index: Datum) -> pa.Array:
+            column, indexes = aligned(data, index)
+            lists, wanted = lists_of(column), values_of(indexes).astype(np.int64)
+            unknown = nulls_of_any(column, indexes)
             known = np.ones(wanted.size, np.bool_) if unknown is None else ~unknown
             nth = wanted - base
             if outside != "null":
@@ -112,10 +112,10 @@ def _element(outside: str, base: int = 1) -> Factory:
     return factory
 
 
-def _outside(places: np.ndarray, lengths: np.ndarray, wrong: np.ndarray) -> Fault:
+def _outside(indexes: np.ndarray, lengths: np.ndarray, wrong: np.ndarray) -> Fault:
     row = int(np.flatnonzero(wrong)[0])
     return bad_argument(
-        f"there is no element {places[row]} in an array of {lengths[row]}",
+        f"there is no element {indexes[row]} in an array of {lengths[row]}",
         "write try_element_at(a, i) to get NULL",
     )
 
@@ -132,9 +132,9 @@ def _value_of_key(data: Datum, key: Datum) -> pa.Array:
     return picked(pc.struct_field(lists.flat, 1), positions, missing)
 
 
-def _at_time_zone(site: CallSite) -> Kernel:
-    zone = str(site.constant(1))
-    if isinstance(site.kinds[0], TimestampLtz):
+def _at_time_zone(bound: BoundCall) -> Kernel:
+    zone = str(bound.constant(1))
+    if isinstance(bound.kinds[0], TimestampLtz):
         return lambda time, _: to_local(aligned(time)[0], zone)
     return lambda time, _: to_instant(aligned(time)[0], zone)
 

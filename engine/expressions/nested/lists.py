@@ -57,7 +57,7 @@ class Lists:
         keys, values = (pc.struct_field(self.flat, i) for i in range(2))
         return pa.MapArray.from_arrays(self._offsets(), keys, values, mask=mask)
 
-    def kept(self, keep: np.ndarray) -> Lists:
+    def filter(self, keep: np.ndarray) -> Lists:
         """Return the lists with those elements only whose mask is true."""
         if keep.all():
             return self
@@ -72,9 +72,9 @@ class Lists:
 
     def any(self, mask: np.ndarray) -> np.ndarray:
         """Return for each list whether the mask is true for some element."""
-        found = np.zeros(self.lengths.size, np.bool_)
-        found[self.parents[mask]] = True
-        return found
+        result = np.zeros(self.lengths.size, np.bool_)
+        result[self.parents[mask]] = True
+        return result
 
 
 def lists_of(column: pa.Array) -> Lists:
@@ -132,8 +132,8 @@ def interleaved(parts: list[Lists]) -> Lists:
     joined = Lists(flat.take(arrow_numpy.array_of(np.argsort(parents, kind="stable"))), lengths, None)
     if missing is None:
         return joined
-    kept = joined.kept(~missing[joined.parents])
-    return Lists(kept.flat, kept.lengths, missing)
+    complete = joined.filter(~missing[joined.parents])
+    return Lists(complete.flat, complete.lengths, missing)
 
 
 def elements_like(lists: Lists, elements: pa.Array, value: Datum) -> np.ndarray:

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -18,6 +17,7 @@ from penstock.engine.expressions.datum import (
     nulls_of_any,
 )
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.nested.lists import (
     Lists,
     codes_of,
@@ -56,11 +56,11 @@ def _contains_key(data: Datum, key: Datum) -> pa.Array:
     if not isinstance(data, pa.Array):
         data, key = aligned(data, key)
     lists = lists_of(data)
-    found = lists.any(elements_like(lists, pc.struct_field(lists.flat, 0), key))
+    has_key = lists.any(elements_like(lists, pc.struct_field(lists.flat, 0), key))
     unknown = (
         nulls_of(key) if isinstance(key, pa.Array) else None if key.is_valid else np.ones(len(data), np.bool_)
     )
-    return arrow_numpy.array_of(found, either(lists.missing, unknown))
+    return arrow_numpy.array_of(has_key, either(lists.missing, unknown))
 
 
 def _from_arrays(keys: pa.Array, values: pa.Array) -> pa.Array:
@@ -68,7 +68,7 @@ def _from_arrays(keys: pa.Array, values: pa.Array) -> pa.Array:
     mine, theirs = lists_of(keys), lists_of(values)
     if missing is not None:
         mine, theirs = (
-            Lists(part.flat, part.lengths).kept(~missing[part.parents]) for part in (mine, theirs)
+            Lists(part.flat, part.lengths).filter(~missing[part.parents]) for part in (mine, theirs)
         )
     if (mine.lengths != theirs.lengths).any():
         raise bad_argument("map_from_arrays: the arrays differ in length")
@@ -84,7 +84,7 @@ def _from_entries(column: pa.Array) -> pa.Array:
     if unknown is not None:
         without = lists.any(unknown)
         missing = without if missing is None else missing | without
-        lists = lists.kept(~without[lists.parents])
+        lists = lists.filter(~without[lists.parents])
     keys, values = (pc.struct_field(lists.flat, i) for i in range(2))
     checked_keys(Lists(keys, lists.lengths))
     return Lists(pa.StructArray.from_arrays([keys, values], ["key", "value"]), lists.lengths, missing).maps()
@@ -96,8 +96,8 @@ def _concat(*columns: pa.Array) -> pa.Array:
     return joined.maps()
 
 
-def _str_to_map(site: CallSite) -> Kernel:
-    pairs, keys = (site.constant(i) if len(site.kinds) > i else sign for i, sign in ((1, ","), (2, ":")))
+def _str_to_map(bound: BoundCall) -> Kernel:
+    pairs, keys = (bound.constant(i) if len(bound.kinds) > i else sign for i, sign in ((1, ","), (2, ":")))
     if not isinstance(pairs, str) or not isinstance(keys, str):
         raise bad_argument("the separators of str_to_map are constant texts")
     by_pair, by_key = splitter(pairs), splitter(keys, 2)
@@ -107,13 +107,13 @@ def _str_to_map(site: CallSite) -> Kernel:
         missing = nulls_of(column)
         pieces = lists_of(by_pair(pc.fill_null(column, "")))
         if missing is not None:
-            pieces = pieces.kept(~missing[pieces.parents])
+            pieces = pieces.filter(~missing[pieces.parents])
         halves = lists_of(by_key(pieces.flat))
-        found = picked(halves.flat, halves.starts[:-1], None)
+        keys = picked(halves.flat, halves.starts[:-1], None)
         values = picked(halves.flat, halves.starts[:-1] + 1, halves.lengths < 2)
-        checked_keys(Lists(found, pieces.lengths))
+        checked_keys(Lists(keys, pieces.lengths))
         return Lists(
-            pa.StructArray.from_arrays([found, values], ["key", "value"]), pieces.lengths, missing
+            pa.StructArray.from_arrays([keys, values], ["key", "value"]), pieces.lengths, missing
         ).maps()
 
     return kernel

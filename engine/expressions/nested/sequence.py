@@ -15,20 +15,20 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import DAY_US, add_months_kernel
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, array_of, nulls_of_any, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.nested.lists import Lists
 
 _LONGEST = 2**62
 _MONTHS = 3_000_000  # more than there are between any two times
 
 
-def _sequence(site: CallSite) -> Kernel:
-    kind, steps = site.kinds[0], site.kinds[2:]
+def _sequence(bound: BoundCall) -> Kernel:
+    kind, steps = bound.kinds[0], bound.kinds[2:]
     if steps and isinstance(steps[0], YearMonthInterval):
-        return _by_months(kind, site.context.zone)
+        return _by_months(kind, bound.context.zone)
     unit = DAY_US if isinstance(kind, Timestamp | TimestampLtz) else 1
 
     def kernel(*data: Datum) -> pa.Array:
@@ -64,9 +64,9 @@ def _steps(first: np.ndarray, last: np.ndarray, step: np.ndarray) -> np.ndarray:
     number.
     """
     down = step < 0
-    way = np.where(down, first - last, last - first).view(np.uint64)
+    distance = np.where(down, first - last, last - first).view(np.uint64)
     stride = np.where(down, -step, step).view(np.uint64)
-    return np.minimum(way // np.maximum(stride, np.uint64(1)), np.uint64(_LONGEST)) + np.uint64(1)
+    return np.minimum(distance // np.maximum(stride, np.uint64(1)), np.uint64(_LONGEST)) + np.uint64(1)
 
 
 def _checked(
@@ -103,7 +103,7 @@ def _by_months(kind: DataType, zone: str) -> Kernel:
         reached = values_of(pc.cast(moved, to_arrow(kind))).astype(np.int64)
         down = step[lists.parents] < 0
         keep = np.where(down, reached >= last[lists.parents], reached <= last[lists.parents])
-        return Lists(pc.cast(moved, to_arrow(kind)), lists.lengths, missing).kept(keep).column()
+        return Lists(pc.cast(moved, to_arrow(kind)), lists.lengths, missing).filter(keep).column()
 
     return kernel
 

@@ -19,7 +19,6 @@ from penstock.catalog.types import (
     is_timestamp,
     to_arrow,
 )
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datetime.date_arithmetic import (
     add_days_kernel,
     add_interval_kernel,
@@ -36,15 +35,16 @@ from penstock.engine.expressions.datum import (
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import division_by_zero, out_of_range
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.numeric import decimals
 from penstock.planner.expressions.nodes import Call
 
 _CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
 
 
-def _numbers(operator: str, site: CallSite) -> Kernel:
-    left, right = site.kinds
-    result = site.call.type
+def _numbers(operator: str, bound: BoundCall) -> Kernel:
+    left, right = bound.kinds
+    result = bound.call.type
     if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(result, Decimal):
         return decimals.exact_kernel(operator, left, right, result)
     if isinstance(result, Float | Double):
@@ -52,51 +52,51 @@ def _numbers(operator: str, site: CallSite) -> Kernel:
     return _CHECKED[operator]
 
 
-def _moved(site: CallSite, sign: int) -> Kernel | None:
+def _moved(bound: BoundCall, sign: int) -> Kernel | None:
     """The kernel of a date or timestamp (left operand) moved by an interval or by days; ``None`` for other
     operands.
     """
-    left, right = site.kinds
+    left, right = bound.kinds
     if isinstance(right, YearMonthInterval) and (is_timestamp(left) or isinstance(left, Date)):
-        return add_months_kernel(left, sign, site.context.zone)
+        return add_months_kernel(left, sign, bound.context.zone)
     if is_timestamp(left) and isinstance(right, DayTimeInterval):
-        return add_interval_kernel(left, sign, site.context.zone)
+        return add_interval_kernel(left, sign, bound.context.zone)
     if isinstance(left, Date):
         return add_days_kernel(sign, in_microseconds=isinstance(right, DayTimeInterval))
     return None
 
 
-def _add(site: CallSite) -> Kernel:
-    left, right = site.kinds
+def _add(bound: BoundCall) -> Kernel:
+    left, right = bound.kinds
     if isinstance(left, DayTimeInterval | YearMonthInterval) and right != left:
-        mirrored = CallSite(_mirrored(site), site.constants[::-1], site.context)
+        mirrored = BoundCall(_mirrored(bound), bound.constants[::-1], bound.context)
         kernel = _moved(mirrored, 1)
         assert kernel is not None
         return lambda a, b: kernel(b, a)
-    return _moved(site, 1) or _numbers("add", site)
+    return _moved(bound, 1) or _numbers("add", bound)
 
 
-def _mirrored(site: CallSite) -> Call:
-    return replace(site.call, args=site.call.args[::-1])
+def _mirrored(bound: BoundCall) -> Call:
+    return replace(bound.call, args=bound.call.args[::-1])
 
 
-def _subtract(site: CallSite) -> Kernel:
-    left, right = site.kinds
+def _subtract(bound: BoundCall) -> Kernel:
+    left, right = bound.kinds
     if isinstance(left, Date) and isinstance(right, Date):
         return columnwise(days_between)
     if is_timestamp(left) and is_timestamp(right):
         return pc.subtract_checked
-    return _moved(site, -1) or _numbers("subtract", site)
+    return _moved(bound, -1) or _numbers("subtract", bound)
 
 
-def _multiply(site: CallSite) -> Kernel:
-    left, right = site.kinds
+def _multiply(bound: BoundCall) -> Kernel:
+    left, right = bound.kinds
     if isinstance(left, DayTimeInterval | YearMonthInterval):
         return _scaled(to_arrow(left), np.multiply)
     if isinstance(right, DayTimeInterval | YearMonthInterval):
         kernel = _scaled(to_arrow(right), np.multiply)
         return lambda a, b: kernel(b, a)
-    return _numbers("multiply", site)
+    return _numbers("multiply", bound)
 
 
 def _scaled(kind: pa.DataType, compute: np.ufunc) -> Kernel:
@@ -129,17 +129,17 @@ def _integer(kind: pa.DataType) -> pa.DataType:
     return pa.int32() if kind == pa.int32() else pa.int64()
 
 
-def _divide(site: CallSite) -> Kernel:
-    left, right = site.kinds
-    if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(site.call.type, Decimal):
-        return decimals.divide_kernel(left, right, site.call.type)
+def _divide(bound: BoundCall) -> Kernel:
+    left, right = bound.kinds
+    if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(bound.call.type, Decimal):
+        return decimals.divide_kernel(left, right, bound.call.type)
     if isinstance(left, DayTimeInterval | YearMonthInterval):
         return _scaled(to_arrow(left), np.divide)
     return pc.divide_checked
 
 
-def _integral_divide(site: CallSite) -> Kernel:
-    return decimals.integral_divide_kernel() if isinstance(site.kinds[0], Decimal) else pc.divide_checked
+def _integral_divide(bound: BoundCall) -> Kernel:
+    return decimals.integral_divide_kernel() if isinstance(bound.kinds[0], Decimal) else pc.divide_checked
 
 
 def _refuse_zero(divisor: np.ndarray, missing: np.ndarray | None) -> None:
@@ -149,10 +149,10 @@ def _refuse_zero(divisor: np.ndarray, missing: np.ndarray | None) -> None:
 
 
 def _remainder(positive: bool) -> Factory:
-    def factory(site: CallSite) -> Kernel:
-        if isinstance(site.call.type, Decimal):
-            return decimals.remainder_kernel(site.call.type, positive)
-        kind = to_arrow(site.call.type)
+    def factory(bound: BoundCall) -> Kernel:
+        if isinstance(bound.call.type, Decimal):
+            return decimals.remainder_kernel(bound.call.type, positive)
+        kind = to_arrow(bound.call.type)
 
         def kernel(a: Datum, b: Datum) -> pa.Array:
             left, right = aligned(a, b)
@@ -160,25 +160,25 @@ def _remainder(positive: bool) -> Factory:
             divisor = values_of(right)
             _refuse_zero(divisor, missing)
             with np.errstate(all="ignore"):
-                rest = np.fmod(values_of(left), divisor)
+                remainder = np.fmod(values_of(left), divisor)
                 if positive:
-                    rest = np.where(rest < 0, np.fmod(rest + divisor, divisor), rest)
-            return array_of(rest, missing, kind)
+                    remainder = np.where(remainder < 0, np.fmod(remainder + divisor, divisor), remainder)
+            return array_of(remainder, missing, kind)
 
         return kernel
 
     return factory
 
 
-def _negate(site: CallSite) -> Kernel:
-    kind = site.call.type
+def _negate(bound: BoundCall) -> Kernel:
+    kind = bound.call.type
     if isinstance(kind, Decimal | Float | Double):
         return pc.negate
     return pc.negate_checked
 
 
-def _absolute(site: CallSite) -> Kernel:
-    kind = site.call.type
+def _absolute(bound: BoundCall) -> Kernel:
+    kind = bound.call.type
     return (
         pc.abs_checked
         if is_integer(kind) or isinstance(kind, DayTimeInterval | YearMonthInterval)

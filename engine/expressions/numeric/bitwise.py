@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import BigInt
 from penstock.engine.api.row_pieces import LIMITS
-from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import Kernel, array_of, columnwise, nulls_of_any, values_of
-from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.evaluation_errors import bad_argument, over_capacity
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
 
 _ALL = (1 << 64) - 1
 _HEX = np.frombuffer(b"".join(b"%02X" % code for code in range(256)), np.uint8).reshape(256, 2)
@@ -44,8 +43,8 @@ def _bit_count(values: pa.Array) -> pa.Array:
     )
 
 
-def _getbit(values: pa.Array, place: pa.Array) -> pa.Array:
-    numbers, at, missing = values_of(values), values_of(place), nulls_of_any(values, place)
+def _getbit(values: pa.Array, position: pa.Array) -> pa.Array:
+    numbers, at, missing = values_of(values), values_of(position), nulls_of_any(values, position)
     outside = (at < 0) | (at >= numbers.itemsize * 8)
     if (outside if missing is None else outside & ~missing).any():
         raise bad_argument(
@@ -56,9 +55,9 @@ def _getbit(values: pa.Array, place: pa.Array) -> pa.Array:
     return array_of(bits.astype(np.int8), missing, pa.int8())
 
 
-def _hex(site: CallSite) -> Kernel:
-    if isinstance(site.kinds[0], BigInt):
-        return by_value(lambda number: f"{number & _ALL:X}", pa.string())(site)
+def _hex(bound: BoundCall) -> Kernel:
+    if isinstance(bound.kinds[0], BigInt):
+        return by_value(lambda number: f"{number & _ALL:X}", pa.string())(bound)
     return columnwise(_hex_of_bytes)
 
 
@@ -66,14 +65,16 @@ def _hex_of_bytes(column: pa.Array) -> pa.Array:
     """Two digits for each byte, by a table."""
     _, offsets, data = column.buffers()
     starts = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)
-    held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
-    places = (starts - starts[0]) * np.int64(2)
-    if int(places[-1]) > LIMITS.array_bytes:
+    data_bytes = (
+        np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
+    )
+    hex_offsets = (starts - starts[0]) * np.int64(2)
+    if int(hex_offsets[-1]) > LIMITS.array_bytes:
         raise over_capacity()
     texts = pa.Array.from_buffers(
         pa.string(),
         len(column),
-        [None, pa.py_buffer(places.astype(np.int32)), pa.py_buffer(_HEX[held].tobytes())],
+        [None, pa.py_buffer(hex_offsets.astype(np.int32)), pa.py_buffer(_HEX[data_bytes].tobytes())],
     )
     return (
         pc.if_else(pc.is_valid(column), texts, pa.scalar(None, pa.string())) if column.null_count else texts

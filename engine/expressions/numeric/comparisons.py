@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from penstock.catalog.types import BOOLEAN, Array, DataType, Double, Float, Row
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.nested.comparison import nested_comparison, order_of
 
 _PLAIN: dict[str, Kernel] = {
@@ -89,11 +89,11 @@ def comparison_kernel(operator: str, kind: DataType, right: pa.Scalar | None = N
 
 
 def _comparison(operator: str) -> Factory:
-    return lambda site: comparison_kernel(operator, site.kinds[0], site.constants[1])
+    return lambda bound: comparison_kernel(operator, bound.kinds[0], bound.constants[1])
 
 
-def _null_safe_equal(site: CallSite) -> Kernel:
-    equal = comparison_kernel("equal", site.kinds[0])
+def _null_safe_equal(bound: BoundCall) -> Kernel:
+    equal = comparison_kernel("equal", bound.kinds[0])
 
     def kernel(a: Datum, b: Datum) -> pa.Array:
         a, b = aligned(a, b)
@@ -106,11 +106,11 @@ def _null_safe_equal(site: CallSite) -> Kernel:
     return kernel
 
 
-def _in(site: CallSite) -> Kernel:
-    members = site.constants[1:]
+def _in(bound: BoundCall) -> Kernel:
+    members = bound.constants[1:]
     known = [member for member in members if member is not None and member.is_valid]
-    equal = comparison_kernel("equal", site.kinds[0])
-    if any(member is None for member in members) or isinstance(site.kinds[0], Array | Row):
+    equal = comparison_kernel("equal", bound.kinds[0])
+    if any(member is None for member in members) or isinstance(bound.kinds[0], Array | Row):
 
         def one_by_one(value: Datum, *others: Datum) -> Datum:
             return functools.reduce(pc.or_kleene, (equal(value, other) for other in others))
@@ -122,12 +122,12 @@ def _in(site: CallSite) -> Kernel:
     has_null = len(known) < len(members)
 
     def kernel(value: Datum, *others: Datum) -> Datum:
-        found = pc.is_in(value, value_set=lookup)
+        is_member = pc.is_in(value, value_set=lookup)
         if has_null:
-            return pc.if_else(found, found, pa.scalar(None, pa.bool_()))
+            return pc.if_else(is_member, is_member, pa.scalar(None, pa.bool_()))
         if isinstance(value, pa.Array) and not value.null_count:
-            return found
-        return pc.if_else(pc.is_valid(value), found, pa.scalar(None, pa.bool_()))
+            return is_member
+        return pc.if_else(pc.is_valid(value), is_member, pa.scalar(None, pa.bool_()))
 
     return kernel
 
@@ -148,8 +148,8 @@ def _nested_extreme(largest: bool) -> Kernel:
 def _extreme(largest: bool) -> Factory:
     pick = pc.max_element_wise if largest else pc.min_element_wise
 
-    def factory(site: CallSite) -> Kernel:
-        kind = site.call.type
+    def factory(bound: BoundCall) -> Kernel:
+        kind = bound.call.type
         if kind == BOOLEAN:
             return lambda *data: pick(*[pc.cast(datum, pa.int8()) for datum in data]).cast(pa.bool_())
         if isinstance(kind, Array | Row):

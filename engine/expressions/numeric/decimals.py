@@ -172,7 +172,7 @@ def _whole_quotient(a: pa.Array, b: pa.Array) -> pa.Array:
     return pc.round(_relabelled(raw, _WIDE, raw.type.scale), 0, "towards_zero").cast(pa.decimal256(_WIDE, 0))
 
 
-def _rest(a: pa.Array, b: pa.Array) -> pa.Array:
+def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
     """Return the remainder of whole numbers, with the sign of the dividend."""
     product = pc.multiply(_relabelled(_whole_quotient(a, b), _HALF, 0), _relabelled(b, _HALF, 0))
     return _relabelled(
@@ -201,11 +201,13 @@ def remainder_kernel(result: Decimal, positive: bool) -> Kernel:
 
     def kernel(a: Datum, b: Datum) -> pa.Array:
         left, right, scale = _integers(a, b)
-        rest = _rest(left, right)
+        remainder = _remainder(left, right)
         if positive:
-            lifted = pc.add(_relabelled(rest, _WIDE - 1, 0), _relabelled(right, _WIDE - 1, 0))
-            rest = pc.if_else(pc.less(rest, pa.scalar(0, rest.type)), _rest(lifted, right), rest)
-        return checked(_relabelled(rest, _WIDE, scale), result)
+            lifted = pc.add(_relabelled(remainder, _WIDE - 1, 0), _relabelled(right, _WIDE - 1, 0))
+            remainder = pc.if_else(
+                pc.less(remainder, pa.scalar(0, remainder.type)), _remainder(lifted, right), remainder
+            )
+        return checked(_relabelled(remainder, _WIDE, scale), result)
 
     return kernel
 

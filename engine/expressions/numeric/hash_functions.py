@@ -9,10 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
-from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 
 _SEED = 42
 _SHA = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
@@ -22,11 +21,11 @@ def _bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def _sha2(site: CallSite) -> Kernel:
-    name = _SHA.get(site.constant(1))  # type: ignore[call-overload]  # any value may stand there
+def _sha2(bound: BoundCall) -> Kernel:
+    name = _SHA.get(bound.constant(1))  # type: ignore[call-overload]  # any value may stand there
     if name is None:
-        raise bad_argument(f"sha2 has no digest of {site.constant(1)} bits", "use 224, 256, 384 or 512")
-    return by_value(lambda value, _: hashlib.new(name, _bytes(value)).hexdigest(), pa.string())(site)
+        raise bad_argument(f"sha2 has no digest of {bound.constant(1)} bits", "use 224, 256, 384 or 512")
+    return by_value(lambda value, _: hashlib.new(name, _bytes(value)).hexdigest(), pa.string())(bound)
 
 
 def _row_hash(name: str) -> Factory:
@@ -50,7 +49,7 @@ def _row_hash(name: str) -> Factory:
                 words(_words(column, col.words), col.validity(column), _is_long(column.type), hashes)
         return pa.array(hashes.astype(np.uint32).view(np.int32) if name == "hash" else hashes.view(np.int64))
 
-    return lambda site: kernel
+    return lambda bound: kernel
 
 
 def _is_long(kind: pa.DataType) -> bool:

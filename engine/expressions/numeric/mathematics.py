@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import Decimal, is_integer
-from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -24,6 +23,7 @@ from penstock.engine.expressions.datum import (
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import out_of_range
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.numeric import decimals
 
 _INT64_LIMIT = float(2**63)
@@ -52,9 +52,9 @@ def _logarithm(function: np.ufunc) -> Kernel:
     return columnwise(compute)
 
 
-def _log(site: CallSite) -> Kernel:
+def _log(bound: BoundCall) -> Kernel:
     natural = _logarithm(np.log)
-    if len(site.kinds) == 1:
+    if len(bound.kinds) == 1:
         return natural
 
     def with_base(base: Datum, x: Datum) -> pa.Array:
@@ -68,8 +68,8 @@ def _whole(name: str) -> Factory:
     """``ceil`` or ``floor``."""
     towards = "up" if name == "ceil" else "down"
 
-    def factory(site: CallSite) -> Kernel:
-        kind, result = site.kinds[0], site.call.type
+    def factory(bound: BoundCall) -> Kernel:
+        kind, result = bound.kinds[0], bound.call.type
         if is_integer(kind):
             return lambda a: a
         if isinstance(result, Decimal):
@@ -96,12 +96,12 @@ def _decimal_round(column: pa.Array, digits: int, mode: str, result: Decimal) ->
 
 
 def _round(half: str) -> Factory:
-    def factory(site: CallSite) -> Kernel:
-        kind = site.kinds[0]
-        digits = site.constant(1) if len(site.kinds) > 1 else 0
+    def factory(bound: BoundCall) -> Kernel:
+        kind = bound.kinds[0]
+        digits = bound.constant(1) if len(bound.kinds) > 1 else 0
         assert isinstance(digits, int)
-        if isinstance(site.call.type, Decimal):
-            result = site.call.type
+        if isinstance(bound.call.type, Decimal):
+            result = bound.call.type
             return columnwise(lambda a, *_: _decimal_round(a, digits, half, result))
         if is_integer(kind):
             return columnwise(lambda a, *_: a if digits >= 0 else _round_integers(a, digits, half))

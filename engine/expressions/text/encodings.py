@@ -9,9 +9,8 @@ from urllib.parse import quote_plus, unquote_plus
 
 import pyarrow as pa
 
-from penstock.engine.expressions.call_site import Factory
-from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import Factory, by_value
 
 _CHARSETS = {
     "US-ASCII": "ascii",
@@ -30,10 +29,10 @@ _URL = re.compile(
 
 
 def _charset(name: str) -> str:
-    found = _CHARSETS.get(name.upper())
-    if found is None:
+    encoding = _CHARSETS.get(name.upper())
+    if encoding is None:
         raise bad_argument(f"there is no character set {name}", f"sets are {', '.join(_CHARSETS)}")
-    return found
+    return encoding
 
 
 def _encode(text: str, charset: str) -> bytes:
@@ -75,17 +74,17 @@ def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
     """A part of a URL by its name in capitals; of QUERY one key's value. A URL with characters it may not
     have has no parts.
     """
-    found = _URL.fullmatch(url)
-    if found is None or re.search(r"[\s<>\"{}|\\^`]", url):
+    parts = _URL.fullmatch(url)
+    if parts is None or re.search(r"[\s<>\"{}|\\^`]", url):
         raise bad_argument(f"{url!r} is no URL")
-    if found["protocol"] and found["authority"] is None and not found["path"].startswith("/"):
-        return found["protocol"] if part == "PROTOCOL" else None
+    if parts["protocol"] and parts["authority"] is None and not parts["path"].startswith("/"):
+        return parts["protocol"] if part == "PROTOCOL" else None
     if part == "FILE":
-        query = found["query"]
-        return found["path"] if query is None else f"{found['path']}?{query}"
+        query = parts["query"]
+        return parts["path"] if query is None else f"{parts['path']}?{query}"
     if part not in ("PROTOCOL", "AUTHORITY", "USERINFO", "HOST", "PATH", "QUERY", "REF"):
         return None
-    value = found[part.lower()]
+    value = parts[part.lower()]
     if part == "QUERY" and key is not None:
         match = re.search(rf"(?:&|^){re.escape(key)}=([^&]*)", value or "")
         return None if match is None else match[1]

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.text.strings import check_replaced
 
 _ESCAPED_BY_ARROW = "\\"
@@ -38,11 +38,11 @@ def _like_pattern(pattern: str, escape: str) -> str:
 
 
 def _like(without_case: bool) -> Factory:
-    def factory(site: CallSite) -> Kernel:
-        escape = site.constant(2) if len(site.kinds) == 3 else "\\"
+    def factory(bound: BoundCall) -> Kernel:
+        escape = bound.constant(2) if len(bound.kinds) == 3 else "\\"
         if not isinstance(escape, str) or len(escape) != 1:
             raise bad_argument("the ESCAPE of LIKE must be one constant character")
-        pattern = site.constant(1)
+        pattern = bound.constant(1)
         if not isinstance(pattern, str):
             name = "ILIKE" if without_case else "LIKE"
             quoted = escape.replace("'", "''").replace("{", "{{").replace("}", "}}")
@@ -66,8 +66,8 @@ def usable_pattern(pattern: str) -> str:
     return pattern
 
 
-def _rlike(site: CallSite) -> Kernel:
-    pattern = site.constant(1)
+def _rlike(bound: BoundCall) -> Kernel:
+    pattern = bound.constant(1)
     if not isinstance(pattern, str):
         return duckdb_kernel("regexp_matches({0}, {1})", pa.bool_())
     usable = usable_pattern(pattern)
@@ -81,8 +81,8 @@ def _replacement(text: str) -> str:
     )
 
 
-def _regexp_replace(site: CallSite) -> Kernel:
-    pattern, by = site.constant(1), site.constant(2)
+def _regexp_replace(bound: BoundCall) -> Kernel:
+    pattern, by = bound.constant(1), bound.constant(2)
     if not isinstance(pattern, str) or not isinstance(by, str):
         return duckdb_kernel(
             r"regexp_replace({0}, {1}, regexp_replace({2}, '\$(\d)', '\\\1', 'g'), 'g')", pa.string()
@@ -136,20 +136,20 @@ def named_groups(pattern: str) -> NamedGroups:
     return NamedGroups("".join(out), count)
 
 
-def of_any_group(extraction: str, site: CallSite) -> str:
+def of_any_group(extraction: str, bound: BoundCall) -> str:
     """Return DuckDB's extraction of the group the third argument says (1 where there is none), which
     DuckDB takes as a constant from 0 to 9 only.
     """
-    if len(site.kinds) < 3:
+    if len(bound.kinds) < 3:
         return extraction.format(1)
     cases = " ".join(f"WHEN {group} THEN {extraction.format(group)}" for group in range(10))
     return f"CASE {{2}} {cases} ELSE error('there is no group ' || {{2}} || ', only 0 to 9') END"
 
 
-def _regexp_extract(site: CallSite) -> Kernel:
-    pattern, group = site.constant(1), site.constant(2) if len(site.kinds) == 3 else 1
+def _regexp_extract(bound: BoundCall) -> Kernel:
+    pattern, group = bound.constant(1), bound.constant(2) if len(bound.kinds) == 3 else 1
     if not isinstance(pattern, str) or not isinstance(group, int):
-        return duckdb_kernel(of_any_group("regexp_extract({{0}}, {{1}}, {})", site), pa.string())
+        return duckdb_kernel(of_any_group("regexp_extract({{0}}, {{1}}, {})", bound), pa.string())
     groups = named_groups(usable_pattern(pattern))
     if not 0 <= group <= groups.count:
         raise bad_argument(
@@ -160,11 +160,11 @@ def _regexp_extract(site: CallSite) -> Kernel:
 
     def kernel(s: Datum, *_: Datum) -> pa.Array:
         (column,) = aligned(s)
-        found = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), "")
+        matched = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), "")
         return (
-            pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.string()))
+            pc.if_else(pc.is_valid(column), matched, pa.scalar(None, pa.string()))
             if column.null_count
-            else found
+            else matched
         )
 
     return kernel

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of_any
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.nested.lists import Lists, lists_of
 from penstock.engine.expressions.text.like_and_regexp import usable_pattern
 from penstock.engine.expressions.text.strings import octets
@@ -43,17 +43,17 @@ def _characters(texts: pa.Array, limit: int) -> pa.Array:
     lengths = words(pc.fill_null(pc.utf8_length(texts), 0))
     pieces = Lists(pa.nulls(0), np.maximum(lengths if limit <= 0 else np.minimum(lengths, limit), 1))
     nth = np.arange(int(pieces.starts[-1])) - pieces.starts[pieces.parents]
-    rest = nth == pieces.lengths[pieces.parents] - 1
-    taken = np.where(rest, np.maximum(lengths[pieces.parents] - nth, 1), 1)
+    is_last = nth == pieces.lengths[pieces.parents] - 1
+    piece_lengths = np.where(is_last, np.maximum(lengths[pieces.parents] - nth, 1), 1)
     flat = texts.take(arrow_numpy.array_of(pieces.parents))
     return Lists(
-        _PIECE(flat, arrow_numpy.array_of(nth + 1), arrow_numpy.array_of(taken)), pieces.lengths
+        _PIECE(flat, arrow_numpy.array_of(nth + 1), arrow_numpy.array_of(piece_lengths)), pieces.lengths
     ).column()
 
 
-def _split(site: CallSite) -> Kernel:
-    pattern, limit = site.constant(1), site.constant(2) if len(site.kinds) == 3 else -1
-    if not isinstance(pattern, str) and len(site.kinds) == 2:
+def _split(bound: BoundCall) -> Kernel:
+    pattern, limit = bound.constant(1), bound.constant(2) if len(bound.kinds) == 3 else -1
+    if not isinstance(pattern, str) and len(bound.kinds) == 2:
         return duckdb_kernel(
             "CASE WHEN {1} = '' THEN string_split({0}, {1}) ELSE string_split_regex({0}, {1}) END", _LIST
         )
@@ -68,14 +68,14 @@ def _split(site: CallSite) -> Kernel:
         lists = lists_of(cut(pc.fill_null(column, "")))
         missing = nulls_of_any(column)
         assert missing is not None
-        kept = lists.kept(~missing[lists.parents])
-        return Lists(kept.flat, kept.lengths, missing).column()
+        complete = lists.filter(~missing[lists.parents])
+        return Lists(complete.flat, complete.lengths, missing).column()
 
     return kernel
 
 
-def _array_join(site: CallSite) -> Kernel:
-    shows_null = len(site.kinds) == 3
+def _array_join(bound: BoundCall) -> Kernel:
+    shows_null = len(bound.kinds) == 3
 
     def kernel(*data: Datum) -> pa.Array:
         column, separator, *null = aligned(*data)
@@ -86,7 +86,7 @@ def _array_join(site: CallSite) -> Kernel:
             )
             lists = Lists(filled, lists.lengths)
         else:
-            lists = lists.kept(arrow_numpy.truths(lists.flat.is_valid()))
+            lists = lists.filter(arrow_numpy.truths(lists.flat.is_valid()))
         missing = nulls_of_any(column, separator, *null)
         check_sizes("array_join", lists.lengths * octets(separator), "bytes")
         text = pc.binary_join(Lists(lists.flat, lists.lengths).column(), separator)

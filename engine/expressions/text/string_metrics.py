@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import INT, SMALLINT, TINYINT, DataType
-from penstock.engine.expressions.call_site import CallSite, Factory
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise
-from penstock.engine.expressions.distinct_evaluation import by_value
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 from penstock.engine.expressions.text.like_and_regexp import of_any_group, usable_pattern
 
 _TEXT, _INT = pa.string(), pa.int32()
@@ -112,24 +111,24 @@ _WIDTHS: dict[DataType, int] = {TINYINT: 8, SMALLINT: 16, INT: 32}
 _SLOT = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
 
-def _format_string(site: CallSite) -> Kernel:
+def _format_string(bound: BoundCall) -> Kernel:
     """Java's format: %s %d %f %e %x %o %c %b with width, precision and flags; NULL prints as null."""
-    template = site.constant(0)
+    template = bound.constant(0)
     if not isinstance(template, str):
         raise bad_argument("the format must be a constant text")
-    if len(site.kinds) == 1:
-        return by_value(lambda text: _formatted(text, (), ()), _TEXT)(site)
-    masks = tuple((1 << _WIDTHS.get(kind, 64)) - 1 for kind in site.kinds[1:])
+    if len(bound.kinds) == 1:
+        return by_value(lambda text: _formatted(text, (), ()), _TEXT)(bound)
+    masks = tuple((1 << _WIDTHS.get(kind, 64)) - 1 for kind in bound.kinds[1:])
 
     def compute(text: str, *values: object) -> str:
         half = len(values) // 2
-        given = tuple(v if known else None for v, known in zip(values[:half], values[half:], strict=True))
-        return _formatted(text, given, masks)
+        arguments = tuple(v if known else None for v, known in zip(values[:half], values[half:], strict=True))
+        return _formatted(text, arguments, masks)
 
     def kernel(form: Datum, *data: Datum) -> Datum:
         columns = aligned(*data)
         filled = [pc.fill_null(column, _blank(column.type)) for column in columns]
-        return by_value(compute, _TEXT)(site)(form, *filled, *[pc.is_valid(column) for column in columns])
+        return by_value(compute, _TEXT)(bound)(form, *filled, *[pc.is_valid(column) for column in columns])
 
     return kernel
 
@@ -224,41 +223,41 @@ def _real(value: float | Decimal, flags: str, precision: str | None, width: str 
     return f"{exact:{_sign(flags)}{_zeros(flags, width)}{',' if ',' in flags else ''}.{digits}f}"
 
 
-def _pattern(site: CallSite) -> str:
-    pattern = site.constant(1)
+def _pattern(bound: BoundCall) -> str:
+    pattern = bound.constant(1)
     if not isinstance(pattern, str):
         raise bad_argument("the regular expression must be a constant text")
     return usable_pattern(pattern)
 
 
-def _regexp_count(site: CallSite) -> Kernel:
-    pattern = _pattern(site)
+def _regexp_count(bound: BoundCall) -> Kernel:
+    pattern = _pattern(bound)
     return lambda s, *_: pc.count_substring_regex(s, pattern)
 
 
-def _regexp_substr(site: CallSite) -> Kernel:
-    found = f"(?P<whole>{_pattern(site)})"
-    return columnwise(lambda s, *_: pc.struct_field(pc.extract_regex(s, found), "whole"))
+def _regexp_substr(bound: BoundCall) -> Kernel:
+    regex = f"(?P<whole>{_pattern(bound)})"
+    return columnwise(lambda s, *_: pc.struct_field(pc.extract_regex(s, regex), "whole"))
 
 
-def _regexp_instr(site: CallSite) -> Kernel:
-    pattern = _pattern(site)
-    found = f"(?s)^(?P<before>.*?)(?P<whole>{pattern})"
+def _regexp_instr(bound: BoundCall) -> Kernel:
+    pattern = _pattern(bound)
+    regex = f"(?s)^(?P<before>.*?)(?P<whole>{pattern})"
 
     def kernel(s: pa.Array, *_: pa.Array) -> pa.Array:
-        parts = pc.extract_regex(s, found)
+        parts = pc.extract_regex(s, regex)
         position = pc.add(pc.utf8_length(pc.struct_field(parts, "before")), pa.scalar(1, _INT))
         return pc.if_else(pc.is_valid(s), pc.fill_null(position, 0), pa.scalar(None, _INT))
 
     return columnwise(kernel)
 
 
-def _regexp_extract_all(site: CallSite) -> Kernel:
+def _regexp_extract_all(bound: BoundCall) -> Kernel:
     """A group that has no part in a match is an empty text, as in ``regexp_extract``."""
-    if isinstance(pattern := site.constant(1), str):
+    if isinstance(pattern := bound.constant(1), str):
         usable_pattern(pattern)
     extraction = "list_transform(regexp_extract_all({{0}}, {{1}}, {}), lambda found: coalesce(found, ''))"
-    return duckdb_kernel(of_any_group(extraction, site), pa.list_(_TEXT))
+    return duckdb_kernel(of_any_group(extraction, bound), pa.list_(_TEXT))
 
 
 TEXT_WORDS: dict[str, Factory] = {

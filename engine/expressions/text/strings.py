@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.expressions.call_site import CallSite, Factory, plain
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -23,6 +22,7 @@ from penstock.engine.expressions.datum import (
 )
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import MOST, bad_argument, check_sizes
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.kernels.arrow_views import words
 
 _TEXT = pa.string()
@@ -34,8 +34,8 @@ def _trimmed(side: str) -> Factory:
     """Blanks only, or the given characters; arguments that vary go to DuckDB."""
     kernel = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
 
-    def factory(site: CallSite) -> Kernel:
-        characters = " " if len(site.kinds) == 1 else site.constant(1)
+    def factory(bound: BoundCall) -> Kernel:
+        characters = " " if len(bound.kinds) == 1 else bound.constant(1)
         if isinstance(characters, str) and characters:
             return lambda s, *_: kernel(s, characters=characters)
         return duckdb_kernel(f"{side}({{0}}, {{1}})", _TEXT)
@@ -43,10 +43,10 @@ def _trimmed(side: str) -> Factory:
     return factory
 
 
-def _substr(site: CallSite) -> Kernel:
-    if not site.is_constant(1, 2):
+def _substr(bound: BoundCall) -> Kernel:
+    if not bound.is_constant(1, 2):
         begin = "CASE WHEN {1} > 0 THEN {1} WHEN {1} = 0 THEN 1 ELSE length({0}) + {1} + 1 END"
-        if len(site.kinds) == 2:
+        if len(bound.kinds) == 2:
             return duckdb_kernel(f"substring({{0}}, greatest({begin}, 1))", _TEXT)
         end = f"least(({begin})::BIGINT + {{2}}::BIGINT, {_LONGEST})"
         return duckdb_kernel(
@@ -54,9 +54,9 @@ def _substr(site: CallSite) -> Kernel:
             f"greatest({end} - greatest({begin}, 1), 0)) END",
             _TEXT,
         )
-    given, length = site.constant(1), site.constant(2)
-    assert isinstance(given, int)
-    start = given - 1 if given > 0 else given
+    first_char, length = bound.constant(1), bound.constant(2)
+    assert isinstance(first_char, int)
+    start = first_char - 1 if first_char > 0 else first_char
     if length is None:
         return lambda s, *_: pc.utf8_slice_codeunits(s, start, None)
     assert isinstance(length, int)
@@ -72,15 +72,15 @@ def _emptied(s: Datum, *_: Datum) -> Datum:
     return pc.utf8_slice_codeunits(s, 0, 0)
 
 
-def _left(site: CallSite) -> Kernel:
-    n = site.constant(1)
+def _left(bound: BoundCall) -> Kernel:
+    n = bound.constant(1)
     if not isinstance(n, int):
         return duckdb_kernel("left({0}, greatest({1}, 0))", _TEXT)
     return lambda s, *_: pc.utf8_slice_codeunits(s, 0, max(n, 0))
 
 
-def _right(site: CallSite) -> Kernel:
-    n = site.constant(1)
+def _right(bound: BoundCall) -> Kernel:
+    n = bound.constant(1)
     if not isinstance(n, int):
         return duckdb_kernel("right({0}, greatest({1}, 0))", _TEXT)
     return _emptied if n <= 0 else lambda s, *_: pc.utf8_slice_codeunits(s, -n, None)
@@ -103,8 +103,8 @@ def _space(n: pa.Array) -> pa.Array:
 def _padded(side: str) -> Factory:
     pad_arrow = pc.utf8_lpad if side == "lpad" else pc.utf8_rpad
 
-    def factory(site: CallSite) -> Kernel:
-        pad = padder(site)
+    def factory(bound: BoundCall) -> Kernel:
+        pad = padder(bound)
 
         def kernel(s: Datum, width: Datum, *fill: Datum) -> Datum:
             letters, widths, *fills = aligned(s, width, *fill)
@@ -114,10 +114,10 @@ def _padded(side: str) -> Factory:
 
         return kernel
 
-    def padder(site: CallSite) -> Kernel:
-        width, fill = site.constant(1), " " if len(site.kinds) == 2 else site.constant(2)
+    def padder(bound: BoundCall) -> Kernel:
+        width, fill = bound.constant(1), " " if len(bound.kinds) == 2 else bound.constant(2)
         if not isinstance(width, int) or not isinstance(fill, str) or len(fill) > 1:
-            last = "' '" if len(site.kinds) == 2 else "{2}"
+            last = "' '" if len(bound.kinds) == 2 else "{2}"
             text = (
                 f"CASE WHEN {last} = '' THEN left({{0}}, greatest({{1}}, 0)) ELSE {side}({{0}}, "
                 f"greatest({{1}}, 0), {last}) END"
@@ -153,8 +153,8 @@ def _concat_ws(*data: pa.Array) -> pa.Array:
     )
 
 
-def _replace(site: CallSite) -> Kernel:
-    find, by = site.constant(1), site.constant(2) if len(site.kinds) == 3 else ""
+def _replace(bound: BoundCall) -> Kernel:
+    find, by = bound.constant(1), bound.constant(2) if len(bound.kinds) == 3 else ""
     if find == "":
         return lambda s, *_: s
     if isinstance(find, str) and isinstance(by, str):
@@ -166,10 +166,10 @@ def _replace(site: CallSite) -> Kernel:
             return pc.replace_substring(texts, find, by)
 
         return kernel
-    last = "''" if len(site.kinds) == 2 else "{2}"
-    found = f"(strlen({{0}}) - strlen(replace({{0}}, {{1}}, ''))) // strlen({{1}}) * strlen({last})"
+    last = "''" if len(bound.kinds) == 2 else "{2}"
+    growth = f"(strlen({{0}}) - strlen(replace({{0}}, {{1}}, ''))) // strlen({{1}}) * strlen({last})"
     too_large = (
-        f"{found} > {MOST['bytes']} THEN error('replace would give ' || {found} || ' bytes, over the "
+        f"{growth} > {MOST['bytes']} THEN error('replace would give ' || {growth} || ' bytes, over the "
         f"limit of {MOST['bytes']}')"
     )
     return duckdb_kernel(
@@ -186,33 +186,33 @@ def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array]
         check_sizes(function, own + words(pc.fill_null(count(), 0).cast(pa.int64())) * added, "bytes")
 
 
-def _instr(site: CallSite) -> Kernel:
+def _instr(bound: BoundCall) -> Kernel:
     """Positions count characters; Arrow counts bytes, which is the same for ASCII."""
     general = duckdb_kernel("instr({0}, {1})", _INT)
-    part = site.constant(1)
+    part = bound.constant(1)
     if part == "":
         return lambda s, *_: pc.if_else(pc.is_valid(s), pa.scalar(1, _INT), pa.scalar(None, _INT))
     if not isinstance(part, str):
         return duckdb_kernel("CASE WHEN {1} = '' THEN 1 ELSE instr({0}, {1}) END", _INT)
 
-    def kernel(s: Datum, found: Datum) -> Datum:
+    def kernel(s: Datum, searched: Datum) -> Datum:
         (column,) = aligned(s)
         if pc.all(pc.string_is_ascii(column), min_count=0).as_py():
             return pc.add(pc.find_substring(column, part), pa.scalar(1, _INT))
-        return general(column, found)
+        return general(column, searched)
 
     return kernel
 
 
-def _position(site: CallSite) -> Kernel:
-    if len(site.kinds) == 2:
-        swapped = CallSite(site.call, site.constants[::-1], site.context)
+def _position(bound: BoundCall) -> Kernel:
+    if len(bound.kinds) == 2:
+        swapped = BoundCall(bound.call, bound.constants[::-1], bound.context)
         kernel = _instr(swapped)
         return lambda part, s: kernel(s, part)
-    found = "coalesce(nullif(instr(substring({1}, {2}), {0}), 0) + {2} - 1, 0)"
+    position = "coalesce(nullif(instr(substring({1}, {2}), {0}), 0) + {2} - 1, 0)"
     inside = (
         f"CASE WHEN {{2}} < 1 THEN 0 WHEN {{0}} = '' THEN 1 WHEN {{2}} > length({{1}}) THEN 0 ELSE "
-        f"{found} END"
+        f"{position} END"
     )
     return duckdb_kernel(
         f"CASE WHEN {{2}} IS NULL THEN 0 WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {inside} END",
@@ -221,8 +221,8 @@ def _position(site: CallSite) -> Kernel:
     )
 
 
-def _split_part(site: CallSite) -> Kernel:
-    delimiter = site.constant(1)
+def _split_part(bound: BoundCall) -> Kernel:
+    delimiter = bound.constant(1)
     if delimiter == "":
         return columnwise(
             lambda s, _, n: _piece(pc.if_else(pc.is_valid(s), _whole(s), pa.scalar(None, pa.list_(_TEXT))), n)
@@ -262,16 +262,16 @@ def _piece(lists: pa.Array, n: pa.Array) -> pa.Array:
         lists.offset : lists.offset + len(lists) + 1
     ].astype(np.int64)
     index = defined_values(n).astype(np.int64)
-    place = np.where(index > 0, offsets[:-1] + index - 1, offsets[1:] + index)
-    inside = (place >= offsets[:-1]) & (place < offsets[1:])
-    pieces = pc.fill_null(lists.values.take(pa.array(np.where(inside, place, 0), mask=~inside)), "")
+    element = np.where(index > 0, offsets[:-1] + index - 1, offsets[1:] + index)
+    inside = (element >= offsets[:-1]) & (element < offsets[1:])
+    pieces = pc.fill_null(lists.values.take(pa.array(np.where(inside, element, 0), mask=~inside)), "")
     missing = nulls_of_any(lists, n)
     return pieces if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, _TEXT), pieces)
 
 
 def _test(arrow: Kernel, duckdb_name: str) -> Factory:
-    def factory(site: CallSite) -> Kernel:
-        part = site.constant(1)
+    def factory(bound: BoundCall) -> Kernel:
+        part = bound.constant(1)
         if isinstance(part, str):
             return lambda s, _: arrow(s, part)
         return duckdb_kernel(f"{duckdb_name}({{0}}, {{1}})", pa.bool_())
@@ -287,7 +287,7 @@ def _initcap(s: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_valid(s), joined, pa.scalar(None, _TEXT)) if s.null_count else joined
 
 
-def _chr(site: CallSite) -> Kernel:
+def _chr(bound: BoundCall) -> Kernel:
     latin = pa.array([*(chr(code) for code in range(256)), ""])
 
     def kernel(n: pa.Array) -> pa.Array:
@@ -313,7 +313,7 @@ TEXT: dict[str, Factory] = {
     "space": plain(columnwise(_space)),
     "concat_ws": plain(columnwise(_concat_ws)),
     "replace": _replace,
-    "translate": lambda site: duckdb_kernel("translate({0}, {1}, {2})", _TEXT),
+    "translate": lambda bound: duckdb_kernel("translate({0}, {1}, {2})", _TEXT),
     "lpad": _padded("lpad"),
     "rpad": _padded("rpad"),
     "instr": _instr,
@@ -322,8 +322,8 @@ TEXT: dict[str, Factory] = {
     "starts_with": _test(pc.starts_with, "starts_with"),
     "ends_with": _test(pc.ends_with, "ends_with"),
     "contains": _test(pc.match_substring, "contains"),
-    "ascii": lambda site: duckdb_kernel("CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END", _INT),
+    "ascii": lambda bound: duckdb_kernel("CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END", _INT),
     "chr": _chr,
-    "md5": lambda site: duckdb_kernel("md5({0})", _TEXT),
-    "sha1": lambda site: duckdb_kernel("sha1({0})", _TEXT),
+    "md5": lambda bound: duckdb_kernel("md5({0})", _TEXT),
+    "sha1": lambda bound: duckdb_kernel("sha1({0})", _TEXT),
 }

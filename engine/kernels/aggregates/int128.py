@@ -56,22 +56,22 @@ def average(low, high, counts, digits, fits):
             lo = ~lo + np.uint64(1)
             hi = ~hi + np.uint64(1 if lo == np.uint64(0) else 0)
         count = np.uint64(counts[i])
-        quotient_low, quotient_high, rest = np.uint64(0), np.uint64(0), np.uint64(0)
+        quotient_low, quotient_high, remainder = np.uint64(0), np.uint64(0), np.uint64(0)
         for bit in range(127, -1, -1):
             word = hi if bit >= 64 else lo
-            rest = (rest << np.uint64(1)) | ((word >> np.uint64(bit & 63)) & np.uint64(1))
+            remainder = (remainder << np.uint64(1)) | ((word >> np.uint64(bit & 63)) & np.uint64(1))
             quotient_high = (quotient_high << np.uint64(1)) | (quotient_low >> np.uint64(63))
             quotient_low <<= np.uint64(1)
-            if rest >= count:
-                rest -= count
+            if remainder >= count:
+                remainder -= count
                 quotient_low |= np.uint64(1)
         for _ in range(digits):
-            rest *= np.uint64(10)
+            remainder *= np.uint64(10)
             if quotient_high >> np.uint64(59):
                 fits[i] = 0
-            quotient_low, quotient_high = _next_digit(quotient_low, quotient_high, rest // count)
-            rest %= count
-        if rest * np.uint64(2) >= count:
+            quotient_low, quotient_high = _next_digit(quotient_low, quotient_high, remainder // count)
+            remainder %= count
+        if remainder * np.uint64(2) >= count:
             quotient_low += np.uint64(1)
             quotient_high += np.uint64(1 if quotient_low == np.uint64(0) else 0)
         if negative:

@@ -120,10 +120,10 @@ def pass_best(slots, keys, best, passed):
         slot, key = slots[row], keys[row]
         if key <= best[slot, last]:
             continue
-        place = last
-        while place > 0 and best[slot, place - 1] < key:
-            best[slot, place] = best[slot, place - 1]
-            place -= 1
-        best[slot, place] = key
+        position = last
+        while position > 0 and best[slot, position - 1] < key:
+            best[slot, position] = best[slot, position - 1]
+            position -= 1
+        best[slot, position] = key
     for row in range(slots.size):
         passed[row] = keys[row] >= best[slots[row], last]

@@ -89,9 +89,9 @@ def central(a, a_low, b, b_low, product, product_low, count):
     """
     square, low = two_product(a, b)
     low += a * b_low + a_low * b
-    quotient, rest = over(square, low, count)
+    quotient, low_part = over(square, low, count)
     total, error = two_sum(product, -quotient)
-    return total + (error + product_low - rest)
+    return total + (error + product_low - low_part)
 
 
 @kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64))
@@ -110,8 +110,8 @@ def add_squares(slots, values, weights, table):
         high, low = two_product(value, weight)
         accumulate(table, slot, _SUM, high, low)
         high, low = two_product(value, value)
-        scaled, rest = two_product(high, weight)
-        accumulate(table, slot, _SQUARES, scaled, rest + low * weight)
+        scaled, low_part = two_product(high, weight)
+        accumulate(table, slot, _SQUARES, scaled, low_part + low * weight)
 
 
 @kernel(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64))
@@ -221,8 +221,8 @@ def add_products(slots, ys, xs, weights, table):
         column = _FIRST + 4
         for a, b in ((y, y), (x, x), (x, y)):
             high, low = two_product(a, b)
-            scaled, rest = two_product(high, weight)
-            accumulate(table, slot, column, scaled, rest + low * weight)
+            scaled, low_part = two_product(high, weight)
+            accumulate(table, slot, column, scaled, low_part + low * weight)
             column += 2
         table[slot, _GREATEST] = max(table[slot, _GREATEST], y * y)
         table[slot, _GREATEST + 1] = max(table[slot, _GREATEST + 1], x * x)

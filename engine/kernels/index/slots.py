@@ -12,13 +12,13 @@ def distinct(slots, epoch, marks, out):
     """Write each slot once, in the order they first come; return how many. ``marks`` by slot hold no
     ``epoch`` yet.
     """
-    found = 0
+    count = 0
     for i in range(slots.size):
         if marks[slots[i]] != epoch:
             marks[slots[i]] = epoch
-            out[found] = slots[i]
-            found += 1
-    return found
+            out[count] = slots[i]
+            count += 1
+    return count
 
 
 @kernel(VOID(IN_I64, OUT_I64))
@@ -49,16 +49,16 @@ def number_runs(runs, slots, marks, numbers, into, firsts):
 
     ``marks`` by slot hold what is no run, ``numbers`` by slot anything.
     """
-    found = 0
+    count = 0
     for i in range(slots.size):
         slot = slots[i]
         if marks[slot] != runs[i]:
             marks[slot] = runs[i]
-            numbers[slot] = found
-            firsts[found] = i
-            found += 1
+            numbers[slot] = count
+            firsts[count] = i
+            count += 1
         into[i] = numbers[slot]
-    return found
+    return count
 
 
 @kernel(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64))

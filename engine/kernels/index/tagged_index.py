@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.engine.kernels.index.word_index import FREE, GIVEN, NULL, take_slot
+from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, NULL, take_slot
 from penstock.engine.kernels.kernel import (
     I64,
     IN_I32,
@@ -74,9 +74,9 @@ def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
 
 
 @kernel(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
-def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
+def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
     """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if
-    ``give`` is set, else -1.
+    ``insert`` is set, else -1.
 
     A row that brought a new key has its slot written as ``-2 - slot``.
     """
@@ -91,10 +91,10 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
         while True:
             entry = table[at]
             if entry == 0:
-                if not give:
+                if not insert:
                     out[i] = -1
                     break
-                if state[FREE] == 0 and state[GIVEN] == tags.size:
+                if state[FREE] == 0 and state[ALLOCATED] == tags.size:
                     return i
                 slot = take_slot(free, state)
                 _put(table, at, tag, tags, slot)
@@ -115,7 +115,7 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
 
 
 @njit(nogil=True)
-def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, seen):
+def _look_ahead(offsets, data, start, end, table, bits, spans, arena, tags, seen):
     """Write the tags of strings, and touch what comparing them will read, each kind in a loop of its own
     so that cache misses overlap.
     """
@@ -126,7 +126,7 @@ def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, see
     for i in range(end - start):
         likely[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
     for i in range(end - start):
-        likely[i] = places[likely[i], 0]
+        likely[i] = spans[likely[i], 0]
     for i in range(end - start):
         seen[i] = arena[likely[i]]
 
@@ -134,23 +134,23 @@ def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, see
 @kernel(
     I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64)
 )
-def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags, free, state, give, out):
+def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags, free, state, insert, out):
     """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the
     arena ran out).
 
-    ``places`` holds where each slot's string starts in the arena, and its length.
+    ``spans`` holds where each slot's string starts in the arena, and its length.
     """
     mask = (1 << bits) - 1
     ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.uint8)
     for i in range(start, out.size):
         if (i - start) % _AHEAD == 0:
-            _look_ahead(offsets, data, i, min(i + _AHEAD, out.size), table, bits, places, arena, ahead, seen)
+            _look_ahead(offsets, data, i, min(i + _AHEAD, out.size), table, bits, spans, arena, ahead, seen)
         if valid.size and not valid[i]:
-            if state[NULL] == 0 and give:
-                if state[FREE] == 0 and state[GIVEN] == tags.size:
+            if state[NULL] == 0 and insert:
+                if state[FREE] == 0 and state[ALLOCATED] == tags.size:
                     return i
                 state[NULL] = take_slot(free, state) + 1
-                places[state[NULL] - 1, 1] = 0
+                spans[state[NULL] - 1, 1] = 0
             out[i] = state[NULL] - 1
             continue
         first = I64(offsets[i])
@@ -160,15 +160,15 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags
         while True:
             entry = table[at]
             if entry == 0:
-                if not give:
+                if not insert:
                     out[i] = -1
                     break
-                if (state[FREE] == 0 and state[GIVEN] == tags.size) or state[USED] + length > arena.size:
+                if (state[FREE] == 0 and state[ALLOCATED] == tags.size) or state[USED] + length > arena.size:
                     return i
                 slot = take_slot(free, state)
                 _put(table, at, tag, tags, slot)
-                places[slot, 0] = state[USED]
-                places[slot, 1] = length
+                spans[slot, 0] = state[USED]
+                spans[slot, 1] = length
                 for k in range(length):
                     arena[state[USED] + k] = data[first + k]
                 state[USED] += length
@@ -176,7 +176,7 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags
                 break
             if (entry >> 32) & _SLOT == tag:
                 slot = (entry & _SLOT) - 1
-                if places[slot, 1] == length and _same_bytes(arena, places[slot, 0], data, first, length):
+                if spans[slot, 1] == length and _same_bytes(arena, spans[slot, 0], data, first, length):
                     out[i] = slot
                     break
             at = (at + 1) & mask

@@ -14,7 +14,7 @@ from numba import njit
 from penstock.engine.kernels.kernel import I64, IN_I64, IN_U8, OUT_I64, VOID, kernel
 from penstock.engine.kernels.stable_hash import mix
 
-LIVE, GIVEN, FREE, NULL, FRESH = 0, 1, 2, 3, 4
+LIVE, ALLOCATED, FREE, NULL, FRESH = 0, 1, 2, 3, 4
 
 
 _AHEAD = 64
@@ -32,8 +32,8 @@ def take_slot(free, state):
     if state[FREE] > 0:
         state[FREE] -= 1
         return free[state[FREE]]
-    state[GIVEN] += 1
-    return state[GIVEN] - 1
+    state[ALLOCATED] += 1
+    return state[ALLOCATED] - 1
 
 
 @njit(nogil=True)
@@ -63,7 +63,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
         word = words[i]
         if valid.size and not valid[i]:
             if state[NULL] == 0:
-                if state[FREE] == 0 and state[GIVEN] == keys.size:
+                if state[FREE] == 0 and state[ALLOCATED] == keys.size:
                     return i
                 state[NULL] = take_slot(free, state) + 1
                 fresh[state[FRESH]] = state[NULL] - 1
@@ -74,7 +74,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
         while True:
             entry = table[2 * at + 1]
             if entry == 0:
-                if state[FREE] == 0 and state[GIVEN] == keys.size:
+                if state[FREE] == 0 and state[ALLOCATED] == keys.size:
                     return i
                 slot = take_slot(free, state)
                 table[2 * at] = word

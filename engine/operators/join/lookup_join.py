@@ -25,8 +25,8 @@ from penstock.engine.api.operator import (
     start_output,
 )
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.lookup.client import LookupClient, LookupTable
 from penstock.engine.lookup.requests import lookup_asking
 from penstock.engine.lookup.results import Asked, Met

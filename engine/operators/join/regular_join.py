@@ -25,8 +25,8 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import IdSums
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.operators.join.runtime_filter import summarize_keys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer

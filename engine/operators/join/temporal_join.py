@@ -14,15 +14,15 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.row_pieces import cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.rows.versioned_side import VersionSide
 from penstock.engine.state.time_to_live import EXPIRED, LastWrites
-from penstock.engine.windowing.late_row_filter import on_time
+from penstock.engine.windowing.late_row_filter import drop_late
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import TemporalJoinSpec
@@ -76,7 +76,7 @@ class TemporalJoinOperator(Operator):
         return {"versions": 1}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = on_time(
+        batch = drop_late(
             batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics
         )
         whole = self._matchable(batch, port)

@@ -26,8 +26,8 @@ from penstock.engine.api.operator import (
     start_output,
 )
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.operators.match.nfa_search import Matches, MatchSearch, Parts, earlier
 from penstock.engine.operators.over.over_frames import OverFrames
 from penstock.engine.operators.over.partitions import Partitions, PeerGroups, partitioned
@@ -40,7 +40,7 @@ from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.rows.match_buffer import BEFORE, MatchRows
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED
-from penstock.engine.windowing.late_row_filter import in_time
+from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
 from penstock.planner.logical.over import Frame, FrameUnit
@@ -101,7 +101,7 @@ class MatchRecognizeOperator(Operator):
         return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(
+        batch = drop_late_and_null_times(
             batch,
             self._time_column,
             max(self._watermark_us, self._rows.passed_us),

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of, is_true, numbers_of, truths
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels import nfa_search as kernel
 from penstock.engine.kernels.condition_interpreter import NO_DIVISION, OVERFLOW

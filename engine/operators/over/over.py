@@ -33,7 +33,7 @@ from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED, PartitionEnds
-from penstock.engine.windowing.late_row_filter import in_time
+from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.over import PLACES, RANKS, FrameUnit
 from penstock.planner.physical.operator_specs import OverSpec
@@ -100,7 +100,7 @@ class EventTimeOverOperator(Operator):
         return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(
+        batch = drop_late_and_null_times(
             batch,
             self._time_column,
             max(self._watermark_us, self._rows.passed_us),

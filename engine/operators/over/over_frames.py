@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of, truths
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels import over_frames as kernel
 from penstock.engine.operators.over.partitions import Partitions, PeerGroups, Peers

@@ -28,7 +28,7 @@ from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites, PartitionEnds
-from penstock.engine.windowing.window_assigner import WindowRows
+from penstock.engine.windowing.window_assigner import WindowAssigner
 from penstock.planner.physical.operator_specs import OverSpec, PartitionTopSpec
 
 _NO_LIMIT = np.iinfo(np.int64).max
@@ -67,7 +67,7 @@ class PartitionRecompute(Operator):
         }
         self._rows = JoinSide(self._input, self._partition, self._keys, groups, writes=writes, **kept)
         self._ends: PartitionEnds | None = None
-        self._placing = None if self._window is None else WindowRows(self._window, context.metrics)
+        self._assigner = None if self._window is None else WindowAssigner(self._window, context.metrics)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
@@ -80,8 +80,8 @@ class PartitionRecompute(Operator):
         return start_output(self._take(batch, out))
 
     def _take(self, batch: Batch, out: Output) -> PendingOutput:
-        if self._placing is not None:
-            batch = self._placing.place(batch, self._watermark_us).batch
+        if self._assigner is not None:
+            batch = self._assigner.assign(batch, self._watermark_us).batch
         batch = self._rows.consolidated(batch, keep=True)
         if self._ttl_ms:
             batch, absent = self._rows.without_absent(batch)

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of, is_true, truths
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.nested_text import canonical_text
 from penstock.engine.kernels.partition import counting_sort

@@ -32,7 +32,7 @@ from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED, LastWrites, PartitionEnds
-from penstock.engine.windowing.window_assigner import WindowRows
+from penstock.engine.windowing.window_assigner import WindowAssigner
 from penstock.planner.physical.operator_specs import PartitionTopSpec
 
 
@@ -239,11 +239,11 @@ class WindowTopNOperator(AppendTopNOperator):
 
     def open(self, context: Context) -> None:
         super().open(context)
-        self._placing = WindowRows(self._window, context.metrics)
+        self._assigner = WindowAssigner(self._window, context.metrics)
         self._ends: PartitionEnds | None = None
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
-        return super().on_batch(self._placing.place(batch, self._watermark_us).batch, port, out)
+        return super().on_batch(self._assigner.assign(batch, self._watermark_us).batch, port, out)
 
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
         self._noted().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)

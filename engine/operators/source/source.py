@@ -30,8 +30,8 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.changelog.consolidate import Fold, negated
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
 from penstock.engine.connectors.registry import source_connector
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression, compile_predicate
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.formats.decoded_batch import empty_columns
 from penstock.engine.state.rows.table_contents import Contents
 from penstock.planner.expressions.nodes import expression_of

@@ -13,7 +13,7 @@ from penstock.engine.operators.aggregate.local_aggregate import ReductionMonitor
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.engine.state.groups.window_state import WindowState
-from penstock.engine.windowing.window_assigner import PlacedRows, WindowRows
+from penstock.engine.windowing.window_assigner import AssignedRows, WindowAssigner
 from penstock.planner.logical.windows import Windowing
 from penstock.planner.physical.operator_specs import WindowAggregateSpec
 
@@ -45,19 +45,19 @@ class LocalWindowAggregateOperator(Operator):
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
-        self._rows = WindowRows(self._window, context.metrics, self._emission.lateness_us)
+        self._rows = WindowAssigner(self._window, context.metrics, self._emission.lateness_us)
         self._state = WindowState(self._window, self._key_types, self._accumulators)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        placed = self._rows.place(batch, self._watermark_us)
-        if not placed.ends.size:
+        assigned = self._rows.assign(batch, self._watermark_us)
+        if not assigned.ends.size:
             return
-        if placed.batch.weights is None and not self._reduction.pays():
+        if assigned.batch.weights is None and not self._reduction.pays():
             self._flush(out)
-            self._pass(placed, out)
+            self._pass(assigned, out)
             return
-        self._rows_held += placed.ends.size
-        self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
+        self._rows_held += assigned.ends.size
+        self._state.add([assigned.batch.rows.column(key) for key in self._keys], assigned)
         if len(self._state) >= self._entries_max or (self._emission.early and not self._emission.every_us):
             self._flush(out)
 
@@ -97,11 +97,11 @@ class LocalWindowAggregateOperator(Operator):
         self._reduction.saw(rows, entries.size)
         out.collect(batch)
 
-    def _pass(self, placed: PlacedRows, out: Output) -> None:
+    def _pass(self, assigned: AssignedRows, out: Output) -> None:
         """Emit rows as the partials they are."""
-        rows = placed.batch.rows
+        rows = assigned.batch.rows
         columns = [rows.column(key) for key in self._keys] + self._partials.columns(rows)
-        out.collect(self._batch(columns, placed.ends, placed.missed))
+        out.collect(self._batch(columns, assigned.ends, assigned.missed))
 
     def _batch(self, columns: list[pa.Array], ends: np.ndarray, missed: np.ndarray | None) -> Batch:
         behind = None

@@ -249,7 +249,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
             return None
         sessions = self._rows.of_slots(slots)
         return self._results(
-            sessions if self._emission.early else sessions.kept(sessions.ends < self._watermark_us)
+            sessions if self._emission.early else sessions.filter(sessions.ends < self._watermark_us)
         )
 
     def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
@@ -257,7 +257,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         ended = self._rows.ended(time_us)
-        closing = ended.kept(ended.ends >= self._watermark_us)
+        closing = ended.filter(ended.ends >= self._watermark_us)
         if len(closing):
             self._metrics.windows_closed += len(closing)
             if not self._emission.early:
@@ -266,7 +266,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
         else:
             yield from self._changes.flush_due(out)
         over_us = max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
-        self._rows.forget(ended.kept(ended.ends < over_us), over_us)
+        self._rows.forget(ended.filter(ended.ends < over_us), over_us)
         self._metrics.state_entries = len(self._rows)
         self._watermark_us = time_us
 

@@ -32,7 +32,7 @@ from penstock.engine.state.groups.window_state import WindowState
 from penstock.engine.state.index.slot_sets import number_runs
 from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.windowing import window_arithmetic
-from penstock.engine.windowing.window_assigner import PlacedRows, WindowRows
+from penstock.engine.windowing.window_assigner import AssignedRows, WindowAssigner
 from penstock.planner.expressions.nodes import AggregateCall
 from penstock.planner.logical.windows import Windowing
 from penstock.planner.physical.operator_specs import WindowAggregateSpec
@@ -64,7 +64,7 @@ class WindowAggregateOperator(Operator):
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._rows = WindowRows(self._window, context.metrics, self._emission.lateness_us)
+        self._rows = WindowAssigner(self._window, context.metrics, self._emission.lateness_us)
         self._state = WindowState(self._window, self._key_types, self._accumulators, context.key_groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -74,10 +74,10 @@ class WindowAggregateOperator(Operator):
         return {**super().list_states(), "passed": self._state.closed}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
-        placed = self._rows.place(batch, self._watermark_us)
-        if placed.ends.size:
-            self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
-            self._will_close(placed.ends)
+        assigned = self._rows.assign(batch, self._watermark_us)
+        if assigned.ends.size:
+            self._state.add([assigned.batch.rows.column(key) for key in self._keys], assigned)
+            self._will_close(assigned.ends)
             self._metrics.state_entries = len(self._state)
         return None
 
@@ -297,25 +297,28 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         self._changes = ChangeBuffer(self._emission.every_us, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
-        placed = self._rows.place(batch, self._watermark_us)
-        return start_output(self._change(placed, out)) if placed.ends.size else None
+        assigned = self._rows.assign(batch, self._watermark_us)
+        return start_output(self._change(assigned, out)) if assigned.ends.size else None
 
-    def _change(self, placed: PlacedRows, out: Output) -> PendingOutput:
+    def _change(self, assigned: AssignedRows, out: Output) -> PendingOutput:
         """Take rows, so many at once that what they change of windows already given is not too much
         together.
         """
-        if placed.ends.size * self._windows_per_row() <= LIMITS.merged_pairs:
-            yield from self._take(placed, out)
+        if assigned.ends.size * self._windows_per_row() <= LIMITS.merged_pairs:
+            yield from self._take(assigned, out)
             return
-        counts = self._window_counts(placed)
+        counts = self._window_counts(assigned)
         for first, last in cut(counts, counts.size, LIMITS.merged_pairs):
             if first:
                 yield
             starts, missed = (
-                None if values is None else values[first:last] for values in (placed.starts, placed.missed)
+                None if values is None else values[first:last]
+                for values in (assigned.starts, assigned.missed)
             )
             yield from self._take(
-                PlacedRows(placed.batch.slice(first, last - first), placed.ends[first:last], starts, missed),
+                AssignedRows(
+                    assigned.batch.slice(first, last - first), assigned.ends[first:last], starts, missed
+                ),
                 out,
             )
 
@@ -323,40 +326,42 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         """Return how many windows a row falls in at most."""
         return self._window.windows_per_slice if isinstance(self._window, Windowing) else 1
 
-    def _window_counts(self, placed: PlacedRows) -> np.ndarray:
+    def _window_counts(self, assigned: AssignedRows) -> np.ndarray:
         """Return how many windows rows fall in."""
         if not isinstance(self._window, Windowing):
-            return np.ones(placed.ends.size, np.int64)
-        first, last = self._window_span(placed, self._window)
+            return np.ones(assigned.ends.size, np.int64)
+        first, last = self._window_span(assigned, self._window)
         return (last - first) // self._window.slice_us + 1
 
-    def _window_span(self, placed: PlacedRows, window: Windowing) -> tuple[np.ndarray, np.ndarray]:
+    def _window_span(self, assigned: AssignedRows, window: Windowing) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the first and the last window of rows."""
-        first = placed.ends if placed.missed is None else placed.ends + placed.missed * window.slice_us
-        return first, window_arithmetic.last_window_end(placed.ends, window)
+        first = (
+            assigned.ends if assigned.missed is None else assigned.ends + assigned.missed * window.slice_us
+        )
+        return first, window_arithmetic.last_window_end(assigned.ends, window)
 
-    def _take(self, placed: PlacedRows, out: Output) -> PendingOutput:
-        keys = [placed.batch.rows.column(key) for key in self._keys]
-        touched = self._emitted_windows(placed)
+    def _take(self, assigned: AssignedRows, out: Output) -> PendingOutput:
+        keys = [assigned.batch.rows.column(key) for key in self._keys]
+        touched = self._emitted_windows(assigned)
         if not touched.size:
-            self._state.add(keys, placed)
+            self._state.add(keys, assigned)
         else:
-            before = self._shown(touched, keys, placed.ends.size)
-            self._state.add(keys, placed)
+            before = self._shown(touched, keys, assigned.ends.size)
+            self._state.add(keys, assigned)
             yield from self._changes.add(
-                difference(before, self._shown(touched, keys, placed.ends.size)), out
+                difference(before, self._shown(touched, keys, assigned.ends.size)), out
             )
-        self._will_close(placed.ends)
+        self._will_close(assigned.ends)
         self._metrics.state_entries = len(self._state)
 
-    def _emitted_windows(self, placed: PlacedRows) -> np.ndarray:
+    def _emitted_windows(self, assigned: AssignedRows) -> np.ndarray:
         """Return the ends of the windows that rows fall in and whose results may have been given."""
-        if not self._emission.early and placed.ends.min() > self._watermark_us:
-            return placed.ends[:0]
-        ends = placed.ends
+        if not self._emission.early and assigned.ends.min() > self._watermark_us:
+            return assigned.ends[:0]
+        ends = assigned.ends
         if isinstance(self._window, Windowing):
             step = self._window.slice_us
-            spans = np.unique(np.stack(self._window_span(placed, self._window)), axis=1)
+            spans = np.unique(np.stack(self._window_span(assigned, self._window)), axis=1)
             counts = (spans[1] - spans[0]) // step + 1
             nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             ends = np.repeat(spans[0], counts) + nth * step

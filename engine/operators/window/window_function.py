@@ -31,7 +31,7 @@ from penstock.engine.state.groups.session_state import SessionWindowState
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.event_time_buffer import RowsBehind, Turns
 from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
-from penstock.engine.windowing.late_row_filter import in_time, without_late
+from penstock.engine.windowing.late_row_filter import drop_late_and_null_times, without_late
 from penstock.engine.windowing.window_arithmetic import assign, window_counts
 from penstock.planner.physical.operator_specs import WindowTableSpec
 
@@ -223,7 +223,9 @@ class RetractSessionFunctionOperator(SessionFunctionOperator):
         return {"rows": self._held}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics)
+        batch = drop_late_and_null_times(
+            batch, self._window.time_column, self._watermark_us, 0, self._metrics
+        )
         batch = self._held.consolidated(batch, keep=True)
         if batch.num_rows:
             slots = self._keys.lookup_or_insert(

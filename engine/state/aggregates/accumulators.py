@@ -58,7 +58,7 @@ class Accumulators:
             for c, i in zip(self._calls, self._part_of, strict=True)
         ]
         self._first_alike = [alike.index(key) for key in alike]
-        self._feeds = [
+        self._inputs = [
             aggregate_input(call, filters, zone)
             for call, filters in zip(self._makers, self._filters, strict=True)
         ]
@@ -124,17 +124,17 @@ class Accumulators:
         if self._insert_only and weights is not None and (weights < 0).any():
             message = "a retraction reached an aggregate that was planned for inserts only"
             raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
-        kept: dict[Expression, np.ndarray] = {}
-        fed = [
-            (part, *feed.rows(slots, batch, signed, kept))
-            for part, feed in zip(self._parts, self._feeds, strict=True)
+        masks: dict[Expression, np.ndarray] = {}
+        inputs = [
+            (part, *source.rows(slots, batch, signed, masks))
+            for part, source in zip(self._parts, self._inputs, strict=True)
         ]
-        together = [index in self._columns and slots.size > _ROWS_AT_ONCE for index in range(len(fed))]
-        for (part, its, values, counts), pieces in zip(fed, together, strict=True):
+        together = [index in self._columns and slots.size > _ROWS_AT_ONCE for index in range(len(inputs))]
+        for (part, its, values, counts), pieces in zip(inputs, together, strict=True):
             if not pieces:
                 part.add(its, values, counts)
         for start in range(0, slots.size, _ROWS_AT_ONCE):
-            for part, its, values, counts in compress(fed, together):
+            for part, its, values, counts in compress(inputs, together):
                 end = start + _ROWS_AT_ONCE
                 if start < its.size:
                     part.add(

@@ -15,7 +15,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of, is_true
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.state.aggregates.registry import fed, fed_type, is_distinct, needs_value
+from penstock.engine.state.aggregates.registry import input_arguments, input_type, is_distinct, needs_value
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
 
 Reader = Callable[[pa.RecordBatch], pa.Array]
@@ -28,15 +28,14 @@ def reader(expression: Expression, zone: str) -> Reader:
     if isinstance(expression, Column):
         index = expression.index
         return lambda batch: batch.column(index)
-    from penstock.engine.expressions.call_site import EvaluationContext
-
     # only computed arguments need the compiler
     from penstock.engine.expressions.compiler import compile_expression
+    from penstock.engine.expressions.kernel_factory import EvaluationContext
 
     return compile_expression(expression, EvaluationContext(zone))
 
 
-Kept = dict[Expression, np.ndarray]
+Masks = dict[Expression, np.ndarray]
 """What filters gave for a batch, so that those of several aggregates are asked once."""
 Rows = tuple[np.ndarray, pa.Array | None, np.ndarray]
 """Slots, values and weights."""
@@ -49,11 +48,11 @@ class AggregateFilter:
     expression: Expression
     keep: Reader
 
-    def mask(self, batch: pa.RecordBatch, kept: Kept) -> np.ndarray:
+    def mask(self, batch: pa.RecordBatch, masks: Masks) -> np.ndarray:
         """Return which rows of a batch are taken."""
-        if self.expression not in kept:
-            kept[self.expression] = is_true(self.keep(batch))
-        return kept[self.expression]
+        if self.expression not in masks:
+            masks[self.expression] = is_true(self.keep(batch))
+        return masks[self.expression]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +70,12 @@ class AggregateInput:
     filters: tuple[AggregateFilter | None, ...]
     apart: bool
 
-    def rows(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, kept: Kept) -> Rows:
+    def rows(
+        self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, filter_masks: Masks
+    ) -> Rows:
         """Return the rows that count: kept by a filter, no NULL where none counts."""
         columns = [argument(batch) for argument in self.arguments]
-        masks = [None if one is None else one.mask(batch, kept) for one in self.filters]
+        masks = [None if one is None else one.mask(batch, filter_masks) for one in self.filters]
         mask = _any(masks)
         for column in (columns[i] for i in self.needed if i < len(columns)):
             if column.null_count:
@@ -98,12 +99,14 @@ class AggregateInput:
 
 def aggregate_input(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> AggregateInput:
     """Return what the part of an aggregate is fed with, kept by each of some filters (None: all rows)."""
-    kept = tuple(None if one is None else AggregateFilter(one, reader(one, zone)) for one in filters)
+    aggregate_filters = tuple(
+        None if one is None else AggregateFilter(one, reader(one, zone)) for one in filters
+    )
     return AggregateInput(
-        tuple(reader(arg, zone) for arg in fed(call)),
+        tuple(reader(arg, zone) for arg in input_arguments(call)),
         needs_value(call),
-        fed_type(call),
-        kept,
+        input_type(call),
+        aggregate_filters,
         is_distinct(call),
     )
 

@@ -17,24 +17,24 @@ from penstock.planner.expressions.nodes import Column, Direction, SortKey
 
 
 class SlotOrder:
-    """Sorts columns of values (the last ones are the keys, sorted as ``ways`` say) within their slots;
+    """Sorts columns of values (the last ones are the keys, sorted as ``directions`` say) within their slots;
     ties by all columns, NULL first.
     """
 
-    def __init__(self, types: Sequence[pa.DataType], ways: Sequence[Direction]) -> None:
+    def __init__(self, types: Sequence[pa.DataType], directions: Sequence[Direction]) -> None:
         self._plain = not any(
             col.is_bytes(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in types
         )
-        self._ways = list(ways)
+        self._directions = list(directions)
         fields = [pa.field(f"c{i}", kind) for i, kind in enumerate([pa.int64(), *types])]
-        first = len(fields) - len(ways)
+        first = len(fields) - len(directions)
         keys = [
-            SortKey(Column(NULL, True, index=first + i), way.descending, way.nulls_first)
-            for i, way in enumerate(ways)
+            SortKey(Column(NULL, True, index=first + i), direction.descending, direction.nulls_first)
+            for i, direction in enumerate(directions)
         ]
         keys += [
             SortKey(Column(NULL, True, index=i))
-            for i, kind in enumerate(types[: len(types) - len(ways)], 1)
+            for i, kind in enumerate(types[: len(types) - len(directions)], 1)
             if _is_nested_order(kind)
         ]
         self._schema = pa.schema(fields)
@@ -43,9 +43,12 @@ class SlotOrder:
     def sorted(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> np.ndarray:
         """Return the positions of the rows in order."""
         if self._plain:
-            keys = columns[len(columns) - len(self._ways) :]
-            major = [*zip(keys, self._ways, strict=True), *((column, Direction()) for column in columns)]
-            words = [part for column, way in major for part in _words(column, way)]
+            keys = columns[len(columns) - len(self._directions) :]
+            major = [
+                *zip(keys, self._directions, strict=True),
+                *((column, Direction()) for column in columns),
+            ]
+            words = [part for column, direction in major for part in _words(column, direction)]
             return np.lexsort((*words[::-1], slots))
         return self._order.sorted(
             pa.RecordBatch.from_arrays([array_of(slots), *columns], schema=self._schema)
@@ -59,15 +62,15 @@ def _is_nested_order(kind: pa.DataType) -> bool:
     return pa.types.is_nested(kind) and "map<" not in str(kind)
 
 
-def _words(column: pa.Array, way: Direction) -> list[np.ndarray]:
+def _words(column: pa.Array, direction: Direction) -> list[np.ndarray]:
     """Integers that sort as a fixed-width column does, the first deciding."""
     words = list(col.order_words(column).T)
-    if way.descending:
+    if direction.descending:
         words = [~word for word in words]
     if not column.null_count:
         return words
     valid = col.validity(column) != 0
-    return [valid if way.nulls_first else ~valid, *(np.where(valid, word, 0) for word in words)]
+    return [valid if direction.nulls_first else ~valid, *(np.where(valid, word, 0) for word in words)]
 
 
 class BestRow(CountedPart):
@@ -77,9 +80,11 @@ class BestRow(CountedPart):
     when the best one goes.
     """
 
-    def __init__(self, kind: pa.DataType, ways: Sequence[Direction], last: bool, insert_only: bool) -> None:
+    def __init__(
+        self, kind: pa.DataType, directions: Sequence[Direction], last: bool, insert_only: bool
+    ) -> None:
         super().__init__(kind)
-        self._order = SlotOrder([field.type for field in kind], ways)
+        self._order = SlotOrder([field.type for field in kind], directions)
         self._last = last
         self._insert_only = insert_only
         self._best = np.zeros(0, np.int64)

@@ -115,24 +115,24 @@ class PairPart(FloatPart):
         return array_of(np.where(odd, np.nan, values), ~odd & (undefined | (count <= 0)))
 
 
-Found = tuple[np.ndarray, np.ndarray]
+ValuesAndUndefined = tuple[np.ndarray, np.ndarray]
 
 
 def _corr(
     n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
-) -> Found:
+) -> ValuesAndUndefined:
     return np.clip(sxy / np.sqrt(syy) / np.sqrt(sxx), -1.0, 1.0), (syy <= 0) | (sxx <= 0)
 
 
 def _r2(
     n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
-) -> Found:
+) -> ValuesAndUndefined:
     return np.where(syy <= 0, 1.0, sxy / sxx * (sxy / syy)), sxx <= 0
 
 
 def _intercept(
     n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
-) -> Found:
+) -> ValuesAndUndefined:
     return (y - sxy / sxx * x) / n, sxx <= 0
 
 

@@ -47,12 +47,12 @@ _FAMILIES = {
 
 def family(call: AggregateCall) -> tuple[object, ...]:
     """Return what calls that share a part have in common."""
-    kept = None if is_distinct(call) else call.filter
+    shared_filter = None if is_distinct(call) else call.filter
     return (
         "rows" if is_python(call) else _FAMILIES.get(call.function, call.function),
-        fed(call),
+        input_arguments(call),
         call.order,
-        kept,
+        shared_filter,
         is_distinct(call),
     )
 
@@ -73,7 +73,7 @@ def is_python(call: AggregateCall) -> bool:
     return isinstance(call, PythonAggregateCall)
 
 
-def fed(call: AggregateCall) -> tuple[Expression, ...]:
+def input_arguments(call: AggregateCall) -> tuple[Expression, ...]:
     """Return the arguments a part is fed with: all but those that are constants of the call."""
     keys = call.args[len(call.values) :]
     if call.function in _PAIRS or call.function in _BEST_ROWS or is_python(call):
@@ -90,11 +90,11 @@ def needs_value(call: AggregateCall) -> tuple[int, ...]:
     return (0, 1) if call.function in _PAIRS else (0,)
 
 
-def fed_type(call: AggregateCall) -> pa.DataType | None:
+def input_type(call: AggregateCall) -> pa.DataType | None:
     """Return the Arrow type of what a part is fed with: a struct of several arguments, or of one that is
     nested; None where there are none.
     """
-    kinds = [to_arrow(arg.type) for arg in fed(call)]
+    kinds = [to_arrow(arg.type) for arg in input_arguments(call)]
     if not kinds:
         return None
     if len(kinds) == 1 and not pa.types.is_nested(kinds[0]):
@@ -108,7 +108,7 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool, filters: int
 
     ``filters``: how many filters share the values of a distinct one.
     """
-    kind = fed_type(call)
+    kind = input_type(call)
     if kind is None:
         return CountPart()
     if call.function in _EXTREMES:

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import truths
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.aggregates.min_max import pass_best
 from penstock.planner.expressions.nodes import SortKey
 
-MOST_KEPT = 32
+LIMIT_MAX = 32
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -32,7 +32,7 @@ class BestKeys:
     def serve(kind: pa.DataType, limit: int) -> bool:
         """Return whether keys of a type have an order of words, and the limit is small enough."""
         words = pa.types.is_integer(kind) or pa.types.is_temporal(kind) or kind == pa.float64()
-        return words and limit <= MOST_KEPT
+        return words and limit <= LIMIT_MAX
 
     def passed(self, rows: pa.RecordBatch, slots: np.ndarray, capacity: int) -> np.ndarray:
         """Return the positions of rows that fewer than ``limit`` rows of their slot seen so far are ahead

@@ -103,12 +103,12 @@ class SortedBag:
         neighbours as need be, NULL over none.
         """
         totals = self.totals()
-        place = share * np.maximum(totals - 1, 0)
-        low, high = np.floor(place), np.ceil(place)
+        exact_rank = share * np.maximum(totals - 1, 0)
+        low, high = np.floor(exact_rank), np.ceil(exact_rank)
         numbers = col.floats(self.values) if len(self.values) else np.zeros(1)
         first, second = (numbers[self._at(rank.astype(np.int64), totals)] for rank in (low, high))
         with np.errstate(invalid="ignore", over="ignore"):
-            between = (high - place) * first + (place - low) * second
+            between = (high - exact_rank) * first + (exact_rank - low) * second
         equal = (first == second) | (low == high)
         return array_of(np.where(equal, first, between), totals == 0)
 
@@ -130,16 +130,18 @@ class SortedBag:
     def _at(self, ranks: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Return where the value of each slot's rank stands, 0 for slots without values."""
         before = np.cumsum(totals) - totals
-        found = np.searchsorted(np.cumsum(self.counts), before + ranks, side="right")
-        return np.where(totals > 0, found, 0)
+        entries = np.searchsorted(np.cumsum(self.counts), before + ranks, side="right")
+        return np.where(totals > 0, entries, 0)
 
 
 class ValueBag(CountedPart):
     """Values are structs where an order has keys: the value, then the keys."""
 
-    def __init__(self, kind: pa.DataType, ways: Sequence[Direction]) -> None:
+    def __init__(self, kind: pa.DataType, directions: Sequence[Direction]) -> None:
         super().__init__(kind)
-        self._order = SlotOrder([field.type for field in kind] if pa.types.is_struct(kind) else [kind], ways)
+        self._order = SlotOrder(
+            [field.type for field in kind] if pa.types.is_struct(kind) else [kind], directions
+        )
 
     def sorted(self, slots: np.ndarray) -> SortedBag:
         """Return the values of slots in order."""
@@ -150,9 +152,9 @@ class ValueBag(CountedPart):
             positions, entries, counts = positions[present], entries[present], counts[present]
         columns = self._counts.columns_of(entries)
         order = self._order.sorted(positions, columns)
-        taken = array_of(order)
+        sorted_order = array_of(order)
         return SortedBag(
-            slots.size, positions[order], [column.take(taken) for column in columns], counts[order]
+            slots.size, positions[order], [column.take(sorted_order) for column in columns], counts[order]
         )
 
 

@@ -127,9 +127,9 @@ class PartitionLives:
         if not over.size:
             return over
         totals.reserve()
-        kept = over[(rows.passed.counts(over) > 0) | (totals.rows[over] > 0)]
+        expired = over[(rows.passed.counts(over) > 0) | (totals.rows[over] > 0)]
         _, ids = rows.passed.expand(over)
         rows.forget(ids, ids[:0])
         totals.clear(over)
         self.writes.touch(over, keys.capacity)
-        return kept
+        return expired

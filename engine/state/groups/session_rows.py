@@ -33,7 +33,7 @@ class Sessions:
     def __len__(self) -> int:
         return self.ends.size
 
-    def kept(self, mask: np.ndarray) -> Sessions:
+    def filter(self, mask: np.ndarray) -> Sessions:
         """Return the sessions of a mask."""
         rows = mask[self.of]
         numbers = np.cumsum(mask) - 1
@@ -86,16 +86,16 @@ class SessionRows(JoinSide):
         key_slots = np.empty(count, np.int64)
         key_slots[of] = keys
         order = np.lexsort((key_slots, starts, ends))
-        places = np.empty(count, np.int64)
-        places[order] = np.arange(count)
-        turn = np.argsort(places[of], kind="stable")
-        return Sessions(key_slots[order], starts[order], ends[order], ids[turn], places[of][turn])
+        new_numbers = np.empty(count, np.int64)
+        new_numbers[order] = np.arange(count)
+        turn = np.argsort(new_numbers[of], kind="stable")
+        return Sessions(key_slots[order], starts[order], ends[order], ids[turn], new_numbers[of][turn])
 
     def ended(self, time_us: int) -> Sessions:
         """Return the sessions with end < ``time_us``."""
         ids = self._ended_alone(time_us)
         sessions = self.of_slots(self._distinct.of(self._slots[ids], self._keys.capacity))
-        return sessions.kept(sessions.ends < time_us)
+        return sessions.filter(sessions.ends < time_us)
 
     def _ended_alone(self, time_us: int) -> np.ndarray:
         """Return the rows whose sessions would have ended if no other rows were near."""

@@ -49,13 +49,13 @@ class SessionWindowState(TrackedState, Mapped):
         each interval.
         """
         key_slots = self.keys.lookup_or_insert(key_columns, starts.size)
-        _, held = self._of_key.expand(np.unique(key_slots))
-        all_keys = np.concatenate([key_slots, self._key_slots[held]])
-        all_starts = np.concatenate([starts, self._starts[held]])
+        _, sessions_of_keys = self._of_key.expand(np.unique(key_slots))
+        all_keys = np.concatenate([key_slots, self._key_slots[sessions_of_keys]])
+        all_starts = np.concatenate([starts, self._starts[sessions_of_keys]])
         order = np.lexsort((all_starts, all_keys))
         groups = np.empty(order.size, np.int64)
         group_starts, group_ends = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
-        all_ends = np.concatenate([ends, self._ends[held]])
+        all_ends = np.concatenate([ends, self._ends[sessions_of_keys]])
         count = kernel.unite(
             all_keys[order], all_starts[order], all_ends[order], groups, group_starts, group_ends
         )
@@ -64,7 +64,7 @@ class SessionWindowState(TrackedState, Mapped):
         touched = np.unique(group_of[: starts.size])
         keys_of_groups = np.empty(count, np.int64)
         keys_of_groups[group_of] = all_keys
-        sessions = self._settle(held, group_of[starts.size :], touched, keys_of_groups)
+        sessions = self._settle(sessions_of_keys, group_of[starts.size :], touched, keys_of_groups)
         self._starts[sessions[touched]], self._ends[sessions[touched]] = (
             group_starts[touched],
             group_ends[touched],
@@ -84,55 +84,55 @@ class SessionWindowState(TrackedState, Mapped):
         """
         key_slots = self.keys.lookup_or_insert(key_columns, times.size)
         touched_keys = np.unique(key_slots)
-        _, held = self._of_key.expand(touched_keys)
-        held = held[np.lexsort((self._starts[held], self._key_slots[held]))]
+        _, old_sessions = self._of_key.expand(touched_keys)
+        old_sessions = old_sessions[np.lexsort((self._starts[old_sessions], self._key_slots[old_sessions]))]
         order = np.lexsort((times, turns, key_slots))
-        most = held.size + times.size
+        most = old_sessions.size + times.size
         in_order, parents, group_starts, group_ends = (
             np.empty(size, np.int64) for size in (times.size, most, most, most)
         )
-        given = (
+        arguments = (
             key_slots[order],
             times[order],
             turns[order],
             gap_us,
-            self._key_slots[held],
-            self._starts[held],
-            self._ends[held],
+            self._key_slots[old_sessions],
+            self._starts[old_sessions],
+            self._ends[old_sessions],
         )
         count = kernel.unite_in_turn(
-            *given, in_order, parents, group_starts, group_ends, np.empty((2, most), np.int64)
+            *arguments, in_order, parents, group_starts, group_ends, np.empty((2, most), np.int64)
         )
         groups = np.empty(times.size, np.int64)
         groups[order] = in_order
-        taken = groups >= 0
-        touched = np.unique(groups[taken])
+        accepted = groups >= 0
+        touched = np.unique(groups[accepted])
         keys_of_groups = np.full(count, -1)
-        keys_of_groups[parents[: held.size]] = self._key_slots[held]
-        keys_of_groups[groups[taken]] = key_slots[taken]
-        sessions = self._settle(held, parents[: held.size], touched, keys_of_groups)
+        keys_of_groups[parents[: old_sessions.size]] = self._key_slots[old_sessions]
+        keys_of_groups[groups[accepted]] = key_slots[accepted]
+        sessions = self._settle(old_sessions, parents[: old_sessions.size], touched, keys_of_groups)
         self._starts[sessions[touched]], self._ends[sessions[touched]] = (
             group_starts[touched],
             group_ends[touched],
         )
         self.changes.mark(sessions[touched], self._ends.size)
         self.keys.remove(touched_keys[self._of_key.counts(touched_keys) == 0])
-        found = np.full(times.size, -1)
-        found[taken] = sessions[groups[taken]]
-        return found
+        session_of_row = np.full(times.size, -1)
+        session_of_row[accepted] = sessions[groups[accepted]]
+        return session_of_row
 
     def _settle(
-        self, held: np.ndarray, held_groups: np.ndarray, touched: np.ndarray, keys: np.ndarray
+        self, old_sessions: np.ndarray, groups_of_old: np.ndarray, touched: np.ndarray, keys: np.ndarray
     ) -> np.ndarray:
         """Return the session of each group (undefined unless touched): the first it held, or a new one;
         the others it held go into that.
         """
         sessions = np.full(keys.size, -1)
-        sessions[held_groups[::-1]] = held[::-1]
-        extra = sessions[held_groups] != held
+        sessions[groups_of_old[::-1]] = old_sessions[::-1]
+        extra = sessions[groups_of_old] != old_sessions
         if extra.any():
-            self.accumulators.merge(sessions[held_groups[extra]], self.accumulators, held[extra])
-            self._release(held[extra])
+            self.accumulators.merge(sessions[groups_of_old[extra]], self.accumulators, old_sessions[extra])
+            self._release(old_sessions[extra])
         new = touched[sessions[touched] < 0]
         sessions[new] = self._take(new.size)
         self._key_slots[sessions[new]] = keys[new]
@@ -141,16 +141,16 @@ class SessionWindowState(TrackedState, Mapped):
 
     def _take(self, count: int) -> np.ndarray:
         if count > self._free.size:
-            held = self._ends.size
-            size = max(held + count, 2 * held, 64)
+            size_before = self._ends.size
+            size = max(size_before + count, 2 * size_before, 64)
             self._starts, self._key_slots = grown(self._starts, size), grown(self._key_slots, size)
             self._ends = grown(self._ends, size)
-            self._ends[held:] = MAX_WATERMARK_US
-            self._free = np.concatenate([np.arange(held, size)[::-1], self._free])
+            self._ends[size_before:] = MAX_WATERMARK_US
+            self._free = np.concatenate([np.arange(size_before, size)[::-1], self._free])
             self.accumulators.reserve(size)
-        taken = self._free[self._free.size - count :][::-1]
+        ids = self._free[self._free.size - count :][::-1]
         self._free = self._free[: self._free.size - count]
-        return taken
+        return ids
 
     def _release(self, sessions: np.ndarray) -> np.ndarray:
         """Free distinct sessions; return the keys that have none left."""
@@ -193,7 +193,9 @@ class SessionWindowState(TrackedState, Mapped):
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Keys, bounds and aggregates are copied."""
         live = self._ends < MAX_WATERMARK_US
-        sessions = np.flatnonzero(live) if slots is None else (held := slots[slots < live.size])[live[held]]
+        sessions = (
+            np.flatnonzero(live) if slots is None else (tracked := slots[slots < live.size])[live[tracked]]
+        )
         return pieces_by_keys(sessions, self._columns, self._max_parallelism)
 
     def _columns(self, sessions: np.ndarray) -> Entries:

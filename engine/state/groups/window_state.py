@@ -21,7 +21,7 @@ from penstock.engine.state.index.word_index import WordIndex
 from penstock.engine.state.state_snapshot import whole
 from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 from penstock.engine.windowing import window_arithmetic
-from penstock.engine.windowing.window_assigner import PlacedRows
+from penstock.engine.windowing.window_assigner import AssignedRows
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 _KEY_BITS = 32
@@ -64,17 +64,17 @@ class WindowState(TrackedState):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, key_columns: Sequence[pa.Array], placed: PlacedRows) -> None:
+    def add(self, key_columns: Sequence[pa.Array], assigned: AssignedRows) -> None:
         """Add rows to their entries."""
-        batch = placed.batch
-        entries = self._entries_for(key_columns, placed)
+        batch = assigned.batch
+        entries = self._entries_for(key_columns, assigned)
         self.accumulators.add(entries, batch.rows, batch.weights)
 
-    def _entries_for(self, key_columns: Sequence[pa.Array], placed: PlacedRows) -> np.ndarray:
-        key_slots = self.keys.lookup_or_insert(key_columns, placed.ends.size)
-        slices = self._slice_slots(placed)
-        panes = slices * self._fan if placed.missed is None else slices * self._fan + placed.missed
-        self.some_missed |= placed.missed is not None
+    def _entries_for(self, key_columns: Sequence[pa.Array], assigned: AssignedRows) -> np.ndarray:
+        key_slots = self.keys.lookup_or_insert(key_columns, assigned.ends.size)
+        slices = self._slice_slots(assigned)
+        panes = slices * self._fan if assigned.missed is None else slices * self._fan + assigned.missed
+        self.some_missed |= assigned.missed is not None
         known = len(self._entries)
         entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
         if len(self._entries) > known:
@@ -85,9 +85,9 @@ class WindowState(TrackedState):
         self.changes.mark(entries, self._entries.capacity)
         return entries
 
-    def _slice_slots(self, placed: PlacedRows) -> np.ndarray:
+    def _slice_slots(self, assigned: AssignedRows) -> np.ndarray:
         """Return the slice of each row; rows often share one, which is then looked up once."""
-        ends, starts = placed.ends, placed.starts
+        ends, starts = assigned.ends, assigned.starts
         if ends.size and starts is None and ends[0] == ends[-1] and ends.min() == ends.max():
             rows = np.array([[ends[0], 0]], np.int64)
             return np.full(ends.size, self._slices.lookup_or_insert(rows)[0][0])
@@ -182,7 +182,7 @@ class WindowState(TrackedState):
         ends, starts, missed = (numbers_of(columns[name]) for name in ("slice_end", "slice_start", "missed"))
         missed = self._missed_until(missed, ends, self.closed.of(numbers_of(columns["key_group"])))
         nothing = Batch(pa.RecordBatch.from_arrays([], names=[]))
-        entries = self._entries_for(keys, PlacedRows(nothing, ends, starts, missed))
+        entries = self._entries_for(keys, AssignedRows(nothing, ends, starts, missed))
         rows = np.arange(entries.size)
         loaded = self.accumulators.fresh()
         loaded.reserve(entries.size)

@@ -122,13 +122,13 @@ class RowIndex(Mapped):
         """Return the slot of each row, -1 where it is no key."""
         return self._run(rows, False)
 
-    def _run(self, rows: np.ndarray, give: bool) -> np.ndarray:
+    def _run(self, rows: np.ndarray, insert: bool) -> np.ndarray:
         out = np.empty(len(rows), np.int64)
         done = 0
         while True:
             s = self._slots
             done = kernel.insert_rows(
-                rows, done, s.table, s.bits, self.keys, s.tags, s.free, s.state, give, out
+                rows, done, s.table, s.bits, self.keys, s.tags, s.free, s.state, insert, out
             )
             if done == len(rows):
                 return out
@@ -164,7 +164,7 @@ class StringIndex(Mapped):
     def _reset(self) -> None:
         self._slots.reset()
         self.arena = np.zeros(_FIRST_BYTES, np.uint8)
-        self.places = np.zeros((self._slots.capacity, 2), np.int64)
+        self.spans = np.zeros((self._slots.capacity, 2), np.int64)
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -182,7 +182,7 @@ class StringIndex(Mapped):
         """Return the slot of each string, -1 where it is no key."""
         return self._run(column, False)
 
-    def _run(self, column: pa.Array, give: bool) -> np.ndarray:
+    def _run(self, column: pa.Array, insert: bool) -> np.ndarray:
         offsets, data = col.string_parts(column)
         valid = col.validity(column)
         out = np.empty(len(column), np.int64)
@@ -197,11 +197,11 @@ class StringIndex(Mapped):
                 s.table,
                 s.bits,
                 self.arena,
-                self.places,
+                self.spans,
                 s.tags,
                 s.free,
                 s.state,
-                give,
+                insert,
                 out,
             )
             if done == out.size:
@@ -212,7 +212,7 @@ class StringIndex(Mapped):
         s = self._slots
         if s.full:
             s.grow()
-            self.places = grown(self.places, s.capacity)
+            self.spans = grown(self.spans, s.capacity)
         used = int(s.state[kernel.USED])
         if used + length > self.arena.size:
             if s.state[kernel.GARBAGE] * 2 > used:
@@ -224,12 +224,12 @@ class StringIndex(Mapped):
         live = self._slots.live_slots()
         offsets, data = self._gather(live)
         self.arena[: data.size] = data
-        self.places[live, 0] = offsets[:-1]
+        self.spans[live, 0] = offsets[:-1]
         self._slots.state[kernel.USED] = data.size
         self._slots.state[kernel.GARBAGE] = 0
 
     def _gather(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        starts, lengths = np.ascontiguousarray(self.places[slots].T)
+        starts, lengths = np.ascontiguousarray(self.spans[slots].T)
         offsets = np.zeros(slots.size + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
@@ -248,7 +248,7 @@ class StringIndex(Mapped):
         if slots.size == len(self):
             self._reset()
             return
-        self._slots.state[kernel.GARBAGE] += self.places[slots, 1].sum()
+        self._slots.state[kernel.GARBAGE] += self.spans[slots, 1].sum()
         self._slots.remove(slots)
 
     def live_slots(self) -> np.ndarray:

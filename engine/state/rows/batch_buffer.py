@@ -80,7 +80,9 @@ class BatchBuffer(TrackedState):
         chosen = self._numbered()
         if slots is not None:
             chosen = [
-                found for numbers, batch in chosen if (found := _among(slots, numbers, batch)) is not None
+                chosen_rows
+                for numbers, batch in chosen
+                if (chosen_rows := _among(slots, numbers, batch)) is not None
             ]
 
         def pieces() -> Iterator[pa.Table]:
@@ -102,10 +104,10 @@ class BatchBuffer(TrackedState):
             ]
             names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
             first_of = 0
-            for found in take_in_pieces(pa.table(columns, names=names), order, LIMITS.batch_bytes):
-                marks = [column.slice(first_of, found.num_rows) for column in first]
-                yield pa.table([*marks, *found.columns], names=["key_group", SLOT, *names])
-                first_of += found.num_rows
+            for piece in take_in_pieces(pa.table(columns, names=names), order, LIMITS.batch_bytes):
+                marks = [column.slice(first_of, piece.num_rows) for column in first]
+                yield pa.table([*marks, *piece.columns], names=["key_group", SLOT, *names])
+                first_of += piece.num_rows
             if not first_of:
                 yield pa.table([*first, *columns], names=["key_group", SLOT, *names])
 
@@ -130,8 +132,12 @@ def _among(slots: np.ndarray, numbers: np.ndarray, batch: Batch) -> tuple[np.nda
     """Return the rows of a batch whose numbers, which ascend as the given ones do, are among ``slots``;
     ``None`` when none are.
     """
-    places = np.searchsorted(slots, numbers)
-    found = np.flatnonzero(slots[np.minimum(places, slots.size - 1)] == numbers) if slots.size else places[:0]
-    if found.size == numbers.size:
+    positions = np.searchsorted(slots, numbers)
+    matched = (
+        np.flatnonzero(slots[np.minimum(positions, slots.size - 1)] == numbers)
+        if slots.size
+        else positions[:0]
+    )
+    if matched.size == numbers.size:
         return numbers, batch
-    return (numbers[found], batch.take(found)) if found.size else None
+    return (numbers[matched], batch.take(matched)) if matched.size else None

@@ -52,7 +52,7 @@ class EventTimeBuffer(BatchBuffer):
         self._keep(batch, self.changes.take(batch.num_rows))
         if len(self._batches) > _PIECES_MAX:
             merged, numbers, first = (
-                concat_batches([Batch(held.rows, held.weights) for held in self._batches]),
+                concat_batches([Batch(one.rows, one.weights) for one in self._batches]),
                 np.concatenate(self._numbers),
                 0,
             )
@@ -167,12 +167,12 @@ class RowsBehind(EventTimeBuffer):
         """Take out and return the rows whose turn has come, by what they were behind; None when there are
         none. Raises ``TooLarge``: which of them are late they tell of each other.
         """
-        found = self.due(watermark_us)
-        if not found:
+        due_batches = self.due(watermark_us)
+        if not due_batches:
             return None
-        if len(found) > 1:
-            raise TooLarge(sum(batch.size_bytes for batch in found))
-        (due,) = found
+        if len(due_batches) > 1:
+            raise TooLarge(sum(batch.size_bytes for batch in due_batches))
+        (due,) = due_batches
         reached = numbers_of(due.rows.columns[-1])
         order = np.argsort(reached, kind="stable")
         return Turns(Batch(due.rows.select(range(len(self._schema) - 1)), due.weights), reached).of(order)

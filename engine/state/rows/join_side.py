@@ -101,8 +101,8 @@ class JoinSide(TrackedState, Mapped):
             return batch
         order = np.argsort(first, kind="stable")
         chosen = order[net[order] != 0]
-        taken = batch.take(first[chosen])
-        return Batch(taken.rows, net[chosen], taken.behind, taken.origin)
+        summed = batch.take(first[chosen])
+        return Batch(summed.rows, net[chosen], summed.behind, summed.origin)
 
     def _release_unstored(self, slots: np.ndarray) -> None:
         """Give back identity slots that no stored row has."""
@@ -174,14 +174,16 @@ class JoinSide(TrackedState, Mapped):
         if batch.weights is None or (batch.weights > 0).all():
             return batch, 0
         ids = self.ids_of(batch)
-        kept = np.where(ids >= 0, self.store.weights(np.maximum(ids, 0)), 0)
-        weights = np.where(batch.weights < 0, np.maximum(batch.weights, -np.maximum(kept, 0)), batch.weights)
+        stored_weights = np.where(ids >= 0, self.store.weights(np.maximum(ids, 0)), 0)
+        weights = np.where(
+            batch.weights < 0, np.maximum(batch.weights, -np.maximum(stored_weights, 0)), batch.weights
+        )
         absent = int((weights - batch.weights).sum())
         if not absent:
             return batch, 0
         left = np.flatnonzero(weights)
-        taken = batch.take(left)
-        return Batch(taken.rows, weights[left], taken.behind, taken.origin), absent
+        rows_left = batch.take(left)
+        return Batch(rows_left.rows, weights[left], rows_left.behind, rows_left.origin), absent
 
     def _merge(
         self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None
@@ -308,14 +310,14 @@ class JoinSide(TrackedState, Mapped):
             )
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
-            for place, some, held in rows.pieces(order):
-                marks = [column.slice(place, some.size) for column in first]
-                found = pa.table(
-                    [*marks, array_of(weights[some]), array_of(matches[some]), *held.columns], names=names
+            for first_row, some, batch in rows.pieces(order):
+                marks = [column.slice(first_row, some.size) for column in first]
+                piece = pa.table(
+                    [*marks, array_of(weights[some]), array_of(matches[some]), *batch.columns], names=names
                 )
                 for name, values in ((ARRIVED, arrived), (BEHIND, behind), (WRITTEN, written)):
-                    found = found if values is None else found.append_column(name, array_of(values[some]))
-                yield found
+                    piece = piece if values is None else piece.append_column(name, array_of(values[some]))
+                yield piece
 
         return pieces
 

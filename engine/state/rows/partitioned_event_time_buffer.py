@@ -118,9 +118,9 @@ class TimedRows(TrackedState, Mapped):
         if due.size <= LIMITS.piece_rows and (due.size + earlier) * self.store.widest <= LIMITS.chunk_bytes:
             yield slots, due
             return
-        place = np.zeros(int(slots.max()) + 1, np.int64)
-        place[slots] = np.arange(slots.size)
-        of_due = place[self._slots[due]]
+        position = np.zeros(int(slots.max()) + 1, np.int64)
+        position[slots] = np.arange(slots.size)
+        of_due = position[self._slots[due]]
         rows = np.bincount(of_due, minlength=slots.size)
         positions, linked = self.passed.expand(slots)
         sizes = np.bincount(of_due, self.store.sizes(due), slots.size)
@@ -167,13 +167,13 @@ class TimedRows(TrackedState, Mapped):
                 groups = groups_of_keys(rows.columns(partition), self._max_parallelism)
             order, first = by_group(groups, ids)
             names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)], *beside]
-            for place, some, held in rows.pieces(order):
-                marks = [column.slice(place, some.size) for column in first]
+            for start, some, batch in rows.pieces(order):
+                marks = [column.slice(start, some.size) for column in first]
                 columns = [
                     *marks,
                     array_of(waits[some]),
                     array_of(np.full(some.size, passed_us)),
-                    *held.columns,
+                    *batch.columns,
                 ]
                 yield pa.table(
                     [*columns, *(array_of(values[some]) for values in beside.values())], names=names

@@ -22,7 +22,7 @@ class PendingLookups:
     def __init__(self, schema: pa.Schema, key_group: int) -> None:
         self._schema = schema
         self._group = key_group
-        self._held: list[Batch] = []
+        self._declared: list[Batch] = []
         self._restored: list[Batch] = []
 
     @property
@@ -32,29 +32,31 @@ class PendingLookups:
 
     def hold(self, batches: list[Batch]) -> None:
         """Declare the batches under way; no weight of theirs is negative."""
-        self._held = batches
+        self._declared = batches
 
     def take(self) -> list[Batch]:
         """Return what was restored, once."""
-        taken, self._restored = self._restored, []
-        return taken
+        restored, self._restored = self._restored, []
+        return restored
 
     def snapshot(self) -> pa.Table:
-        batches = [*self._restored, *self._held]
+        batches = [*self._restored, *self._declared]
         rows = sum(batch.num_rows for batch in batches)
         behind = [
             np.full(batch.num_rows, _ON_TIME) if batch.behind is None else batch.behind for batch in batches
         ]
         names = ["key_group", "behind", *[f"c{i}" for i in range(len(self._schema))]]
         table = pa.Table.from_batches([batch.rows for batch in batches], self._schema)
-        told = [
+        group_and_watermark = [
             array_of(np.full(rows, self._group, np.uint16)),
             array_of(np.concatenate([*behind, np.zeros(0, np.int64)])),
         ]
-        found = pa.table([*told, *table.columns], names=names)
+        snapshot_table = pa.table([*group_and_watermark, *table.columns], names=names)
         if all(batch.weights is None for batch in batches):
-            return found
-        return found.append_column(COPIES, array_of(np.concatenate([weights_of(batch) for batch in batches])))
+            return snapshot_table
+        return snapshot_table.append_column(
+            COPIES, array_of(np.concatenate([weights_of(batch) for batch in batches]))
+        )
 
     def restore(self, part: pa.Table) -> None:
         width, start = len(self._schema), 0

@@ -21,7 +21,7 @@ _FIRST_IDS = 64
 _COMPACT_FROM = 1024
 _ALIKE = 4
 _ROWS_AT_ONCE = 1 << 18
-_PAGES_HELD = 1 << 14
+_UNMAPPED_PAGES_MAX = 1 << 14
 
 
 class RowStore(Mapped):
@@ -53,7 +53,7 @@ class RowStore(Mapped):
         self._rows = 0
         self._live = 0
         self.widest = 0
-        self._given = 0
+        self._allocated = 0
         self._free = np.zeros(0, np.int64)
         self._free_ids = 0
         self._positions = np.zeros(_FIRST_IDS, np.int64)
@@ -95,10 +95,10 @@ class RowStore(Mapped):
         left = max(0, self._free_ids - count)
         reused = self._free[left : self._free_ids][::-1]
         self._free_ids = left
-        fresh = np.arange(self._given, self._given + count - reused.size)
-        self._given += fresh.size
-        if self._given > self.capacity:
-            size = max(self._given, 2 * self.capacity)
+        fresh = np.arange(self._allocated, self._allocated + count - reused.size)
+        self._allocated += fresh.size
+        if self._allocated > self.capacity:
+            size = max(self._allocated, 2 * self.capacity)
             self._positions, self._weights = grown(self._positions, size), grown(self._weights, size)
             if self.numbered:
                 self._arrived = grown(self._arrived, size)
@@ -173,7 +173,7 @@ class RowStore(Mapped):
 
     def live_ids(self) -> np.ndarray:
         """Return the ids of all live rows, ascending."""
-        return np.flatnonzero(self._weights[: self._given])
+        return np.flatnonzero(self._weights[: self._allocated])
 
     def sizes(self, ids: np.ndarray) -> np.ndarray:
         """Return about how many bytes the rows of live ids are."""
@@ -200,7 +200,7 @@ class RowStore(Mapped):
         """
         if self._files is not None:
             self._unmapped += ids.size
-            if self._unmapped > _PAGES_HELD:
+            if self._unmapped > _UNMAPPED_PAGES_MAX:
                 self._unmapped = 0
                 self._spilled.evict_pages()
         if (
@@ -232,7 +232,7 @@ class RowStore(Mapped):
 
     def live_among(self, ids: np.ndarray) -> np.ndarray:
         """Return those ids that are rows' now."""
-        ids = ids[ids < self._given]
+        ids = ids[ids < self._allocated]
         return ids[self._weights[ids] != 0]
 
     def snapshot(self, key_columns: Sequence[int], max_parallelism: int) -> pa.Table:
@@ -269,18 +269,18 @@ class FrozenRows:
         return pa.Table.from_batches([rows for *_, rows in self.pieces(whole, columns)])
 
     def pieces(
-        self, places: np.ndarray, columns: list[int] | None = None
+        self, wanted_rows: np.ndarray, columns: list[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray, pa.RecordBatch]]:
-        """Yield the rows at ``places``, in that order: where a piece begins, its places, its rows; one at
+        """Yield the rows at ``positions``, in that order: where a piece begins, its places, its rows; one at
         least.
         """
         chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
-        wanted = self._positions[places]
+        wanted = self._positions[wanted_rows]
         small = wanted.size * self._widest <= LIMITS.batch_bytes
         for first, last in (
             [(0, wanted.size)] if small else cut(_sizes(chunks, wanted), wanted.size, LIMITS.batch_bytes)
         ):
-            yield first, places[first:last], _gather(chunks, wanted[first:last], None)
+            yield first, wanted_rows[first:last], _gather(chunks, wanted[first:last], None)
 
 
 def _gather(
@@ -291,9 +291,9 @@ def _gather(
     if len(chunks) == 1:
         return chunks[0].take(array_of(positions))
     pieces, order = [], [np.zeros(0, np.int64)]
-    for chunk, places_of, inside in _by_chunk(chunks, positions):
+    for chunk, piece_order, inside in _by_chunk(chunks, positions):
         pieces.append(chunk.take(array_of(inside)))
-        order.append(places_of)
+        order.append(piece_order)
     gathered = pa.concat_batches(pieces) if pieces else chunks[0].slice(0, 0)
     if len(pieces) == 1:
         return gathered
@@ -305,8 +305,8 @@ def _gather(
 def _sizes(chunks: Sequence[pa.RecordBatch], positions: np.ndarray) -> np.ndarray:
     """Return about how many bytes the rows at positions in the concatenation of chunks are."""
     sizes = np.zeros(positions.size, np.int64)
-    for chunk, order, places in _by_chunk(chunks, positions):
-        sizes[order] = row_sizes(chunk, places)
+    for chunk, order, inside_rows in _by_chunk(chunks, positions):
+        sizes[order] = row_sizes(chunk, inside_rows)
     return sizes
 
 

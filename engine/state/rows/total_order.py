@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.row_pieces import LIMITS, TooLarge
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.expressions.nested.comparison import sort_keys
 from penstock.engine.kernels.nested_text import canonical_text
 from penstock.planner.expressions.nodes import SortKey

@@ -71,18 +71,18 @@ class VersionSide(JoinSide):
         if not ids.size:
             return np.full(slots.size, -1)
         begins = self._times[ids]
-        places = np.full(self._keys.capacity + 1, -1)  # the last one is for slot -1
-        places[known] = np.arange(known.size)
+        key_numbers = np.full(self._keys.capacity + 1, -1)  # the last one is for slot -1
+        key_numbers[known] = np.arange(known.size)
         order = _Order(begins, known.size)
         latest = (
             np.searchsorted(
-                order.words(places[owners], begins), order.words(places[slots], times), side="right"
+                order.words(key_numbers[owners], begins), order.words(key_numbers[slots], times), side="right"
             )
             - 1
         )
-        found = ids[latest]
+        versions = ids[latest]
         return np.where(
-            (latest >= 0) & (owners[latest] == slots) & (self.store.weights(found) > 0), found, -1
+            (latest >= 0) & (owners[latest] == slots) & (self.store.weights(versions) > 0), versions, -1
         )
 
     def _of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -98,9 +98,9 @@ class VersionSide(JoinSide):
         owners, ids, words = slots[positions[order]], ids[order], words[order]
         again = np.diff(words) == 0
         if again.any():
-            places = np.flatnonzero(np.append(again, False) | np.insert(again, 0, False))
+            tied = np.flatnonzero(np.append(again, False) | np.insert(again, 0, False))
             ranks = np.zeros(ids.size, np.int64)
-            ranks[places[self._ties.sorted(self.store.take(ids[places]))]] = np.arange(places.size)
+            ranks[tied[self._ties.sorted(self.store.take(ids[tied]))]] = np.arange(tied.size)
             order = np.lexsort((-ranks, self.store.weights(ids) > 0, words))
             owners, ids = owners[order], ids[order]
         return owners, ids

@@ -21,8 +21,8 @@ from penstock.engine.api.operator import (
     SplitEventKind,
 )
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.planner.physical.operator_specs import SourceSpec
 
 Row = tuple[Any, ...]

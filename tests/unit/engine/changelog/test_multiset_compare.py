@@ -29,9 +29,9 @@ def rows(seed: int = 1) -> pa.Table:
     )
 
 
-def compared(ours: pa.Table, theirs: pa.Table, directory: Path, rows_held: int) -> tuple[int, int, int]:
+def compared(ours: pa.Table, theirs: pa.Table, directory: Path, buffered_rows: int) -> tuple[int, int, int]:
     """Return how many rows only one side has, and in how many parts that was found out."""
-    both = ComparedRows(ours.schema, directory, rows_held)
+    both = ComparedRows(ours.schema, directory, buffered_rows)
     for side, table in ((1, ours), (-1, theirs)):
         for batch in table.to_batches(1_000):
             both.take(Batch(batch), side)
@@ -40,18 +40,22 @@ def compared(ours: pa.Table, theirs: pa.Table, directory: Path, rows_held: int) 
     return sum(int(c[c > 0].sum()) for c in kept), -sum(int(c[c < 0].sum()) for c in kept), len(parts)
 
 
-@pytest.mark.parametrize("rows_held", [ROWS * 3, 7_000])
-def test_one_changed_row_is_found(rows_held: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("buffered_rows", [ROWS * 3, 7_000])
+def test_one_changed_row_is_found(buffered_rows: int, tmp_path: Path) -> None:
     ours = rows()
     turned = ours.take(np.random.default_rng(2).permutation(ROWS))
-    parts = 1 if rows_held > 2 * ROWS else 64
-    assert compared(ours, turned, tmp_path, rows_held) == (0, 0, parts)
+    parts = 1 if buffered_rows > 2 * ROWS else 64
+    assert compared(ours, turned, tmp_path, buffered_rows) == (0, 0, parts)
     assert not list(tmp_path.iterdir()), "files of parts are left"
     one_less = turned.slice(1)
-    assert compared(ours, one_less, tmp_path, rows_held) == (1, 0, parts)
+    assert compared(ours, one_less, tmp_path, buffered_rows) == (1, 0, parts)
     values = turned.column("k").to_pylist()
     values[4_321] = 1_000
-    assert compared(ours, turned.set_column(0, "k", pa.array(values)), tmp_path, rows_held) == (1, 1, parts)
+    assert compared(ours, turned.set_column(0, "k", pa.array(values)), tmp_path, buffered_rows) == (
+        1,
+        1,
+        parts,
+    )
 
 
 def test_rounding_stays_within_its_part(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.expressions.distinct_evaluation import by_value
+from penstock.engine.expressions.kernel_factory import by_value
 
 SITE: Any = SimpleNamespace()
 

@@ -1,0 +1,99 @@
+"""Kernel factories: what builds the kernel of one call, from its constants and the evaluation context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import DataType
+from penstock.engine.api.arrow_numpy import array_of, truths
+from penstock.engine.api.clock import Clock
+from penstock.engine.expressions.datum import Kernel, aligned
+from penstock.planner.expressions.nodes import Call
+
+
+@dataclass(frozen=True)
+class EvaluationContext:
+    """What expressions may read besides columns: the session's time zone, and a clock for
+    ``current_timestamp`` and its kin.
+    """
+
+    zone: str = "UTC"
+    clock: Clock | None = None
+
+
+@dataclass(frozen=True)
+class BoundCall:
+    """One call at compile time. ``constants`` holds a scalar for each argument that never changes, else
+    ``None``.
+    """
+
+    call: Call
+    constants: tuple[pa.Scalar | None, ...]
+    context: EvaluationContext
+
+    @property
+    def kinds(self) -> tuple[DataType, ...]:
+        """The types of the arguments."""
+        return tuple(arg.type for arg in self.call.args)
+
+    def constant(self, position: int) -> object:
+        """Return the value of a constant argument; ``None`` when it is NULL, absent, or not constant."""
+        scalar = self.constants[position] if position < len(self.constants) else None
+        return None if scalar is None else scalar.as_py()
+
+    def is_constant(self, *positions: int) -> bool:
+        """Return whether these arguments (absent ones count) are constants other than NULL."""
+        scalars = [self.constants[p] for p in positions if p < len(self.constants)]
+        return all(scalar is not None and scalar.is_valid for scalar in scalars)
+
+
+Factory = Callable[[BoundCall], Kernel]
+
+
+def plain(kernel: Kernel) -> Factory:
+    """Return the factory of a kernel that is the same at every call."""
+    return lambda bound: kernel
+
+
+_CODES_MAX = 1 << 62
+
+
+def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
+    """Return the factory of a Python function's kernel; NULL where an argument is, and where the function
+    gives None.
+    """
+
+    def kernel(*data: Any) -> pa.Array:
+        columns = aligned(*data)
+        codes, known = _combinations(columns)
+        _, firsts, inverse = np.unique(np.where(known, codes, -1), return_index=True, return_inverse=True)
+        first_rows = array_of(firsts)
+        arguments = zip(*(column.take(first_rows).to_pylist() for column in columns), strict=True)
+        results = [
+            compute(*values) if wanted else None
+            for values, wanted in zip(arguments, known[firsts].tolist(), strict=True)
+        ]
+        return pa.array(results, kind).take(array_of(inverse))
+
+    return plain(kernel)
+
+
+def _combinations(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
+    """Return a number per row, equal for equal values of all columns, and whether none of them is NULL."""
+    codes, known, count = np.zeros(len(columns[0]), np.int64), np.ones(len(columns[0]), np.bool_), 1
+    for column in columns:
+        encoded = pc.dictionary_encode(column)
+        known &= truths(pc.is_valid(encoded.indices))
+        size = max(1, len(encoded.dictionary))
+        if count * size > _CODES_MAX:  # numbered anew, there are no more of them than rows
+            codes = np.unique(codes, return_inverse=True)[1]
+            count = len(codes)
+        codes = codes * size + pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+        count *= size
+    return codes, known
