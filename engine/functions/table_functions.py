@@ -20,7 +20,7 @@ from penstock.engine.expressions.kernel_factory import BoundCall, EvaluationCont
 from penstock.engine.expressions.nested.constructors import alternated
 from penstock.engine.expressions.nested.lists import Lists, lists_of
 from penstock.engine.expressions.registry import KERNELS
-from penstock.engine.functions.python_functions import RowsAndColumns, PythonTableRows
+from penstock.engine.functions.python_functions import PythonTableRows, RowsAndColumns
 from penstock.planner.expressions.nodes import Call
 from penstock.planner.logical.unnest import TableCall
 

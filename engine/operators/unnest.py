@@ -15,7 +15,7 @@ from penstock.engine.api.row_pieces import cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
 from penstock.engine.expressions.evaluation_errors import Fault, to_error
-from penstock.engine.functions.table_functions import Given, table_kernel
+from penstock.engine.functions.table_functions import RowsAndColumns, table_kernel
 from penstock.planner.physical.operator_specs import UnnestSpec
 
 
@@ -129,7 +129,7 @@ class UnnestOperator(Operator):
         )
         return arrow_numpy.is_true(self._test(tested))
 
-    def _expand(self, rows: pa.RecordBatch) -> Iterator[Given]:
+    def _expand(self, rows: pa.RecordBatch) -> Iterator[RowsAndColumns]:
         arguments = [evaluate(rows) for evaluate in self._arguments]
         try:
             yield from self._kernel(arguments, rows.num_rows)
