@@ -21,10 +21,11 @@ from penstock.client.session import Session
 from penstock.client.statements.show import help_on
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.keywords import KEYWORDS, STATEMENTS
+from tests.harness.case_files import case_files
 from tests.harness.package_tree import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *case_files(ROOT / "docs", "*.md")]
 STATUS = ROOT / "docs" / "LANGUAGE_STATUS.md"
 MODULE = "my_functions"
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -53,8 +54,8 @@ def twice(x):
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A directory with the checkout's queries in it, as pages expect them, and with room for what
-    statements write.
+    """A directory with the checkout's queries in it, as pages expect them, which
+    statements write to.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,5 +1,5 @@
-"""The house rules, held by tests: sizes, floors, banned words, no clock or chance in the core, faces
-without logic, clean linters.
+"""The rules of the code, held by tests: sizes, order of packages, banned words, no clock or chance in the
+core, ``__init__`` files without logic, clean linters.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ CORE = [
 CLOCK_WORDS = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)(_ns)?\(|\bdatetime\.now\(|\brandom\.|(?<![.\w])hash\(|\buuid\.uuid|\burandom\("
 )
-# The doors to the outside: everything else is handed its clock, its randomness and its threads.
+# The files that touch the outside: all others are handed their clock, randomness and threads.
 CLOCK_EXEMPT = {
     "engine/api/clock.py": "is the clock",
     "engine/job/failpoint_arming.py": "a delay asked for by a test",
@@ -161,7 +162,7 @@ def test_functions_fit_a_screen() -> None:
     assert not long, f"functions over {MAX_FUNCTION_LINES} lines: {long}"
 
 
-def test_no_rooms_without_a_noun() -> None:
+def test_no_files_without_a_noun() -> None:
     assert not [relative(p) for p in SOURCES if p.stem in BANNED_FILES]
 
 
@@ -188,7 +189,7 @@ def test_no_clock_and_no_chance_in_the_core() -> None:
     assert not found, "\n".join(found)
 
 
-def test_threads_live_in_named_rooms() -> None:
+def test_only_named_files_use_threads() -> None:
     found = []
     for path in CORE:
         for node in ast.walk(parsed(path)):
@@ -207,7 +208,7 @@ def test_threads_live_in_named_rooms() -> None:
     assert not found, found
 
 
-def test_faces_have_no_logic() -> None:
+def test_init_files_have_no_logic() -> None:
     for path in SOURCES:
         if path.name == "__init__.py" and path.parent.name != "penstock":
             kinds = {type(node) for node in parsed(path).body}
@@ -256,7 +257,7 @@ def test_types() -> None:
     tool(sys.executable, "-m", "mypy")
 
 
-def test_floors(package_tree: Path) -> None:
+def test_imports_go_down(package_tree: Path) -> None:
     tool(
         str(Path(sys.executable).with_name("lint-imports")),
         "--config",
@@ -325,6 +326,49 @@ def test_long_sentences_and_private_words_of_pages_are_found() -> None:
     assert len(long_sentences(f"# {long}\n\nShort. {long}.\n\n- {long}\n- short\n\n| {long} |\n")) == 2
     assert len(private_prose("A row is\ngiven.\n\n`given` rows\n\n| a | is told |\n\n```\ngiven\n```\n")) == 2
     assert not private_prose("| say | not |\n|---|---|\n| report | told |\n\nText.\n")
+
+
+def test_globs_of_cases_find_some() -> None:
+    """A glob outside a function makes the cases of a test: by ``case_files``, which fails when it finds
+    none.
+    """
+    files = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    assert len(files) > 300
+    bare = [f"{relative(path)}:{line}" for path in files for line in globs_at_import(parsed(path))]
+    assert not bare, f"globs of cases without tests.harness.case_files: {bare}"
+    code = "@mark(sorted(HERE.glob('*')))\ndef f(): HERE.glob('*')\nA = [HERE.rglob('*')]"
+    assert list(globs_at_import(ast.parse(code))) == [1, 3]
+
+
+def globs_at_import(tree: ast.AST) -> Iterator[int]:
+    """Return the lines of calls of ``glob`` and ``rglob`` that run when a module is imported."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            for decorator in child.decorator_list:
+                yield from globs_at_import(ast.Expression(decorator))
+            continue
+        call = child.func if isinstance(child, ast.Call) else None
+        if isinstance(call, ast.Attribute) and call.attr in ("glob", "rglob"):
+            yield child.lineno
+        yield from globs_at_import(child)
+
+
+MIRRORED = ("engine/operators", "engine/state", "engine/connectors", "optimizer/rules")
+UNMIRRORED = ROOT / "tests" / "files_without_a_test.txt"
+"""Files of these folders without a test file of their name; the list may only become shorter."""
+
+
+def test_operators_rules_states_and_connectors_have_a_test_of_their_name() -> None:
+    files = [path for path in SOURCES if relative(path).startswith(MIRRORED) and path.name != "__init__.py"]
+    assert len(files) > 100
+    missing = {
+        relative(path)
+        for path in files
+        if not (ROOT / "tests/unit" / path.relative_to(ROOT).parent / f"test_{path.stem}.py").exists()
+    }
+    listed = UNMIRRORED.read_text(encoding="utf-8").split()
+    assert listed == sorted(set(listed)) and len(listed) <= 125
+    assert missing <= set(listed), f"write tests/unit/<folder>/test_<name>.py for: {missing - set(listed)}"
 
 
 def test_modules_have_one_name() -> None:

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
-    verdict.least = {"the source waited for room": 3, "rows came to the sink": 1}
+    verdict.least = {"the source waited for credit": 3, "rows came to the sink": 1}
     resident: list[tuple[float, float]] = []
     began = time.monotonic()
     for metrics in flood(arguments.minutes * 60, arguments.width, arguments.pause):
@@ -119,9 +119,9 @@ def judge(metrics: JobMetrics, verdict: Verdict) -> None:
     )
     most = (CHANNELS * (capacity // 2 + PIECES) + 2 * PIECES) * BATCH_ROWS
     verdict.check(
-        given - taken <= most, f"{given - taken} rows are in flight, more than the {most} there is room for"
+        given - taken <= most, f"{given - taken} rows are in flight, more than the {most} that are allowed"
     )
-    verdict.coverage["the source waited for room"] += all(
+    verdict.coverage["the source waited for credit"] += all(
         task.per_second.backpressured >= 500 for task in metrics.tasks if task.is_source
     )
     verdict.coverage["rows came to the sink"] += any(

@@ -12,7 +12,7 @@ from tests.fault_injection.backpressure import flood, judge
 from tests.fault_injection.verdict import Verdict
 
 MOST_S = 30.0
-WAITED, CAME = "the source waited for room", "rows came to the sink"
+WAITED, CAME = "the source waited for credit", "rows came to the sink"
 WRONG = ("elements wait", "rows are in flight")
 
 

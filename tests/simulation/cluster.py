@@ -360,9 +360,9 @@ class Cluster:
         if not self.disk.full:
             self.coverage["disk full"] += 1
             self.disk.full = True
-            self.world.at(self.world.now_ms + 60.0 * self.random.random(), None, self._make_room)
+            self.world.at(self.world.now_ms + 60.0 * self.random.random(), None, self._free_disk)
 
-    def _make_room(self) -> None:
+    def _free_disk(self) -> None:
         self.disk.full = False
 
     def _jump(self) -> None:

@@ -147,9 +147,9 @@ class SimulatedPlane:
     def _received(self, end: LinkEnd, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            room = end.link.room()
-            count = min(len(room), len(view))
-            room[:count] = view[:count]
+            free = end.link.room()
+            count = min(len(free), len(view))
+            free[:count] = view[:count]
             self._links.received(end, count, self.node.clock.monotonic_ms())
             view = view[count:]
         self._links.dirty.add(end)

@@ -21,6 +21,7 @@ from penstock.client.session import Session
 from penstock.client.statements.dispatch import LocatedStatement
 from penstock.client.statements.verify import difference
 from penstock.planner.statements.nodes import Insert, Query
+from tests.harness.case_files import case_files
 from tests.harness.golden import read_cases
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.main_job import sample
@@ -28,7 +29,7 @@ from tests.streaming.three_acts.oracle import ROOT
 from tests.test_docs import MODULE, ROW_FUNCTIONS, STATUS, blocks, status_rows
 
 SCRIPTS = ROOT / "tests" / "unit" / "planner" / "scripts"
-FLIGHTS = tuple(sorted((ROOT / "queries").glob("*.sql")))
+FLIGHTS = tuple(case_files(ROOT / "queries", "*.sql"))
 _ROWS = {
     "bid": """'fields.auction.min' = '1', 'fields.auction.max' = '6', 'fields.bidder.min' = '1', 'fields.bidder.max' = '5', 'fields.price.min' = '1',
         'fields.price.max' = '300', 'fields.channel.values' = 'pen,ink,web', 'fields.ts.kind' = 'sequence', 'fields.ts.start' = '2026-01-01 00:00:00',
@@ -143,7 +144,7 @@ def golden_tables() -> str:
 def asked_of_scripts(every: int = 1) -> Iterator[Asked]:
     """The queries of the golden scripts that have a plan."""
     tables, number = golden_tables(), 0
-    for path in sorted(SCRIPTS.glob("plan_*.sql")):
+    for path in case_files(SCRIPTS, "plan_*.sql"):
         for case in read_cases(path):
             number += 1
             if number % every or case.expected.startswith("error["):

@@ -14,6 +14,7 @@ import pytest
 from penstock.optimizer.optimizer import RULES
 from tests.generated.queries.answers import rows_of
 from tests.generated.queries.generated.trial import compare, plain
+from tests.harness.case_files import case_files
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.nexmark.site import QUERIES as NEXMARK
 from tests.streaming.nexmark.site import script as auction_script
@@ -23,7 +24,7 @@ from tests.streaming.three_acts.oracle import ROOT
 
 EVERY = 120  # of the flights
 EVENTS, RATE = 2_000, 200
-FLIGHTS = tuple(sorted(path.stem for path in (ROOT / "queries").glob("*.sql")))
+FLIGHTS = tuple(path.stem for path in case_files(ROOT / "queries", "*.sql"))
 STRAIGHT = (1, {"execution.batch.max-rows": "1000"})
 MANNERS: dict[str, tuple[int, dict[str, str]]] = {
     "MR1 batches": (1, {"execution.batch.max-rows": "37"}),

@@ -2,7 +2,7 @@
 the answer is the same.
 
 MR1 to MR7, MR10, MR11, MR13 to MR18 of the list in RELIABILITY; jobs driven directly hold state in memory and
-align barriers, so MR11 varies the room in channels and whether state went through a file. MR5's stops are at
+align barriers, so MR11 varies the capacity of channels and whether state went through a file. MR5's stops are at
 every few changes.
 """
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.harness.case_files import case_files
 from tests.harness.golden import GoldenCase, read_cases
 
 HERE = Path(__file__).parent
@@ -48,8 +49,8 @@ class Figures:
 def bad_inputs() -> list[tuple[str, GoldenCase]]:
     """Every golden case that ends in an error, with its file."""
     files = [
-        *sorted((HERE / "scripts").iterdir()),
-        *sorted((HERE.parents[1] / "unit" / "planner" / "scripts").glob("bad_*.sql")),
+        *case_files(HERE / "scripts", "*"),
+        *case_files(HERE.parents[1] / "unit" / "planner" / "scripts", "bad_*.sql"),
     ]
     cases = [(path.name, case) for path in files for case in read_cases(path)]
     return [(name, case) for name, case in cases if _CODE.search(case.expected)]

@@ -15,6 +15,7 @@ import pytest
 
 from penstock.client.session import Session
 from penstock.planner.statements.nodes import Explain, ExplainStage, Insert, Query
+from tests.harness.case_files import case_files
 from tests.harness.golden import check_golden, read_cases
 
 ROOT = Path(__file__).parents[3]
@@ -86,7 +87,7 @@ def test_golden(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def scripts() -> list[str]:
     paths = [
         path
-        for path in (ROOT / "queries").glob("**/*.sql")
+        for path in case_files(ROOT / "queries", "**/*.sql")
         if path.name != "tables.sql" and path.parent.name != "duckdb"
     ]
     return sorted(str(path.relative_to(ROOT / "queries")) for path in paths)

@@ -11,8 +11,9 @@ import pytest
 
 from tests.generated.queries.generated.pieces import Piece
 from tests.generated.queries.generated.trial import CUTS, Arena, Manner, check
+from tests.harness.case_files import case_files
 
-CASES = sorted(Path(__file__).parent.glob("*.sql"))
+CASES = case_files(Path(__file__).parent, "*.sql")
 MANNERS = (Manner(), Manner(2, 3, CUTS), Manner(1, 9, CUTS, 2))
 
 

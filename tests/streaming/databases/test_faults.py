@@ -250,7 +250,7 @@ def test_each_state_is_worth_another_try_or_not(server: Place, state: str) -> No
     connection.close()
 
 
-def test_a_server_without_room_is_tried_again_a_wrong_database_is_not(server: Place) -> None:
+def test_a_full_server_is_tried_again_a_wrong_database_is_not(server: Place) -> None:
     with pytest.raises(PenstockError, match="DAT-4701") as caught:
         PostgresConnection(server.url.replace("/d", "/nowhere_d"), None, None)
     assert not caught.value.retriable

@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
 from penstock.planner.statements.nodes import Insert, Query, Statement
+from tests.harness.case_files import case_files
 from tests.harness.reading import drain, open_source, table_of
 from tests.streaming.three_acts.oracle import ROOT
 
 FOLDER = ROOT / "queries" / "nexmark"
-QUERIES = tuple(sorted((path.stem for path in FOLDER.glob("q*.sql")), key=lambda name: int(name[1:])))
+QUERIES = tuple(sorted((path.stem for path in case_files(FOLDER, "q*.sql")), key=lambda name: int(name[1:])))
 
 
 def events(table: str, **options: str) -> pa.Table:

@@ -14,6 +14,7 @@ import duckdb
 
 from penstock.client.session import Session
 from penstock.planner.statements.nodes import Query
+from tests.harness.case_files import case_files
 from tests.streaming.three_acts.oracle import FLIGHTS, ROOT
 
 TEXT = (ROOT / "queries" / "flights.sql").read_text(encoding="utf-8")
@@ -35,7 +36,7 @@ def script(flights: Path, out: Path, rows_per_second: int = 0) -> str:
 def sample(directory: Path, every: int) -> Path:
     """Write each ``every``-th flight of the year, month by month and in order, to a directory; return it."""
     directory.mkdir()
-    for month in sorted(FLIGHTS.glob("*.csv.gz")):
+    for month in case_files(FLIGHTS, "*.csv.gz"):
         header, *rows = gzip.decompress(month.read_bytes()).splitlines(keepends=True)
         (directory / month.name.removesuffix(".gz")).write_bytes(header + b"".join(rows[::every]))
     return directory

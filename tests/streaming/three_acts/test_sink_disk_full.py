@@ -1,4 +1,4 @@
-"""No room for the files of a table: the job tries again and every row comes once, or fails with a code and
+"""A full disk under the files of a table: the job tries again and every row comes once, or fails with a code and
 the directory; no staged file is left.
 """
 
@@ -73,7 +73,7 @@ def root(rooted: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
-def test_when_there_is_room_again_every_row_is_there_once(
+def test_when_the_disk_has_space_again_every_row_is_there_once(
     root: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int
 ) -> None:
     failed = failing(monkeypatch, step, 3, code)

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
+from tests.harness.case_files import case_files
 from tests.harness.golden import read_cases
 from tests.unit.planner.frontend import run_statements, sample_catalog
 
-SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.sql"))
+SCRIPTS = case_files(Path(__file__).parent / "scripts", "*.sql")
 PIECE = re.compile(r"\w+|'[^']*'|\s+|[^\w\s]")
 ODD = [
     "1e",

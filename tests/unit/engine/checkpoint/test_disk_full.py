@@ -1,5 +1,5 @@
 """A disk that is full or broken: the checkpoint is given up and told, what was published stays whole, the
-next one succeeds when there is room.
+next one succeeds when there is space.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def test_barriers_out_of_step_are_a_bug_that_is_named() -> None:
         alignment.on_barrier(1, Barrier(2))
 
 
-def test_only_barriers_pass_while_there_is_no_room() -> None:
+def test_only_barriers_pass_while_channels_are_full() -> None:
     mine, _ = gate([one(1)], [Barrier(1), one(2)])
     assert mine.next(only_barriers=True) is None
     assert mine.aligning

@@ -11,6 +11,7 @@ from penstock.catalog.functions.aggregate import AGGREGATES
 from penstock.catalog.functions.registry import INTERNAL_NAMES, SCALAR_FAMILIES
 from penstock.catalog.functions.table import TABLE_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Expression
+from tests.harness.case_files import case_files
 from tests.unit.engine.expressions import condition_cases, json_cases, nested_cases, word_cases
 from tests.unit.engine.expressions.spark_cases import FAMILIES
 
@@ -19,10 +20,10 @@ SCALARS = {function.name for family in SCALAR_FAMILIES.values() for function in 
 # Where values are looked at, by the file: not those that only plan, list or refuse.
 DIRECT = [
     path
-    for path in sorted(TESTS.rglob("test_*.py"))
+    for path in case_files(TESTS, "**/test_*.py")
     if path != Path(__file__) and "planner" not in path.parts
 ]
-DIRECT += sorted(Path(__file__).parent.glob("*_cases.py"))
+DIRECT += case_files(Path(__file__).parent, "*_cases.py")
 
 
 def recorded() -> set[str]:

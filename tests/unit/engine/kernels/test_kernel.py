@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from penstock.engine.kernels import kernel as room
+from penstock.engine.kernels import kernel as module
 from penstock.engine.kernels.kernel import I64, IN_I64, Kernel
 from penstock.engine.kernels.partition import counting_sort
 from tests.harness.patience import PATIENCE_S
@@ -35,10 +35,10 @@ def test_a_kernel_is_compiled_at_its_first_call_for_its_signature_alone():
 
 def test_machine_code_is_not_found_once_any_kernel_has_changed(monkeypatch):
     counting_sort(np.arange(3), 3)
-    cache = room._KernelCache(total)
+    cache = module._KernelCache(total)
     before = cache._index_key("signature", Codegen())
     assert cache._index_key("signature", Codegen()) == before
-    monkeypatch.setattr(room, "_sources", lambda: "other")
+    monkeypatch.setattr(module, "_sources", lambda: "other")
     assert cache._index_key("signature", Codegen()) != before
 
 
@@ -46,23 +46,23 @@ def test_a_kernel_runs_where_no_cache_can_be_written(monkeypatch):
     def refuse(function):
         raise RuntimeError("cannot cache function: no locator available")
 
-    monkeypatch.setattr(room, "_KernelCache", refuse)
+    monkeypatch.setattr(module, "_KernelCache", refuse)
     assert Kernel(total, I64(IN_I64))(np.arange(4)) == 6
 
 
 ALL = """
 import importlib
 from pathlib import Path
-from penstock.engine.kernels import kernel as room
+from penstock.engine.kernels import kernel as module
 from numba.core.registry import cpu_target
 
-top = Path(room.__file__).parent
+top = Path(module.__file__).parent
 names = sorted(".".join(path.relative_to(top).with_suffix("").parts) for path in top.rglob("[a-z]*.py"))
 modules = [importlib.import_module(f"penstock.engine.kernels.{name}") for name in names]
-kernels = {each for module in modules for each in vars(module).values() if isinstance(each, room.Kernel)}
+kernels = {each for one in modules for each in vars(one).values() if isinstance(each, module.Kernel)}
 loaded = 0
 for each in kernels:
-    cache = room._KernelCache(each._dispatcher.py_func)
+    cache = module._KernelCache(each._dispatcher.py_func)
     loaded += cache.load_overload(each._signature, cpu_target.target_context) is not None
 assert len(kernels) > 50 and loaded, (len(kernels), loaded)
 """

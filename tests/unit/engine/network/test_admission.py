@@ -71,7 +71,7 @@ def connected(listener: socket.socket) -> socket.socket:
     return socket.create_connection(listener.getsockname(), timeout=5)
 
 
-def test_the_oldest_stranger_makes_room_and_time_is_counted_from_the_first_byte() -> None:
+def test_the_oldest_stranger_is_dropped_and_time_is_counted_from_the_first_byte() -> None:
     hung_up: list[str] = []
     clock = ManualClock()
     with listener() as at:

@@ -53,10 +53,10 @@ def test_a_large_payload_is_received_in_place() -> None:
     data = memoryview(wire([(9, 1, b"x", 0), (9, 1, body, 0), (9, 2, b"y", 0)]))
     reader, frames = FrameReader(), []
     while data:
-        room = reader.room()[: len(data)]
-        room[:] = data[: len(room)]
-        frames += reader.received(len(room))
-        data = data[len(room) :]
+        free = reader.room()[: len(data)]
+        free[:] = data[: len(free)]
+        frames += reader.received(len(free))
+        data = data[len(free) :]
     assert [bytes(frame.payload) for frame in frames] == [b"x", body, b"y"]
 
 

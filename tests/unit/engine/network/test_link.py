@@ -71,9 +71,9 @@ class Pair:
         """Move so many of the bytes that ``side`` has sent."""
         wire, link = self.wires[side], self.links[1 - side]
         while count and wire:
-            room = link.room()
-            size = min(count, len(room), len(wire))
-            room[:size] = wire[:size]
+            free = link.room()
+            size = min(count, len(free), len(wire))
+            free[:size] = wire[:size]
             del wire[:size]
             count -= size
             link.received(size, self.now_ms)

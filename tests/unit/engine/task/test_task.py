@@ -300,7 +300,7 @@ class Many(Operator):
             out.collect(rows)
 
 
-def test_pieces_wait_for_room_and_everything_else_waits_for_them() -> None:
+def test_pieces_wait_for_credit_and_everything_else_waits_for_them() -> None:
     rig = Rig("", capacity=2, first=[many := Many()])
     rig.run()
     for element in (batch([(1, 1, 1)]), Barrier(3), Watermark(7), EndOfInput()):

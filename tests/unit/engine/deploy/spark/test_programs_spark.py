@@ -31,7 +31,7 @@ SETTINGS = {**hosted.SETTINGS, "spark.executor.memory": "1g"}
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What a user's machine would have: a Java, and a home of Spark with room for the directories of
+    """What a user's machine would have: a Java, and a home of Spark with space for the directories of
     executors.
     """
     try:
