@@ -4,7 +4,7 @@ engine compiles them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
@@ -341,3 +341,8 @@ def inline(expression: Expression, definitions: Sequence[Expression]) -> Express
     computes.
     """
     return expression.transform(lambda node: definitions[node.index] if isinstance(node, Column) else node)
+
+
+def columns_read(expressions: Iterable[Expression | None]) -> frozenset[int]:
+    """Return the columns that some expressions read; None reads nothing."""
+    return frozenset[int]().union(*(one.columns() for one in expressions if one is not None))

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.planner.expressions.nodes import AggregateCall, Expression
+from penstock.planner.expressions.nodes import AggregateCall, Expression, columns_read
 from penstock.planner.logical.distribution import (
     ANY,
     InputFacts,
@@ -20,7 +20,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import calls_text, emission_text, keys_text, window_text
-from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan, UnaryNode
+from penstock.planner.logical.plan import NO_KEYS, ColumnPruner, Keys, LogicalPlan, Needed, Pruned, UnaryNode
 from penstock.planner.logical.windows import (
     ON_CLOSE,
     AttachedWindow,
@@ -98,6 +98,17 @@ class Aggregate(UnaryNode):
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         """The keys: a filter on them drops whole groups."""
         return (dict(enumerate(self.keys)),)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """Keys make the groups and stay; aggregates nobody reads go (one stays where there are no keys, to
+        stand for the row).
+        """
+        if self.phase is not Phase.SINGLE:
+            return super().prune_columns(needed, pruner)
+        keep = _needed_calls(self, needed) or ([0] if not self.keys and self.aggregates else [])
+        child, positions, calls = _prune_input(self, keep, frozenset(), pruner)
+        names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
+        return Aggregate(child, keys, calls, names, ttl_ms=self.ttl_ms), _moved_calls(self, keep)
 
 
 @dataclass(frozen=True)
@@ -179,6 +190,40 @@ class WindowAggregate(UnaryNode):
         merging = isinstance(self.window, Windowing) and self.window.merging
         own = self.window.partition_keys if isinstance(self.window, Windowing) and merging else self.keys
         return ({i: key for i, key in enumerate(self.keys) if key in own},)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """As of an aggregate without windows; the window's columns are always given, so no call has to."""
+        if self.phase is not Phase.SINGLE:
+            return super().prune_columns(needed, pruner)
+        keep = _needed_calls(self, needed)
+        child, positions, calls = _prune_input(self, keep, self.window.columns(), pruner)
+        names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
+        window = self.window.moved(positions)
+        pruned = WindowAggregate(child, window, keys, calls, names, emission=self.emission)
+        width = len(self.keys)
+        bounds = {width + len(self.aggregates) + i: width + len(keep) + i for i in range(3)}
+        return pruned, _moved_calls(self, keep) | bounds
+
+
+def _needed_calls(node: Aggregate | WindowAggregate, needed: Needed) -> list[int]:
+    return [i for i in range(len(node.aggregates)) if len(node.keys) + i in needed]
+
+
+def _prune_input(
+    node: Aggregate | WindowAggregate, keep: list[int], more: Needed, pruner: ColumnPruner
+) -> tuple[LogicalPlan, dict[int, int], tuple[AggregateCall, ...]]:
+    """Return the input with the columns that the keys, ``more`` and the calls ``keep`` read, where they are
+    now, and these calls over it.
+    """
+    calls = tuple(node.aggregates[i] for i in keep)
+    reads = columns_read(e for call in calls for e in (*call.args, call.filter))
+    child, positions = pruner.narrow(node.input, frozenset(node.keys) | reads | more)
+    return child, positions, tuple(call.map(lambda e: e.remap(positions)) for call in calls)
+
+
+def _moved_calls(node: Aggregate | WindowAggregate, keep: list[int]) -> dict[int, int]:
+    width = len(node.keys)
+    return {i: i for i in range(width)} | {width + old: width + new for new, old in enumerate(keep)}
 
 
 def _text(node: Aggregate | WindowAggregate, window: str) -> str:

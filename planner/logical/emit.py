@@ -12,7 +12,14 @@ from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
-from penstock.planner.logical.plan import Conditions, LogicalPlan, PassThroughNode
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Conditions,
+    LogicalPlan,
+    Needed,
+    PassThroughNode,
+    Pruned,
+)
 from penstock.planner.logical.windows import Emission
 
 
@@ -62,6 +69,10 @@ class Emit(PassThroughNode):
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
         return (), (parts,)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        child, positions = pruner.prune(self.input, needed)
+        return replace(self, input=child), positions
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:

@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import INT, Timestamp, TimestampLtz
-from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
+from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey, columns_read
 from penstock.planner.logical.distribution import InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
-from penstock.planner.logical.plan import Keys, LogicalPlan, PassThroughNode
+from penstock.planner.logical.plan import ColumnPruner, Keys, LogicalPlan, Needed, PassThroughNode, Pruned
 from penstock.planner.logical.windows import AttachedWindow, demand
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -199,6 +200,21 @@ class Over(PassThroughNode):
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return ({key: key for key in self.partition},)
 
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """Calls nobody reads go, and with the last of them the node, unless it drops rows without a time."""
+        width = len(self.input.schema)
+        keep = [i for i in range(len(self.calls)) if width + i in needed] or ([0] if self.timely else [])
+        if not keep:
+            return pruner.prune(self.input, needed)
+        calls, names = tuple(self.calls[i] for i in keep), tuple(self.names[i] for i in keep)
+        kept = replace(self, calls=calls, names=names)
+        reads = _columns_of_specification(self, needed)
+        reads |= columns_read(e for call in calls for e in (*call.args, call.filter))
+        child, positions = pruner.narrow(self.input, range(width) if kept.breaks_ties else reads)
+        moved = tuple(call.map(lambda expression: expression.remap(positions)) for call in calls)
+        pruned = replace(kept, input=child, calls=moved, **_moved_specification(self, positions))
+        return pruned, positions | {width + old: len(child.schema) + new for new, old in enumerate(keep)}
+
 
 @dataclass(frozen=True)
 class PartitionTop(PassThroughNode):
@@ -262,6 +278,30 @@ class PartitionTop(PassThroughNode):
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return ({key: key for key in self.partition},)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """Ties of row_number are broken by all columns, so all stay."""
+        width = len(self.input.schema)
+        reads = range(width) if self.rank == "row_number" else _columns_of_specification(self, needed)
+        child, positions = pruner.narrow(self.input, reads)
+        shown = self.rank_name if width in needed else None
+        pruned = replace(self, input=child, rank_name=shown, **_moved_specification(self, positions))
+        return pruned, positions | ({} if shown is None else {width: len(child.schema)})
+
+
+def _columns_of_specification(node: Over | PartitionTop, needed: Needed) -> Needed:
+    """Return the input's columns that are needed, or that partition, order and window read."""
+    width = len(node.input.schema)
+    window = frozenset[int]() if node.window is None else node.window.columns()
+    order = columns_read(key.expression for key in node.order)
+    return frozenset(i for i in needed if i < width) | frozenset(node.partition) | order | window
+
+
+def _moved_specification(node: Over | PartitionTop, positions: Mapping[int, int]) -> dict[str, Any]:
+    """Return the fields of partition, order and window when the input's columns have moved."""
+    order = tuple(key.map(lambda e: e.remap(dict(positions))) for key in node.order)
+    window = None if node.window is None else node.window.moved(positions)
+    return {"partition": tuple(positions[key] for key in node.partition), "order": order, "window": window}
 
 
 def _specification(node: Over | PartitionTop) -> str:

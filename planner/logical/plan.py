@@ -6,11 +6,13 @@ changelog mode, partitioning and requirements. Recursion and caches are in ``pen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
+from penstock.catalog.types import Array, Binary, DataType, Map, Row, String
 from penstock.planner.expressions.expression_properties import is_movable, reads_only, without
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.distribution import (
@@ -29,6 +31,22 @@ NO_KEYS: Keys = frozenset()
 
 Conditions = tuple[Expression, ...]
 """The ANDed parts of a condition, in the order they are written."""
+
+
+Needed = frozenset[int]
+"""The columns of a node that something above it reads."""
+
+
+class ColumnPruner(Protocol):
+    """The recursion of the rule ``prune_columns``, as a node asks it to prune its inputs."""
+
+    def prune(self, node: LogicalPlan, needed: Needed) -> Pruned:
+        """Return a node that gives at least the needed columns, and where each of these is."""
+        ...
+
+    def narrow(self, node: LogicalPlan, needed: Iterable[int]) -> Pruned:
+        """Return a node that gives exactly the needed columns, for rows that an edge or state holds."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -114,6 +132,15 @@ class LogicalPlan:
         """
         return all(inputs)
 
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """Return the node without columns that nobody needs, and where each needed column is now.
+
+        By default a node reads and gives every column.
+        """
+        every = (pruner.narrow(child, range(len(child.schema))) for child in self.inputs)
+        whole = self.with_inputs(tuple(child for child, _ in every))
+        return whole, {i: i for i in range(len(whole.schema))}
+
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         """Return the node with each of its expressions replaced by what ``rewrite`` makes of the whole
         expression; the node itself if none changes.
@@ -179,3 +206,16 @@ class PassThroughNode(UnaryNode):
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return inputs[0]
+
+
+Pruned = tuple[LogicalPlan, dict[int, int]]
+"""A node without columns that nobody needs, and where each needed column is now."""
+
+
+def cheapest_column(schema: Schema) -> int:
+    """Return the column to keep where only the number of rows matters: nested ones and texts come last."""
+
+    def weight(kind: DataType) -> int:
+        return 2 if isinstance(kind, Array | Map | Row) else 1 if isinstance(kind, String | Binary) else 0
+
+    return min(range(len(schema)), key=lambda i: (weight(schema[i].type), i))

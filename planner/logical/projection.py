@@ -13,6 +13,7 @@ from penstock.planner.expressions.nodes import (
     Cast,
     Column,
     Expression,
+    columns_read,
     expression_role,
     inline,
 )
@@ -22,7 +23,16 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import expression_text, labelled
-from penstock.planner.logical.plan import Conditions, Keys, LogicalPlan, PassThroughNode, UnaryNode
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Conditions,
+    Keys,
+    LogicalPlan,
+    Needed,
+    PassThroughNode,
+    Pruned,
+    UnaryNode,
+)
 from penstock.planner.logical.windows import (
     demand,
 )
@@ -56,6 +66,10 @@ class Filter(PassThroughNode):
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         return self._changed(predicate=rewrite(self.predicate))
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        child, positions = pruner.prune(self.input, needed | self.predicate.columns())
+        return Filter(child, self.predicate.remap(positions)), positions
 
 
 @dataclass(frozen=True)
@@ -124,6 +138,17 @@ class Project(UnaryNode):
         steady = {i for i, expression in enumerate(self.expressions) if is_deterministic(expression)}
         passed = select_in_turn(parts, steady)
         return without(parts, passed), (tuple(inline(part, self.expressions) for part in passed),)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """Where nobody needs a column, one stays to stand for the row: a bare column if there is one."""
+        keep = sorted(needed)
+        if not keep and self.expressions:
+            plain = [i for i, e in enumerate(self.expressions) if isinstance(e, Column)]
+            keep = [plain[0] if plain else 0]
+        child, positions = pruner.prune(self.input, columns_read(self.expressions[i] for i in keep))
+        expressions = tuple(self.expressions[i].remap(positions) for i in keep)
+        pruned = Project(child, expressions, tuple(self.names[i] for i in keep))
+        return pruned, {old: new for new, old in enumerate(keep)}
 
 
 def column_of(plan: LogicalPlan, index: int) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 
 from penstock.catalog.connectors.registry import gives_changes
@@ -14,10 +14,19 @@ from penstock.catalog.types import Row
 from penstock.planner.expressions.nodes import (
     Expression,
     Literal,
+    columns_read,
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
 from penstock.planner.logical.node_text import expression_text
-from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan
+from penstock.planner.logical.plan import (
+    NO_KEYS,
+    ColumnPruner,
+    Keys,
+    LogicalPlan,
+    Needed,
+    Pruned,
+    cheapest_column,
+)
 from penstock.planner.logical.windows import (
     demand,
 )
@@ -83,6 +92,12 @@ class Scan(LogicalPlan):
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         return self if self.predicate is None else self._changed(predicate=rewrite(self.predicate))
 
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        keep = sorted(needed | columns_read([self.predicate])) or [cheapest_column(self.schema)]
+        positions = {old: new for new, old in enumerate(keep)}
+        predicate = None if self.predicate is None else self.predicate.remap(positions)
+        return replace(self, columns=tuple(self.columns[i] for i in keep), predicate=predicate), positions
+
 
 @dataclass(frozen=True)
 class Values(LogicalPlan):
@@ -109,6 +124,12 @@ class Values(LogicalPlan):
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         return frozenset({frozenset()}) if len(self.rows) <= 1 else NO_KEYS
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        columns = sorted(needed) or ([cheapest_column(self.schema)] if len(self.schema) else [])
+        rows = tuple(tuple(row[i] for i in columns) for row in self.rows)
+        pruned = Values(rows, self.row_schema.select(tuple(columns)))
+        return pruned, {old: new for new, old in enumerate(columns)}
 
 
 @dataclass(frozen=True)
@@ -143,6 +164,13 @@ class BoundedInput(LogicalPlan):
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         return inputs[0]
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """Rows that several parts of the plan read keep their columns: another part may need others."""
+        if self.readers > 1:
+            return super().prune_columns(needed, pruner)
+        pruned, positions = pruner.narrow(self.plan, needed)
+        return BoundedInput(pruned), positions
 
 
 @dataclass(frozen=True)

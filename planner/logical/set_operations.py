@@ -13,7 +13,7 @@ from penstock.planner.logical.distribution import (
     Partitioning,
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
-from penstock.planner.logical.plan import Conditions, LogicalPlan, UnaryNode
+from penstock.planner.logical.plan import ColumnPruner, Conditions, LogicalPlan, Needed, Pruned, UnaryNode
 from penstock.planner.logical.windows import (
     demand,
 )
@@ -61,6 +61,10 @@ class Union(LogicalPlan):
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
         passed = tuple(part for part in parts if is_movable(part))
         return without(parts, passed), (passed,) * len(self.branches)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        pruned = [pruner.narrow(branch, needed) for branch in self.branches]
+        return Union(tuple(branch for branch, _ in pruned)), pruned[0][1]
 
 
 @dataclass(frozen=True)

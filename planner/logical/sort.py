@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
-from penstock.planner.expressions.nodes import Column, Expression, SortKey
+from penstock.planner.expressions.nodes import Column, Expression, SortKey, columns_read
 from penstock.planner.logical.distribution import (
     SINGLE,
     UNKNOWN,
@@ -17,7 +18,14 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import order_text
-from penstock.planner.logical.plan import Conditions, LogicalPlan, PassThroughNode
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Conditions,
+    LogicalPlan,
+    Needed,
+    PassThroughNode,
+    Pruned,
+)
 from penstock.planner.logical.windows import demand
 
 
@@ -44,6 +52,11 @@ class Sort(PassThroughNode):
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
         return (), (parts,)
 
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        reads = needed | columns_read(key.expression for key in self.keys)
+        child, positions = pruner.prune(self.input, reads)
+        return Sort(child, tuple(key.map(lambda e: e.remap(positions)) for key in self.keys)), positions
+
 
 @dataclass(frozen=True)
 class Limit(PassThroughNode):
@@ -67,6 +80,10 @@ class Limit(PassThroughNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (SINGLE,)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        child, positions = pruner.prune(self.input, needed)
+        return replace(self, input=child), positions
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,16 @@ from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Conditions, Keys, LogicalPlan, PassThroughNode, UnaryNode
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Conditions,
+    Keys,
+    LogicalPlan,
+    Needed,
+    PassThroughNode,
+    Pruned,
+    UnaryNode,
+)
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sort import TopN
@@ -71,6 +80,12 @@ class WatermarkAssign(PassThroughNode):
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
         return (), (parts,)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        reads = needed | {self.time_column} | self.watermark.columns()
+        child, positions = pruner.prune(self.input, reads)
+        pruned = WatermarkAssign(child, positions[self.time_column], self.watermark.remap(positions))
+        return pruned, positions
 
 
 @dataclass(frozen=True)
@@ -120,6 +135,10 @@ class ProcessingTime(UnaryNode):
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
         passed = select_in_turn(parts, set(range(len(self.input.schema))) - {self.time_column})
         return without(parts, passed), (passed,)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        child, positions = pruner.prune(self.input, needed | {self.time_column})
+        return ProcessingTime(child, positions[self.time_column]), positions
 
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)

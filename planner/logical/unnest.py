@@ -10,11 +10,11 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.python_functions import PythonTable
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
-from penstock.planner.expressions.nodes import Expression
+from penstock.planner.expressions.nodes import Expression, columns_read
 from penstock.planner.logical.distribution import Partitioning, move_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
 from penstock.planner.logical.node_text import expression_text
-from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan, UnaryNode
+from penstock.planner.logical.plan import NO_KEYS, ColumnPruner, Keys, LogicalPlan, Needed, Pruned, UnaryNode
 from penstock.planner.logical.windows import demand
 
 LISTED = frozenset({"unnest", "explode", "posexplode"})
@@ -131,3 +131,26 @@ class Unnest(UnaryNode):
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return (dict(enumerate(self.keep)),)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """The array itself is read, but seldom kept beside its elements."""
+        width, last = len(self.keep), len(self.keep) + len(self.gives)
+        kept = [i for i in range(width) if i in needed]
+        given = [i for i in range(width, last) if i in needed]
+        numbered = self.ordinality and last in needed
+        # One column stays to stand for the row where nobody needs any.
+        if not kept and not given and not numbered:
+            given = [width] if self.gives else []
+            numbered = not self.gives and self.ordinality
+        before, tested = len(self.input.schema), columns_read([self.condition])
+        of_input = frozenset(i for i in tested if i < before)
+        reads = frozenset(self.keep[i] for i in kept) | columns_read(self.call.args) | of_input
+        child, positions = pruner.prune(self.input, reads)
+        call = self.call.map(lambda arg: arg.remap(positions))
+        moved = {**positions, **{i: i - before + len(child.schema) for i in tested - of_input}}
+        condition = None if self.condition is None else self.condition.remap(moved)
+        keep = tuple(positions[self.keep[i]] for i in kept)
+        gives = tuple(self.gives[i - width] for i in given)
+        pruned = Unnest(child, call, keep, gives, self.outer, numbered, condition)
+        order = [*kept, *given, *([last] if numbered else [])]
+        return pruned, {old: new for new, old in enumerate(order)}

@@ -24,7 +24,15 @@ from penstock.planner.logical.node_text import (
     emission_text,
     window_text,
 )
-from penstock.planner.logical.plan import Conditions, Keys, LogicalPlan, PassThroughNode
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Conditions,
+    Keys,
+    LogicalPlan,
+    Needed,
+    PassThroughNode,
+    Pruned,
+)
 from penstock.planner.logical.projection import Filter
 from penstock.planner.logical.windows import (
     Emission,
@@ -92,6 +100,14 @@ class WindowTable(PassThroughNode):
         passed = select_in_turn(parts, own)
         return without(parts, passed), (passed,)
 
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        width = len(self.input.schema)
+        reads = frozenset(i for i in needed if i < width) | self.window.columns()
+        child, positions = pruner.prune(self.input, reads)
+        # the three columns it appends stay together, behind those of the input
+        moved = positions | {width + i: len(child.schema) + i for i in range(3)}
+        return replace(self, input=child, window=self.window.moved(positions)), moved
+
 
 @dataclass(frozen=True)
 class LateMark(PassThroughNode):
@@ -136,6 +152,14 @@ class LateMark(PassThroughNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        width = len(self.input.schema)
+        reads = frozenset(i for i in needed if i < width) | self.window.columns()
+        child, positions = pruner.prune(self.input, reads)
+        # the three columns it appends stay together, behind those of the input
+        moved = positions | {width + i: len(child.schema) + i for i in range(3)}
+        return replace(self, input=child, window=self.window.moved(positions)), moved
 
 
 def late_part(marked: LateMark) -> LogicalPlan:

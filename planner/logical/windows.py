@@ -4,7 +4,7 @@ they emit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -84,6 +84,15 @@ class Windowing:
         """Return the lengths in the order a call has them, without the offset."""
         return tuple(getattr(self, field) for field in self.parameters.values() if field != "offset_us")
 
+    def columns(self) -> frozenset[int]:
+        """Return the columns that say in which windows a row is."""
+        return frozenset({self.time_column, *self.partition_keys})
+
+    def moved(self, positions: Mapping[int, int]) -> Windowing:
+        """Return the windows when their columns have moved."""
+        keys = tuple(positions[key] for key in self.partition_keys)
+        return replace(self, time_column=positions[self.time_column], partition_keys=keys)
+
 
 @dataclass(frozen=True)
 class TumbleWindow(Windowing):
@@ -147,6 +156,14 @@ class AttachedWindow:
 
     start_column: int
     end_column: int
+
+    def columns(self) -> frozenset[int]:
+        """Return the columns that say in which window a row is."""
+        return frozenset({self.start_column, self.end_column})
+
+    def moved(self, positions: Mapping[int, int]) -> AttachedWindow:
+        """Return the window when its columns have moved."""
+        return AttachedWindow(positions[self.start_column], positions[self.end_column])
 
 
 def window_fields() -> tuple[Field, Field, Field]:

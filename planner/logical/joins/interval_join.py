@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
+from typing import Any
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
@@ -194,6 +195,12 @@ class IntervalJoin(BinaryJoin):
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         """Time settles what meets, unless a side is loaded first."""
         return super().insert_only(inputs, loaded_first) if loaded_first else all(inputs)
+
+    def time_columns(self) -> tuple[frozenset[int], frozenset[int]]:
+        return self.time.left.columns(), self.time.right.columns()
+
+    def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
+        return {"time": JoinTime(self.time.left.moved(left), self.time.right.moved(right))}
 
 
 def as_interval_join(join: Join, time: JoinTime) -> IntervalJoin:

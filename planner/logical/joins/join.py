@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
-from penstock.planner.expressions.nodes import Expression
+from penstock.planner.expressions.nodes import Expression, columns_read
 from penstock.planner.logical.distribution import (
     ALL,
     ANY,
@@ -21,7 +22,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
-from penstock.planner.logical.plan import Keys, LogicalPlan
+from penstock.planner.logical.plan import ColumnPruner, Keys, LogicalPlan, Needed, Pruned
 from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.windows import demand
 
@@ -201,6 +202,37 @@ class BinaryJoin(LogicalPlan):
         width = len(self.left.schema)
         of_left = {i: i for i in range(width)}
         return of_left, {width + i: i for i in range(len(self.right.schema))}
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        width = len(self.left.schema)
+        reads = needed | columns_read([self.residual])
+        of_left, of_right = self.time_columns()
+        left, left_positions = pruner.narrow(
+            self.left, {i for i in reads if i < width} | set(self.left_keys) | of_left
+        )
+        right, right_positions = pruner.narrow(
+            self.right, {i - width for i in reads if i >= width} | set(self.right_keys) | of_right
+        )
+        moved = left_positions | {width + old: len(left.schema) + new for old, new in right_positions.items()}
+        pruned = replace(
+            self,
+            left=left,
+            right=right,
+            left_keys=tuple(left_positions[key] for key in self.left_keys),
+            right_keys=tuple(right_positions[key] for key in self.right_keys),
+            residual=None if self.residual is None else self.residual.remap(moved),
+            pruned=None,
+            **self.moved_times(left_positions, right_positions),
+        )
+        return pruned, left_positions if self.kind in (JoinKind.SEMI, JoinKind.ANTI) else moved
+
+    def time_columns(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the columns of each side that the join reads beside its keys and its condition."""
+        return frozenset(), frozenset()
+
+    def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
+        """Return the fields that name these columns, when the columns of the sides have moved."""
+        return {}
 
 
 @dataclass(frozen=True)

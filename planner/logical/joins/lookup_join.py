@@ -11,12 +11,12 @@ from functools import cached_property
 from penstock.catalog.connectors.lookup import lookup_option, reload_ms
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
-from penstock.planner.expressions.nodes import Expression
+from penstock.planner.expressions.nodes import Expression, columns_read
 from penstock.planner.logical.distribution import Partitioning
 from penstock.planner.logical.joins.join import JoinKind, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, expression_text, join_condition_text
-from penstock.planner.logical.plan import NO_KEYS, Keys, LogicalPlan
+from penstock.planner.logical.plan import NO_KEYS, ColumnPruner, Keys, LogicalPlan, Needed, Pruned
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.windows import demand
 
@@ -104,3 +104,16 @@ class LookupJoin(LogicalPlan):
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return ({i: i for i in range(len(self.left.schema))},)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """The table is asked for the columns that are needed and no others."""
+        width = len(self.left.schema)
+        reads = needed | columns_read([self.residual])
+        left, of_left = pruner.narrow(self.left, {i for i in reads if i < width} | {*self.left_keys})
+        of_table = frozenset(i - width for i in reads if i >= width) | frozenset(self.right_keys)
+        scan, of_scan = self.scan.prune_columns(of_table, pruner)
+        assert isinstance(scan, Scan)
+        moved = of_left | {width + old: len(left.schema) + new for old, new in of_scan.items()}
+        residual = None if self.residual is None else self.residual.remap(moved)
+        keys = tuple(of_left[key] for key in self.left_keys), tuple(of_scan[key] for key in self.right_keys)
+        return LookupJoin(left, scan, self.kind, *keys, residual), moved

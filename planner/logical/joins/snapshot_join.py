@@ -4,9 +4,11 @@ table as it is when the row passes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
@@ -63,6 +65,12 @@ class SnapshotJoin(BinaryJoin):
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return inputs[0]
+
+    def time_columns(self) -> tuple[frozenset[int], frozenset[int]]:
+        return frozenset(), frozenset({self.build_time})
+
+    def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
+        return {"build_time": right[self.build_time]}
 
 
 def as_snapshot_join(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:

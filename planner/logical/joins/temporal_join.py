@@ -10,7 +10,7 @@ from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
-from penstock.planner.expressions.nodes import Expression
+from penstock.planner.expressions.nodes import Expression, columns_read
 from penstock.planner.logical.distribution import (
     InputFacts,
     Partitioning,
@@ -21,7 +21,7 @@ from penstock.planner.logical.joins.interval_join import WINDOW_ROLES, lateness_
 from penstock.planner.logical.joins.join import JoinKind, digest_join_condition, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
-from penstock.planner.logical.plan import Keys, LogicalPlan
+from penstock.planner.logical.plan import ColumnPruner, Keys, LogicalPlan, Needed, Pruned
 from penstock.planner.logical.windows import demand
 
 
@@ -125,3 +125,27 @@ class TemporalJoin(LogicalPlan):
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return ({i: i for i in range(len(self.left.schema))}, {})
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        width = len(self.left.schema)
+        reads = needed | columns_read([self.residual])
+        left, of_left = pruner.narrow(
+            self.left, {i for i in reads if i < width} | {*self.left_keys, self.left_time}
+        )
+        right, of_right = pruner.narrow(
+            self.right,
+            {i - width for i in reads if i >= width} | {*self.right_keys, self.right_time, *self.ties},
+        )
+        moved = of_left | {width + old: len(left.schema) + new for old, new in of_right.items()}
+        pruned = replace(
+            self,
+            left=left,
+            right=right,
+            left_keys=tuple(of_left[key] for key in self.left_keys),
+            right_keys=tuple(of_right[key] for key in self.right_keys),
+            left_time=of_left[self.left_time],
+            right_time=of_right[self.right_time],
+            ties=tuple(of_right[tie] for tie in self.ties),
+            residual=None if self.residual is None else self.residual.remap(moved),
+        )
+        return pruned, moved
