@@ -1,5 +1,5 @@
-"""Clocks: the only door to time. The core is given one; production gives the system's, tests and
-simulation a manual one.
+"""Clocks: the only source of time. The core gets one injected: the system's in production, a manual one in
+tests and simulation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves when told to."""
+    """A clock that a test moves."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self.now_ms: float = now_ms
@@ -43,9 +43,9 @@ class ManualClock:
         self.now_ms += by_ms
 
     def wall_ms(self) -> int:
-        """Return the told time."""
+        """Return the time that was set."""
         return int(self.now_ms)
 
     def monotonic_ms(self) -> float:
-        """Return the told time."""
+        """Return the time that was set."""
         return self.now_ms

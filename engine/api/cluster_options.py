@@ -1,5 +1,5 @@
-"""How worker processes elsewhere are reached and held: addresses, ports, certificates, patience, and the
-settings of Spark that start them.
+"""Options of worker processes on other machines: addresses, ports, certificates, timeouts, and the Spark
+settings that start them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Certificates:
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """``host``: where workers find this process, empty for ``bind_host``. ``ports``: first and last port
-    workers may listen on, 0 for any.
+    """``host``: the address workers connect to; empty: ``bind_host``. ``ports``: first and last port workers
+    may listen on, 0 for any.
 
-    ``encrypted``: without certificates nothing leaves a machine. Times are milliseconds.
+    ``encrypted``: without certificates no byte leaves the machine. Times are milliseconds.
     """
 
     host: str = ""

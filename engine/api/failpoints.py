@@ -1,7 +1,7 @@
-"""Failpoints: the named steps of the checkpoint protocol at which tests make a process die, fail or wait.
-Nothing happens unless one is armed.
+"""Failpoints: named steps of the checkpoint protocol at which tests make a process die, fail or wait. An
+unarmed point does nothing.
 
-They stand once per checkpoint, barrier, commit or restore, never on a path rows take.
+A point is passed once per checkpoint, barrier, commit or restore, never per row.
 """
 
 from __future__ import annotations

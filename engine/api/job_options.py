@@ -1,4 +1,4 @@
-"""Options of one job: plain values, checked once, given to every operator."""
+"""Options of one job: plain values, checked once, passed to every operator."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RUNNING = "RUNNING"
 
 @dataclass(frozen=True)
 class JobRecord:
-    """A job's name, the statements before its own, its own, and the settings they are read under.
+    """The record of a job: its name, the statements before it, its own statement, and their settings.
 
-    ``status``: RUNNING until it has ended; a job whose process died stays so. ``withheld``: statements hold
-    secrets, which are not written down.
+    ``status``: RUNNING until the job has ended; it stays so when the process dies. ``withheld``: the
+    statements hold secrets and are not written.
     """
 
     name: str
@@ -47,14 +47,14 @@ class JobOptions:
     counts elements per channel.
 
     ``savepoint``: where a job without checkpoints of its own starts from. ``ignore_unclaimed_state``: a
-    changed query goes on with what state it can. ``take_over``: fence off another process that has the job's
-    state. ``record``: what another process needs to run the job on; written into its directory.
-    ``deployment``: where its tasks run, "embedded", "processes" or "spark", in the latter two ``task_slots``
-    subtasks a worker, which may import functions from ``python_modules``. ``cluster``: how workers on Spark
-    are held. ``state_budget_bytes``: memory for the state of one slot, 0: no limit; what is over it goes to
-    ``spill_dir`` (None: the system's for temporary files). ``unaligned``: periodic checkpoints' barriers
-    overtake rows once they have been under way for ``aligned_timeout_ms``. ``exactly_once`` False: rows
-    behind a barrier are not held up, and may count twice after a failure.
+    changed query resumes with the state it can use and drops the rest. ``take_over``: fence off another
+    process that has the job's state. ``record``: the job record, written into its directory. ``deployment``:
+    where tasks run: "embedded", "processes" or "spark". The latter two run ``task_slots`` subtasks a worker,
+    which may import functions from ``python_modules``. ``cluster``: how workers on other machines are
+    reached. ``state_budget_bytes``: memory for the state of one slot, 0: no limit. State beyond it is spilled
+    to ``spill_dir`` (None: the system's temporary files). ``unaligned``: barriers of periodic checkpoints
+    overtake rows once they are older than ``aligned_timeout_ms``. ``exactly_once`` False: rows behind a
+    barrier are not blocked, and may count twice after a failure.
     """
 
     name: str = "job"

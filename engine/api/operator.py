@@ -1,4 +1,6 @@
-"""The interface of operators: must write ``on_batch``; the rest defaults to passing on."""
+"""The operator interface: an operator must define ``on_batch``; every other method has a default that passes
+on.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 
 @dataclass(frozen=True)
 class JoinKeys:
-    """Keys of the loaded side of a join: distinct ones, or (not ``exact``) two rows, the least and the
-    greatest of each column, NULLs where these are not known. ``None``: too many to tell.
+    """Keys of the loaded side of a join. Distinct keys if ``exact``; else two rows, the least and the
+    greatest value of each column, NULL where unknown. ``None``: too many keys to report.
     """
 
     keys: pa.RecordBatch | None
@@ -30,7 +32,7 @@ class JoinKeys:
 
 @dataclass(frozen=True)
 class Warned:
-    """Something has failed, in one sentence behind its code, and the job goes on."""
+    """A failure that the job survives: one sentence behind its code."""
 
     code: str
     sentence: str
@@ -38,7 +40,7 @@ class Warned:
 
 @dataclass(frozen=True)
 class Recovered:
-    """What an operator warned of is over."""
+    """The end of what an operator warned of."""
 
     sentence: str
 
@@ -48,7 +50,7 @@ OperatorEvent = JoinKeys | Warned | Recovered
 
 @dataclass(frozen=True)
 class KeysKnown:
-    """All that the loaded side of a join has, for what filters the rows of the other side."""
+    """All keys of the loaded side of a join, for the operator that filters the rows of the other side."""
 
     join_id: str
     keys: JoinKeys
@@ -58,28 +60,28 @@ class Output(Protocol):
     """Where an operator puts rows: the next operator of the chain, or the record writer behind the last."""
 
     def collect(self, batch: Batch) -> None:
-        """Take a batch (empty ones are allowed and go nowhere)."""
+        """Emit a batch; an empty one is allowed and goes nowhere."""
 
     def watermark(self, time_us: int) -> None:
-        """Take a watermark; called only by operators that make watermarks themselves (the assigner)."""
+        """Emit a watermark. Only the operators that generate watermarks call it."""
 
     def idle(self) -> None:
-        """Say that time stands still here until the next watermark."""
+        """Report that the operator is idle until its next watermark."""
 
     def split(self, event: SplitEvent) -> None:
-        """Take news of a source split; forwarded down the chain to the watermark assigner, which consumes
-        it.
+        """Report an event of a source split. Links pass it down the chain to the watermark generator, which
+        consumes it.
         """
 
 
 PendingOutput = Iterator[None]
-"""What an operator still has to emit for what it was given, piece by piece: each ``next`` emits one, none
-is due when it stops.
+"""The output an operator has still to emit, as pieces: each ``next`` emits one. The iterator ends when
+nothing is left.
 """
 
 
 def start_output(rest: PendingOutput) -> PendingOutput | None:
-    """Do the first piece; return what is left, ``None`` when nothing is."""
+    """Emit the first piece; return the pending output, ``None`` when nothing is left."""
     return None if next(rest, rest) is rest else rest
 
 
@@ -100,7 +102,7 @@ def emit_all(batches: Iterable[Batch], out: Output) -> PendingOutput:
 
 
 class SplitEventKind(StrEnum):
-    """What can happen to a split: it is opened, has ended, or was polled and had nothing."""
+    """What happened to a split: it was opened, has ended, or was polled and had no rows."""
 
     OPENED = "opened"
     ENDED = "ended"
@@ -109,7 +111,9 @@ class SplitEventKind(StrEnum):
 
 @dataclass(frozen=True)
 class SplitEvent:
-    """News of one split; ``origin`` is its ordinal as on ``Batch.origin``, ``split_id`` its stable name."""
+    """An event of one split; ``origin`` is its ordinal as on ``Batch.origin``, ``split_id`` its stable
+    name.
+    """
 
     kind: SplitEventKind
     origin: int
@@ -122,23 +126,23 @@ class KeyedState(Protocol):
     """
 
     def snapshot(self) -> pa.Table:
-        """Return all live entries as a table whose first column ``key_group`` (uint16) ascends; it shares
-        no memory that later changes.
+        """Return all live entries as a table, ``key_group`` (uint16) first and ascending. The table shares no
+        memory that changes later.
         """
 
     def restore(self, part: pa.Table) -> None:
-        """Add entries of a snapshot; called once per part before any row comes, with only the key groups of
-        this subtask.
+        """Add entries of a snapshot, those of this subtask's key groups. Called once per part of the
+        snapshot, before the first row.
 
-        List states have been restored by then.
+        List states are restored before.
         """
 
 
 class Changes(Protocol):
-    """Knows which slots of a state have changed since which snapshot."""
+    """Tracks which slots of a state have changed since which snapshot."""
 
     def seal(self) -> int:
-        """Take note of a snapshot; return its number, from 1 on."""
+        """Record a snapshot; return its number, from 1 on."""
 
     def since(self, snapshot: int) -> np.ndarray | None:
         """Return the slots changed since a snapshot, ascending; ``None`` when all may have."""
@@ -153,8 +157,8 @@ class TrackedState(KeyedState, Protocol):
     def __len__(self) -> int: ...
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Return what makes the pieces of a ``FrozenState`` later in any thread: of the live ones among
-        these slots, ``None``: of all.
+        """Return the producer of a ``FrozenState``'s pieces, which runs later in any thread. It covers the
+        live ones among ``slots``, or all live slots for ``None``.
         """
 
 
@@ -167,18 +171,18 @@ class ListState(Protocol):
         """Return this subtask's items now."""
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Take the items of ALL subtasks of the snapshot (in subtask order) before any row comes, and keep
-        those that are this subtask's.
+        """Take the items of ALL subtasks of the snapshot, in subtask order and before the first row; keep
+        those of this subtask.
 
-        Whose an item is, is the operator's rule: a split's by its assignment, a pending commit's by position
-        modulo parallelism.
+        The operator decides which are its own: a split's item by its assignment, a pending commit's by
+        position modulo parallelism.
         """
 
 
 @dataclass(frozen=True)
 class KeyGroups:
-    """The contiguous range of key groups a subtask owns: ``start <= group < end``, of ``max_parallelism``
-    in all.
+    """The contiguous range of key groups a subtask owns: ``start <= group < end``, out of
+    ``max_parallelism``.
     """
 
     start: int
@@ -196,13 +200,13 @@ class RestoredFrom:
 
 @dataclasses.dataclass
 class Context:
-    """What an operator is given when it opens. ``services`` holds injected outside things by type (files,
-    registered tables, backends).
+    """What an operator gets when it opens. ``services`` holds injected objects by type (files, registered
+    tables, backends).
 
-    ``job_id`` names the job for people. ``owner`` is drawn by chance, the same after every restart of the job
-    and of no other job anywhere: sinks name by it what they stage and publish. ``attempt`` numbers the
-    deployments of the job in this process. ``tell`` takes news for the job's master. ``keeps_snapshots``
-    False: the job takes no checkpoints, so no attempt goes on from one.
+    ``job_id`` names the job for people. ``owner`` is a random id that survives restarts and that no other job
+    has: sinks name by it what they stage and publish. ``attempt`` numbers the deployments of the job in this
+    process. ``report_event`` sends an event to the job master. ``keeps_snapshots`` is False when the job
+    takes no checkpoints, so no attempt resumes from one.
     """
 
     operator_id: str
@@ -222,7 +226,7 @@ class Context:
 
 
 class Services:
-    """Injected outside things, looked up by their type: ``services.get(FileSystem)``."""
+    """Injected objects, looked up by their type: ``services.get(FileSystem)``."""
 
     def __init__(self, *items: object) -> None:
         self._items = list(items)
@@ -242,20 +246,20 @@ class Operator:
     """One operator of a chain. ``port`` numbers the inputs from 0. Barriers never reach it: the task
     snapshots its declared state.
 
-    What may give many rows for one emits them in pieces, and returns a ``Rest`` when there are more: it is
-    asked for the next piece when what follows has room. Until then nothing else is given to it, and no
-    snapshot is made.
+    An operator that may emit many rows for one emits them in pieces: it returns a ``PendingOutput`` while
+    there are more. The task asks for the next piece once the next operators have capacity. Until the last
+    piece the operator gets no other input and no snapshot is taken.
 
-    ``passes_time``: time from above goes on to what follows; one that makes time itself lets nothing by but
-    time's end.
+    ``passes_time``: watermarks of the input are forwarded. An operator that generates watermarks itself
+    forwards only the end of time.
     """
 
     passes_time = True
     added_states: frozenset[str] = frozenset()
-    """Keyed states that checkpoints of older versions lack; there they were empty."""
+    """Keyed states that checkpoints of older versions lack; they are restored empty."""
     gathers = False
-    """Whether it wants to know, as the head of a chain, if more rows are ready: then ``rows_behind`` says
-    so while it is given some.
+    """Whether the operator at the head of a chain wants to know that more rows are ready. ``rows_behind``
+    then says so during ``on_batch``.
     """
     rows_behind = False
 
@@ -265,81 +269,77 @@ class Operator:
         return type(self).on_processing_time is not Operator.on_processing_time
 
     def open(self, context: Context) -> None:
-        """Get ready; state is restored after this and before the first row."""
+        """Open the operator. State is restored after this and before the first row."""
 
     def on_restored(self) -> None:
-        """Learn that state is restored, rows in flight among it."""
+        """State is restored, channel state included."""
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
-        """Take rows of one port."""
+        """Process the rows of one port."""
         raise AssertionError(f"{type(self).__name__} takes no rows")
 
     def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
-        """Take the merged watermark of all ports, before it is forwarded by the task; emit what it
-        completes.
+        """Process the merged watermark of all ports: emit what it completes. The task forwards it
+        afterwards.
         """
         return None
 
     def passes_on(self, time_us: int) -> int:
-        """Return the watermark to forward for one that was taken: an earlier one when rows given later may
-        have earlier times.
+        """Return the watermark to forward for this one: an earlier one when rows emitted later may have
+        earlier times.
         """
         return time_us
 
     def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
-        """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
+        """Process a tick of the clock (about every 50 ms, or as simulated)."""
         return None
 
     def on_port_time(self, port: int, time_us: int | None, out: Output) -> PendingOutput | None:
-        """Take the watermark of one port, ``None``: it stands still until the next; told instead of the
-        merged one to a join that asks.
+        """Process the watermark of one port, ``None`` when the port is idle. Called instead of
+        ``on_watermark`` for a join that asks for it.
         """
         return None
 
     def on_idle(self, out: Output) -> None:
-        """Learn that time stands still here until the next watermark, while it may go on elsewhere;
-        forwarded by the task.
-        """
+        """The input is idle until its next watermark. The task forwards this."""
 
     def buffered_until_ms(self) -> float | None:
-        """When rows held back to be taken together must go on (monotonic milliseconds); ``None`` when
-        there are none.
-        """
+        """When buffered rows must be emitted (monotonic milliseconds); ``None`` when nothing is buffered."""
         return None
 
     def release(self, out: Output) -> PendingOutput | None:
-        """Let go on what is held back; called when it is due."""
+        """Emit what is buffered. Called when it is due."""
         return None
 
     def on_split(self, event: SplitEvent, out: Output) -> None:
-        """Take news of a source split of this chain; forwarded unless consumed."""
+        """Process an event of a source split of this chain; it is forwarded unless consumed."""
         out.split(event)
 
     def ready(self) -> bool:
-        """Whether it can take rows now; False (a full result queue) makes the task wait and so slows its
+        """Whether it can take rows now. False (a full result queue) blocks the task, and so slows its
         inputs.
         """
         return True
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        """Flush what is not declared as state, and prepare commits; called before the snapshot and before the
-        barrier is forwarded.
+        """Flush what is not declared as state, and prepare commits. Called before the snapshot; the barrier
+        is forwarded afterwards.
 
         Also called once at the end of input, with the id of the job's final checkpoint.
         """
 
     def on_port_end(self, port: int, out: Output) -> PendingOutput | None:
-        """Learn that one port has ended."""
+        """One port has ended."""
         return None
 
     def settled(self) -> bool:
-        """Whether it may end; asked when all ports have ended. Until then what it holds back is released
-        as it is due, and other tasks go on.
+        """Whether it may end; asked once all ports have ended. Until it may, what it buffers is released as
+        it falls due, and other tasks run.
         """
         return True
 
     def on_end(self, out: Output) -> PendingOutput | None:
-        """Emit what is left; called once, after the final watermark, when all ports have ended."""
+        """Emit what is left. Called once, after the final watermark, when all ports have ended."""
         return None
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -347,46 +347,48 @@ class Operator:
         return {}
 
     def copied_states(self) -> frozenset[str]:
-        """Name the keyed states that every subtask holds all of: each writes the entries of its own key
-        groups, all are restored everywhere.
+        """Name the keyed states that every subtask holds completely. Each subtask writes the entries of its
+        own key groups; a restore gives all to everyone.
         """
         return frozenset()
 
     def state_ports(self) -> dict[str, int]:
-        """Say of which port the rows are that a keyed state holds, for those that are not of port 0."""
+        """Return the port whose rows a keyed state holds, for states that do not belong to port 0."""
         return {}
 
     def list_states(self) -> dict[str, ListState]:
-        """Declare redistributable state by name."""
+        """Declare redistributable list state by name."""
         return {}
 
     def succeeds(self, operator_id: str) -> None:
-        """Learn, before state is restored, that an operator of this id in a former query wrote it."""
+        """State of this operator comes from an operator of another query, of this id. Called before the
+        restore.
+        """
 
     def on_keys(self, known: KeysKnown) -> None:
-        """Learn the keys of the loaded side of a join ahead, between two batches."""
+        """Process the keys of the loaded side of a join; called between two batches."""
 
     def on_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Learn that a checkpoint is durable (sinks commit here)."""
+        """A checkpoint is durable: sinks commit here."""
 
     def close(self) -> None:
-        """Release what was opened; called on every way out, must not raise."""
+        """Release what was opened. Called on every exit; must not raise."""
 
 
 class HeadOperator(Operator):
-    """The head of a source chain: gives rows when polled instead of taking them."""
+    """The head of a source chain: it emits rows when polled and has no input."""
 
     def poll(self, out: Output) -> SourceStatus:
-        """Emit at most one batch without blocking; say whether there is more."""
+        """Emit at most one batch without blocking; return whether there is more."""
         raise AssertionError(type(self))
 
 
 @dataclass(frozen=True)
 class SourceStatus:
-    """What a poll found: ``more`` now, ``ended`` for good, or neither: come again at ``wake_ms`` (clock
-    milliseconds) at the latest.
+    """The result of a poll: ``more`` rows now, ``ended`` for good, or neither. Then poll again at ``wake_ms``
+    (clock milliseconds) at the latest.
 
-    ``rests``: a history has been given whole, and nothing follows in this deployment.
+    ``rests``: a history was read completely, and nothing follows in this deployment.
     """
 
     more: bool = False
@@ -396,4 +398,6 @@ class SourceStatus:
 
 
 BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
-"""Makes the operator of a spec for one subtask; handed in, so that simulations may put in others."""
+"""Builds the operator of a spec for one subtask. It is injected, so that a simulation may use other
+operators.
+"""

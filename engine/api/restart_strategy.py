@@ -1,4 +1,4 @@
-"""Restart strategies: how long to wait after a failure before trying again, and when to give up."""
+"""Restart strategies: how long to wait after a failure before the next attempt, and when to fail the job."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FixedDelay(RestartStrategy):
 
 @dataclass(frozen=True)
 class FailureRate(RestartStrategy):
-    """Wait the same time before each restart; give up when more than ``attempts`` failures come within
+    """Wait the same time before each restart; fail the job after more than ``attempts`` failures within
     ``window_ms``.
     """
 
@@ -53,7 +53,7 @@ class FailureRate(RestartStrategy):
 
 @dataclass(frozen=True)
 class ExponentialDelay(RestartStrategy):
-    """Wait twice as long each time, from ``delay`` to ``max_delay`` milliseconds; give up after
+    """Exponential delay: twice as long each time, from ``delay`` to ``max_delay`` milliseconds; fail after
     ``attempts`` failures within ``window_ms``.
     """
 
@@ -67,10 +67,10 @@ class ExponentialDelay(RestartStrategy):
 
 
 class RestartBudget:
-    """Counts a job's failures against its strategy. Only failures that may pass come here.
+    """Counts a job's failures against its strategy. Only retriable failures come here.
 
-    Delays are a little longer or shorter (``JITTER``) by job and failure, so that jobs that failed together
-    do not come back together.
+    Delays vary a little (``JITTER``) by job and failure, so that jobs that failed together do not restart
+    together.
     """
 
     def __init__(self, strategy: RestartStrategy, job_id: str = "") -> None:
@@ -88,7 +88,7 @@ class RestartBudget:
 
     @property
     def progress_text(self) -> str:
-        """The restart that is under way, of how many, in which time."""
+        """The current restart, out of how many, in which time."""
         return f"{self.restarts}/{self._strategy.attempts}{self._window}"
 
     @property
@@ -103,8 +103,8 @@ class RestartBudget:
         )
 
     def next_delay_ms(self, now_ms: float, cause: str) -> float | None:
-        """Record a failure at ``now_ms``; return how long to wait before the restart, or ``None`` to give
-        up.
+        """Record a failure at ``now_ms``; return the delay before the restart, or ``None`` when the job must
+        fail.
         """
         self._cause = cause
         self._failures = [at for at in self._failures if now_ms - at <= self._strategy.window_ms]

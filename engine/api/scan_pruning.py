@@ -1,5 +1,5 @@
-"""What becomes known, while files are read, of the rows that are wanted of them: by it whole pieces are
-passed over.
+"""Scan pruning at run time: what is learned of the wanted rows while files are read. Whole row groups are
+skipped by it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ SKIPPED = "rows_skipped"
 
 
 class Skipping:
-    """The values wanted of columns by name: some (ascending), or a range. Rows with other ones need not be
-    given; rows given may have others.
+    """The wanted values of columns, by column name: a list (ascending) or a range. A source need not emit
+    rows with other values, but may.
     """
 
     def __init__(self, metrics: OperatorMetrics) -> None:
@@ -26,7 +26,7 @@ class Skipping:
         self._wanted: list[tuple[str, list[Any], bool]] = []
 
     def learn(self, told: JoinKeys, names: Sequence[str]) -> None:
-        """Take in the keys of a join, whose columns have these names here."""
+        """Learn the keys of a join, whose columns have these names here."""
         for column, name in zip(
             [] if told.keys is None else told.keys.columns, names, strict=told.keys is not None
         ):
@@ -38,7 +38,7 @@ class Skipping:
 
     def wants(self, ends: Mapping[str, tuple[Any, Any]], rows: int) -> bool:
         """Return whether some of so many rows may be wanted, by the least and greatest values of their
-        columns; if not they are counted.
+        columns. Skipped rows are counted.
         """
         wanted = all(self._overlaps(ends.get(name), values, exact) for name, values, exact in self._wanted)
         if not wanted:

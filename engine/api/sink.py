@@ -1,4 +1,4 @@
-"""The interface of sinks: take batches, prepare what a checkpoint holds, commit it once the checkpoint is
+"""The sink interface: write batches, prepare what a checkpoint holds, commit once the checkpoint is
 durable.
 """
 
@@ -20,8 +20,8 @@ Committable = dict[str, Any]
 
 @dataclass(frozen=True)
 class Origin:
-    """Who wrote the checkpoint a sink starts from: the job by its owner, the sink by its operator id
-    there, and the checkpoint's number.
+    """The writer of the checkpoint a sink is restored from: the job by its owner, the sink by its operator
+    id, and the checkpoint's number.
     """
 
     owner: str
@@ -31,12 +31,13 @@ class Origin:
 
 @dataclass(frozen=True)
 class SinkRequest:
-    """What one subtask of a sink is: ``table`` None collects to the client; ``upsert_key`` names the columns
-    that identify a row.
+    """One subtask of a sink: ``table`` None collects to the client; ``upsert_key`` names the columns that
+    identify a row.
 
-    ``owner`` and the operator id are nobody else's: by them it knows what it has staged. What another owner
-    staged it may publish if its checkpoint (``origin``) says so, but never deletes: that job may live.
-    ``job_id`` is for people. ``resumes`` False: the job keeps no checkpoints, so nobody goes on from one.
+    ``owner`` with the operator id is unique: a sink knows by it what it has staged. It may publish what
+    another owner staged if its checkpoint (``origin``) says so, but never deletes it: that job may be
+    running. ``job_id`` is for people. ``resumes`` False: the job keeps no checkpoints, so nothing resumes
+    from one.
     """
 
     table: CatalogTable | None
@@ -66,42 +67,42 @@ class SinkWriter(Protocol):
     """
 
     def recover(self, pending: list[Committable]) -> None:
-        """Forget what earlier attempts of this subtask left behind, except ``pending``, which belongs to a
-        completed checkpoint. Before any row.
+        """Drop what earlier attempts of this subtask left behind, except ``pending``, which belongs to a
+        completed checkpoint. Called before the first row.
         """
 
     def write(self, batch: Batch) -> None:
-        """Take rows."""
+        """Write rows."""
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
-        """Make what was written since the last call durable but not yet visible, and return what is needed
-        to make it visible.
+        """Make what was written since the last call durable but not visible; return what is needed to make it
+        visible.
         """
 
     def commit(self, items: list[Committable]) -> None:
-        """Make prepared rows visible; done again it changes nothing."""
+        """Make prepared rows visible. Idempotent."""
 
     def completed(self, checkpoint_id: int) -> None:
-        """Learn that a checkpoint is complete, after all of this subtask's rows up to it were committed."""
+        """A checkpoint is complete, and all rows of this subtask up to it are committed."""
 
     def abort(self, items: list[Committable]) -> None:
-        """Throw prepared rows away; done again it changes nothing."""
+        """Delete prepared rows. Idempotent."""
 
     def ready(self) -> bool:
         """Whether it can take rows now."""
 
     def end(self) -> None:
-        """Learn that no row follows."""
+        """No row follows."""
 
     def close(self) -> None:
-        """Release what is open, and throw away what was never prepared."""
+        """Close what is open, and delete what was never prepared."""
 
 
 class DirectSink:
-    """What sinks that publish as they write have in common: nothing to prepare, nothing to commit."""
+    """The base of sinks that publish as they write: they prepare and commit nothing."""
 
     def recover(self, pending: list[Committable]) -> None:
-        """Nothing is ever left behind."""
+        """Nothing is left behind."""
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
         return []
@@ -110,7 +111,7 @@ class DirectSink:
         """Nothing was prepared."""
 
     def completed(self, checkpoint_id: int) -> None:
-        """Who reads it need not know."""
+        """Nothing to record."""
 
     def abort(self, items: list[Committable]) -> None:
         """Nothing was prepared."""
@@ -119,7 +120,7 @@ class DirectSink:
         return True
 
     def end(self) -> None:
-        """Everything is out already."""
+        """Everything is published."""
 
     def close(self) -> None:
         """Nothing is open."""

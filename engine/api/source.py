@@ -1,5 +1,5 @@
-"""The interfaces of sources: a connector lists splits and opens them; a split reader gives rows without
-blocking and tells its position.
+"""The source interfaces: a connector lists splits and opens them; a split reader returns rows without
+blocking, and its position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ScanRequest:
     """What one subtask asks of a connector: ``columns`` are positions of ``table.source_schema``;
     ``predicate`` reads positions of ``columns``.
 
-    ``skipping``: what becomes known, while it reads, of the rows that are wanted.
+    ``skipping``: what is learned of the wanted rows during the scan.
     """
 
     table: CatalogTable
@@ -44,18 +44,18 @@ class SplitReader(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the split has no more rows, for good."""
+        """Whether the split has ended for good."""
 
     def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
-        """Return up to ``max_rows`` rows of the asked columns; ``None`` when there is nothing now. An empty
-        batch means: come again at once.
+        """Return up to ``max_rows`` rows of the requested columns; ``None`` when there is nothing now. After
+        an empty batch poll again at once.
 
-        A table of changes gives a Batch with weights, perhaps of a row more, for the rows of one change stay
+        A changelog table returns a Batch with weights, perhaps of one row more: the rows of one change stay
         together.
         """
 
     def position(self) -> Position:
-        """Return where to resume: after the last row given, JSON-ready."""
+        """Return the position after the last returned row, JSON-ready."""
 
     def close(self) -> None:
         """Release what is open."""
@@ -70,19 +70,17 @@ class SourceConnector(Protocol):
         """
 
     def recall(self, split_ids: list[str]) -> None:
-        """Learn which splits an earlier run knew. DAT-4107 when the content of one has changed (one that
-        is gone is noticed when opened).
+        """Learn which splits an earlier run knew. DAT-4107 when the content of one has changed. A missing one
+        is noticed when it is opened.
         """
 
     def open(self, split_id: str, position: Position | None) -> SplitReader:
-        """Open a split at its start or after a position it once told. DAT-4107 when its content has
-        changed since it was listed.
+        """Open a split at its start or after a position it returned. DAT-4107 when its content has changed
+        since it was listed.
         """
 
     def discover_every_ms(self) -> int | None:
-        """Return how often ``splits`` should be asked again for new ones; ``None`` when there will be
-        none.
-        """
+        """Return how often to ask ``splits`` again for new ones; ``None`` when there will be none."""
 
     def rows_per_second(self) -> int:
-        """Return the rate all subtasks together should keep; 0 when as fast as possible."""
+        """Return the rate all subtasks together should keep; 0: as fast as possible."""

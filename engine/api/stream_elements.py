@@ -1,4 +1,4 @@
-"""Elements: everything that travels through a channel, in order."""
+"""Stream elements: everything that travels through a channel, in order."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MAX_WATERMARK_US = 2**63 - 1
 class Batch:
     """Rows with signed weights: a piece of a changelog as a Z-set.
 
-    ``rows``: an Arrow record batch. ``weights``: int64 per row, +n insert n times, -n retract n times;
-    ``None`` means every row is +1, the path that pays nothing. ``behind``: int64 microseconds per row, the
-    watermark the row's own split had just before it, given only when some row of the batch is behind it (its
-    time < that watermark); ``None`` means every row is on time for its split. Lateness is decided from it row
-    by row, so batch cuts never change a result. ``origin`` is the split's ordinal in its source task,
-    meaningful up to the watermark assigner.
+    ``rows``: an Arrow record batch. ``weights``: int64 per row, +n inserts n times, -n retracts n times.
+    ``None`` means +1 for every row: the append-only path pays nothing. ``behind``: int64 microseconds per
+    row, the watermark of the row's own split just before it. It is set only when some row of the batch is
+    late for its split (its time < that watermark). ``None`` means no row is late for its split. Lateness is
+    decided row by row, so batch boundaries never change a result. ``origin`` is the split's ordinal in its
+    source task, meaningful up to the watermark generator.
     """
 
     rows: pa.RecordBatch
@@ -131,8 +131,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Watermark:
-    """No row with a time below ``time_us`` (microseconds) will be on time any more: windows with end <=
-    time_us may close.
+    """No later row has a time below ``time_us`` (microseconds), late rows aside: windows with end <= time_us
+    may close.
     """
 
     time_us: int
@@ -140,11 +140,11 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Barrier:
-    """Separates what checkpoint ``checkpoint_id`` holds (before) from what it does not (after).
+    """A checkpoint barrier: rows before it belong to checkpoint ``checkpoint_id``, rows after it do not.
 
-    ``then_stop``: nothing follows it, neither rows nor time. ``overtakes_at_ms``: from when on, in this
-    process's monotonic milliseconds, it need not wait its turn behind rows, which then belong to the
-    checkpoint as rows in flight; between processes the time left travels.
+    ``then_stop``: nothing follows it, neither rows nor watermarks. ``overtakes_at_ms``: from this time on
+    (monotonic milliseconds of this process) it may overtake rows, which become channel state. Between
+    processes the remaining time travels.
     """
 
     checkpoint_id: int
@@ -154,7 +154,7 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Idle:
-    """The channel has nothing to say about time until its next watermark: it no longer holds others back."""
+    """The channel is idle until its next watermark: it does not hold back the merged watermark."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class EndOfInput:
 
 @dataclass(frozen=True)
 class LatencyMarker:
-    """Flows with the rows to tell how long they take: ``source`` is the name of the operator it left at
+    """Measures latency: it flows with the rows. ``source`` is the name of the operator it left at
     ``marked_ms`` (monotonic).
     """
 

@@ -25,7 +25,7 @@ _closings: dict[Callable[[], None], bool] = {}
 
 
 class EngineThread(threading.Thread):
-    """A thread that a program's end waits for, once what it works for is closed; it never keeps a program
+    """A thread that the program's end joins once what it works for is closed. It never keeps a program
     alive.
     """
 
@@ -50,7 +50,7 @@ def close_at_exit(close: Callable[[], None], *, serves_jobs: bool = False) -> No
 
 
 def closed(close: Callable[[], None]) -> None:
-    """Do not call ``close`` at the end of the process: it was called before."""
+    """Forget ``close``: it was called before the end of the process."""
     _closings.pop(close, None)
 
 
@@ -74,7 +74,7 @@ def _free_import_lock() -> None:
     while _imp.lock_held():
         try:
             _imp.release_lock()
-        except RuntimeError:  # another thread holds it, and will give it back
+        except RuntimeError:  # another thread holds it, and will release it
             return
 
 

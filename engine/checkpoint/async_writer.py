@@ -1,4 +1,6 @@
-"""The blocking half of checkpoints: writes and publishes through a job's workers, and posts how each went."""
+"""The blocking half of checkpoints: writes and publishes in a job's I/O, and posts the outcome to the
+master.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ class CheckpointFailed:
 
 @dataclass(frozen=True)
 class StorageFailed:
-    """Something the job cannot go on without could not be written."""
+    """Storage failed at something the job cannot do without."""
 
     attempt: int
     error: Exception
@@ -71,7 +73,7 @@ class StorageFailed:
 
 @dataclass(frozen=True)
 class RestorePointRead:
-    """The newest checkpoint, or None when there is none yet."""
+    """The newest checkpoint, or None when there is none."""
 
     manifest: Manifest | None
 
@@ -85,13 +87,13 @@ class RestorePointLost:
 
 @dataclass(frozen=True)
 class FinishRecorded:
-    """Storage knows that the job has finished."""
+    """The job's end is recorded on storage."""
 
 
 @dataclass(frozen=True)
 class Retired:
-    """Old checkpoints are gone, or ``error`` says why not (they are tried again after the next
-    checkpoint).
+    """Old checkpoints are deleted, or ``error`` says why not: they are tried again after the next
+    checkpoint.
     """
 
     error: Exception | None = None
@@ -112,14 +114,14 @@ IoOutcome = (
 
 @dataclass(frozen=True)
 class WrittenElsewhere:
-    """What came of writing that a worker did of itself, not asked by the master."""
+    """The outcome of a write that a worker did without the master's request."""
 
     outcome: PartWritten | EndWritten | CheckpointFailed | StorageFailed
 
 
 def storage_failure(cause: Exception) -> Exception:
-    """Return an error of the system as STA-3053: what the job cannot go on without, which says where;
-    RUN-2024 where memory is short; others as they are.
+    """Return a system error as STA-3053, a failure of storage; RUN-2024 where memory is short; other errors
+    as they are.
     """
     if isinstance(cause, MemoryError):
         return out_of_memory(cause, "write or read the job's state")
@@ -131,7 +133,7 @@ def storage_failure(cause: Exception) -> Exception:
 
 
 class StoreIo:
-    """Does the coordinator's I/O on a checkpoint store; one per deployment (``attempt``)."""
+    """Does the coordinator's I/O on a checkpoint store. One per deployment (``attempt``)."""
 
     def __init__(
         self, store: CheckpointStore, plan: PlanIdentity, attempt: int, clock: Clock, run_io: RunIo
@@ -199,6 +201,6 @@ def retired(store: CheckpointStore) -> Retired:
 
 
 def finish_recorded(store: CheckpointStore, checkpoint_id: int) -> FinishRecorded:
-    """Write down that the job has finished."""
+    """Record that the job has finished."""
     store.record_finished(checkpoint_id)
     return FinishRecorded()

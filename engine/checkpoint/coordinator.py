@@ -1,5 +1,5 @@
-"""The checkpoint coordinator: when a checkpoint starts, when it is complete, when it is given up, and who
-hears of it.
+"""The checkpoint coordinator: it decides when a checkpoint starts, is complete or is aborted, and notifies
+the tasks.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ HISTORY = 100
 
 
 class CheckpointKind(StrEnum):
-    """Why a checkpoint is taken: the interval, the user's stop, another parallelism, a history that is
-    loaded, or the job's end.
+    """Why a checkpoint is taken: the interval, a stop, another parallelism, a loaded history, or the job's
+    end.
     """
 
     PERIODIC = "periodic"
@@ -48,10 +48,10 @@ class CheckpointKind(StrEnum):
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were
-    written for it, the others are shared.
+    """A completed checkpoint as users see it; times in milliseconds. ``new_bytes`` were written for it, the
+    other bytes are shared with earlier ones.
 
-    ``channel_state_rows``: those its barriers had overtaken, which take ``channel_state_bytes``.
+    ``channel_state_rows``: the rows its barriers had overtaken, of ``channel_state_bytes``.
     """
 
     checkpoint_id: int
@@ -66,7 +66,7 @@ class CheckpointInfo:
 
 @dataclasses.dataclass
 class PendingCheckpoint:
-    """A checkpoint under way."""
+    """The checkpoint in progress."""
 
     checkpoint_id: int
     kind: CheckpointKind
@@ -79,8 +79,8 @@ class PendingCheckpoint:
 
 @dataclasses.dataclass
 class LastCheckpoint:
-    """The checkpoint that ends the job, or its deployment: which tasks have not committed it yet, and
-    whether the end is being written down.
+    """The checkpoint that ends the job, or its deployment. ``to_commit``: the tasks that have not committed
+    it. ``recording``: the job's end is being written.
     """
 
     kind: CheckpointKind
@@ -90,8 +90,8 @@ class LastCheckpoint:
 
 
 class CheckpointIo(Protocol):
-    """The blocking half: what is written comes back through ``on_written``, ``on_end_written``,
-    ``on_published`` and ``on_failed``.
+    """The blocking half. Results come back through ``on_written``, ``on_end_written``, ``on_published`` and
+    ``on_failed``.
     """
 
     def write(self, report: SnapshotCompleted | TaskEnded) -> None:
@@ -104,8 +104,8 @@ class CheckpointIo(Protocol):
 
 
 class CheckpointCoordinator:
-    """Runs the checkpoints of one deployment, one at a time. ``io`` is None when nothing is kept: then a
-    snapshot counts as written when taken.
+    """Runs the checkpoints of one deployment, one at a time. ``io`` is None when nothing is stored: a
+    snapshot then counts as written when it is taken.
 
     A task that has ended belongs to every later checkpoint with its final snapshot.
     """
@@ -140,19 +140,19 @@ class CheckpointCoordinator:
         send: Callable[[TaskId, TaskMessage], None],
         io: CheckpointIo | None,
     ) -> None:
-        """Take over a new deployment; what was under way in the old one is given up."""
+        """Start a new deployment; the checkpoint in progress in the old one is aborted."""
         self._tasks, self._sources, self._send, self._io = frozenset(tasks), tuple(sources), send, io
         self._ended, self._pending, self.committing, self._task_parts = {}, None, set(), {}
         self._schedule(self._clock.monotonic_ms())
 
     @property
     def pending(self) -> PendingCheckpoint | None:
-        """The checkpoint under way."""
+        """The checkpoint in progress."""
         return self._pending
 
     @property
     def last_checkpoint_id(self) -> int:
-        """The highest checkpoint id ever given out."""
+        """The highest checkpoint id ever used."""
         return self._next_id - 1
 
     @property
@@ -162,7 +162,7 @@ class CheckpointCoordinator:
 
     @property
     def due_ms(self) -> float:
-        """When ``tick`` has something to do: a checkpoint to start, or one to give up."""
+        """When ``tick`` has something to do: a checkpoint to start, or one to abort."""
         if self._pending is None:
             return self._due_ms
         return (
@@ -173,11 +173,11 @@ class CheckpointCoordinator:
 
     @property
     def too_many_failures(self) -> bool:
-        """Whether checkpoints fail so persistently that the job must not go on."""
+        """Whether so many checkpoints failed in a row that the job must fail."""
         return self._failures_in_a_row > self._options.tolerable_failed_checkpoints
 
     def tick(self) -> None:
-        """Give up a checkpoint that takes too long; start one that is due."""
+        """Abort a checkpoint that takes too long; start one that is due."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self.due_ms:
             return
@@ -190,8 +190,8 @@ class CheckpointCoordinator:
             self.trigger(CheckpointKind.PERIODIC)
 
     def trigger(self, kind: CheckpointKind) -> int:
-        """Start a checkpoint now and return its id; one under way is dropped, so do not call this while
-        one is being published.
+        """Start a checkpoint now and return its id. The one in progress is dropped, so do not call this while
+        it is being published.
         """
         failpoint("C14" if self.committing else "C1")
         now_ms = self._clock.monotonic_ms()
@@ -214,7 +214,7 @@ class CheckpointCoordinator:
         return checkpoint_id
 
     def on_snapshot(self, report: SnapshotCompleted) -> None:
-        """Take a task's snapshot: have it written, unless its checkpoint has been given up."""
+        """Have a task's snapshot written, unless its checkpoint was aborted."""
         if self._pending is None or report.checkpoint_id != self._pending.checkpoint_id:
             return
         if self._io is None:
@@ -223,7 +223,7 @@ class CheckpointCoordinator:
             self._io.write(report)
 
     def on_task_ended(self, report: TaskEnded) -> None:
-        """Take a task's final snapshot."""
+        """Have a task's final snapshot written."""
         if self._io is None:
             self.on_end_written(report.last_checkpoint_id, report.task, None)
         else:
@@ -255,14 +255,16 @@ class CheckpointCoordinator:
         return replace(figures, part_ms=duration_ms, part_bytes=size_bytes)
 
     def on_end_written(self, last_checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
-        """Count a task as ended; it stands in for its part of a checkpoint whose barrier it never saw."""
+        """Count a task as ended: its final snapshot is its part of the checkpoint whose barrier it never
+        saw.
+        """
         self._ended[task] = written
         if self._pending is not None and last_checkpoint_id < self._pending.checkpoint_id:
             self._pending.ended.add(task)
             self.on_written(self._pending.checkpoint_id, task, written)
 
     def on_published(self, checkpoint_id: int, kind: CheckpointKind, size_bytes: int, new_bytes: int) -> None:
-        """A checkpoint is durable: tell every task, so that sinks commit."""
+        """A checkpoint is durable: notify every task, so that sinks commit."""
         now_ms = self._clock.monotonic_ms()
         if self._pending is None or self._pending.checkpoint_id != checkpoint_id:
             return
@@ -295,12 +297,12 @@ class CheckpointCoordinator:
         self._due_ms = max(self._due_ms, now_ms + self._options.checkpoint_min_pause_ms)
 
     def on_completion_acknowledged(self, checkpoint_id: int, task: TaskId) -> None:
-        """A task has heard of a complete checkpoint, and its sinks have committed."""
+        """A task has processed the notification of a complete checkpoint: its sinks have committed."""
         if self.history and self.history[-1].checkpoint_id == checkpoint_id:
             self.committing.discard(task)
 
     def abort(self, checkpoint_id: int, cause: str) -> None:
-        """Drop a checkpoint that failed or took too long; the job goes on."""
+        """Abort a checkpoint that failed or took too long; the job runs on."""
         if self._pending is not None and self._pending.checkpoint_id == checkpoint_id:
             self._pending = None
             self.last_failure = f"checkpoint {checkpoint_id}: {cause}"

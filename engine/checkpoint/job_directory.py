@@ -1,5 +1,5 @@
-"""What a job's directory says of the job: the record another process needs to run it on, and the identity
-under which its sinks stage.
+"""The files of a job's directory beside its checkpoints: the job record, which another process needs to run
+the job, and the owner id of its sinks.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def decode_record(data: bytes) -> JobRecord:
 
 @dataclass(frozen=True)
 class JobOwner:
-    """The identity under which a job's sinks stage; ``place``: where that was written, so that a copy is
-    known as one; ``name``: the job's.
+    """The owner id under which a job's sinks stage. ``place``: the directory it was written in, so that a
+    copy is recognised. ``name``: the job's.
     """
 
     owner: str
@@ -68,13 +68,13 @@ class JobOwner:
 
 
 def encode_owner(job_id: str, owner: JobOwner) -> bytes:
-    """Return the bytes of an identity."""
+    """Return the bytes of an owner file."""
     fields = {"owner": owner.owner, "place": owner.place, "name": owner.name}
     return seal({"format": FORMAT, "version": list(VERSION), "job_id": job_id, **fields})
 
 
 def decode_owner(data: bytes) -> JobOwner:
-    """Return the identity of sealed bytes; raises STA-3005 when damaged."""
+    """Return the owner of sealed bytes; raises STA-3005 when damaged."""
     fields = unseal(OWNER, data)
     try:
         return JobOwner(str(fields["owner"]), str(fields["place"]), str(fields.get("name", "")))
@@ -83,8 +83,8 @@ def decode_owner(data: bytes) -> JobOwner:
 
 
 def recorded_name(read: Callable[[str], bytes]) -> str:
-    """Return the name of the job a directory is of, "" where nothing that can be read says it; ``read``
-    gives the bytes of a file in it.
+    """Return the name of the job of a directory, "" when no readable file names it. ``read`` returns the
+    bytes of one of its files.
     """
     with contextlib.suppress(FileNotFoundError, PenstockError):
         if name := decode_owner(read(OWNER)).name:

@@ -1,6 +1,4 @@
-"""The manifest of a checkpoint: JSON with sorted keys and, on its last line, the checksum of what stands
-before it.
-"""
+"""The manifest of a checkpoint: JSON with sorted keys; its last line is the checksum of the text before."""
 
 from __future__ import annotations
 
@@ -33,12 +31,12 @@ from penstock.planner.physical.state_compatibility import (
 FORMAT = "penstock-checkpoint"
 VERSION = (1, 4)
 FEATURES = ("layers", "passed times")
-"""What a reader must know beyond version 1.0 to read what this engine writes."""
+"""Features beyond version 1.0 that a reader must know to read what this engine writes."""
 MAX_BYTES = 1 << 28
 
 
 class OperatorRole(StrEnum):
-    """Where an operator stands in its plan."""
+    """The role of an operator in its plan."""
 
     SOURCE = "source"
     WATERMARK = "watermark"
@@ -48,11 +46,11 @@ class OperatorRole(StrEnum):
 
 @dataclass(frozen=True)
 class OperatorEntry:
-    """An operator of the plan the checkpoint belongs to; ``former``: its id in the plan that wrote its state,
-    where that was another.
+    """An operator of the checkpoint's plan. ``former``: its id in the plan that wrote its state, if that was
+    another.
 
-    ``place``: of a source or a sink its table, of watermarks what they are of: where operators of a changed
-    query go on from.
+    ``place``: the table of a source or sink, or the source of a watermark generator. Operators of a changed
+    query are matched by it.
     """
 
     operator_id: str
@@ -67,10 +65,10 @@ class OperatorEntry:
 
 @dataclass(frozen=True)
 class Migration:
-    """How the state of an operator goes on in the types of another plan, by port: where each column of its
-    rows stood before, -1: it is added, NULL.
+    """How an operator's state is migrated to the types of another plan: per port and column the former
+    position, -1 for an added column (NULL).
 
-    ``said``: what was widened and added, for people.
+    ``said``: what was widened and added, for users.
     """
 
     ports: tuple[tuple[int, ...], ...]
@@ -79,14 +77,12 @@ class Migration:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended``
-    are tasks that had given all they had.
+    """All that a restore needs: identity, plan, and where each task's state is. ``ended``: tasks that had
+    emitted all they had.
 
-    ``owner``: the identity under which its sinks staged what is pending; before version 1.4 that was the
-    job's id.
+    ``owner``: the id under which its sinks staged pending commits; before version 1.4 that was the job's id.
 
-    ``migrations``: by operator id, when another plan than the one that wrote it goes on from it; they are not
-    written.
+    ``migrations``: by operator id, when another plan than the writer's restores it. They are not written.
     """
 
     job_id: str
@@ -106,7 +102,7 @@ class Manifest:
 
     @property
     def files(self) -> tuple[FileEntry, ...]:
-        """The segment files the checkpoint consists of, also those it shares with earlier ones."""
+        """The segment files of the checkpoint, those it shares with earlier ones included."""
         return tuple({file.name: file for task in self.tasks for file in task.files}.values())
 
     @property
@@ -116,17 +112,17 @@ class Manifest:
 
     @property
     def new_bytes(self) -> int:
-        """The bytes of the files that were written for it; the others are shared with earlier checkpoints."""
+        """The bytes of the files written for it; the others are shared with earlier checkpoints."""
         return sum(file.length for file in self.files if f"-c{self.checkpoint_id}-" in file.name)
 
     def finished(self, operator_id: str) -> bool:
-        """Whether every subtask of an operator had given all it had."""
+        """Whether every subtask of an operator had ended."""
         mine = [task.task for task in self.tasks if operator_id in task.operators]
         return bool(mine) and all(task in self.ended for task in mine)
 
 
 def unseal(name: str, data: bytes) -> dict[str, Any]:
-    """Return the fields of a sealed file; raises STA-3005 naming it when it is not what was written."""
+    """Return the fields of a sealed file; raises STA-3005 naming the file when it is damaged."""
     if len(data) > MAX_BYTES:
         raise damaged(name, f"{len(data)} bytes are more than {MAX_BYTES}")
     try:
@@ -171,7 +167,7 @@ def _operator_fields(o: OperatorEntry) -> list[Any]:
 
 
 def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any) -> OperatorEntry:
-    """Version 1.0 said no more than these."""
+    """Version 1.0 wrote only these fields."""
     role, place, columns, former = more or (OperatorRole.INNER, "", "", None)
     known = None if former is None else str(former)
     return OperatorEntry(
@@ -194,7 +190,7 @@ def _port_fields(told: StateMeaning) -> list[Any]:
 
 
 def _decode_compatibility(fields: dict[str, Any]) -> PlanMeaning:
-    """Before version 1.3 it was not written."""
+    """Before version 1.3 this was not written."""
     operators = {
         str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports))
         for i, (alike, ports) in fields.get("alike", {}).items()
@@ -251,7 +247,7 @@ def decode_manifest(name: str, data: bytes) -> Manifest:
 
 
 def check_version(name: str, fields: dict[str, Any]) -> None:
-    """Refuse a format, or a feature it requires, that this engine does not know."""
+    """Refuse a format version, or a required feature, that this engine does not know."""
     version = fields.get("version")
     known = isinstance(version, list) and len(version) == 2 and version[0] == VERSION[0]
     reads = (
@@ -308,7 +304,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
 
 
 def _task(entry: dict[str, Any], files: dict[str, FileEntry]) -> WrittenTask:
-    """Version 1.0 had one file per task, one layer per state and one key group per record batch."""
+    """Version 1.0 had one file per task, one full snapshot per state and one key group per record batch."""
     own = entry.get("file")
     names = entry.get("files", [] if own is None else [own])
     keyed = tuple(_keyed(*part[:6], *(part[6:] or (own, None))) for part in entry["keyed"])

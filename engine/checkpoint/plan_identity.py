@@ -1,4 +1,6 @@
-"""What checkpoints say of a plan: its operators, what they read or write, and what lies below each."""
+"""The identity of a plan in a checkpoint: its operators, the tables they read or write, and the operators
+below each.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ from penstock.planner.physical.state_kinds import keeps_state
 
 @dataclass(frozen=True)
 class PlanIdentity:
-    """What a manifest says of the plan. ``below``: by operator id all operators whose rows come to it.
+    """The plan as a manifest records it. ``below``: by operator id, all operators whose rows reach it.
 
-    ``meaning``: what the operators that keep state mean whatever the width of types.
+    ``meaning``: the digest of each operator with state that ignores the width of types.
     """
 
     operators: tuple[OperatorEntry, ...]
@@ -35,8 +37,8 @@ class PlanIdentity:
 
 
 def plan_identity(graph: JobGraph) -> PlanIdentity:
-    """Return a plan's identity; the fingerprint depends on the operators that keep state only, not on
-    parallelism or chaining.
+    """Return a plan's identity. The fingerprint depends on the operators with state only, not on parallelism
+    or chaining.
     """
     below = _below(graph)
     places = {

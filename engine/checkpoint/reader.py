@@ -1,5 +1,5 @@
-"""Reading the checkpoints of one job without running it: what there is, whether it is whole, what it
-holds. Nothing is locked or written.
+"""Reads the checkpoints of a job without running it: which there are, whether they are whole, and what they
+hold. It locks and writes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 
 @dataclass(frozen=True)
 class CheckpointLine:
-    """One checkpoint as a list shows it; without a manifest that can be read, ``error`` says why."""
+    """One checkpoint of a list. ``error`` says why its manifest cannot be read."""
 
     checkpoint_id: int
     current: bool
@@ -32,10 +32,10 @@ class CheckpointLine:
 
 @dataclass(frozen=True)
 class StateLine:
-    """One state of one operator over all its subtasks. ``rows`` are entries of a keyed state with those that
-    later layers supersede, items of a list.
+    """One state of one operator over all its subtasks. ``rows``: entries of a keyed state, those that later
+    increments supersede included, or items of a list.
 
-    ``layers``: the most any subtask's has. ``new_bytes``: those written for this checkpoint.
+    ``increments``: the most of any subtask. ``new_bytes``: those written for this checkpoint.
     """
 
     operator_id: str
@@ -50,7 +50,7 @@ class StateLine:
 
 class CheckpointReader:
     """Reads the checkpoints in one job's directory. STA-3005 for damage, STA-3006 for a newer format,
-    STA-3031 for a checkpoint that is not there.
+    STA-3031 for a missing checkpoint.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -58,7 +58,7 @@ class CheckpointReader:
 
     @property
     def is_job(self) -> bool:
-        """Whether the directory holds checkpoints at all."""
+        """Whether the directory holds checkpoints."""
         return any(_MANIFEST.fullmatch(name) for name in self._storage.list())
 
     def lines(self) -> list[CheckpointLine]:
@@ -92,7 +92,7 @@ class CheckpointReader:
         return self._read(number)
 
     def damage(self, manifest: Manifest) -> list[PenstockError]:
-        """Read every byte of a checkpoint and return what is wrong with it."""
+        """Read every byte of a checkpoint and return what is damaged."""
         found = []
         for file in manifest.files:
             try:
@@ -106,7 +106,7 @@ class CheckpointReader:
         return found
 
     def current_damage(self) -> PenstockError | None:
-        """Return what is wrong with the file that names the current checkpoint."""
+        """Return what is damaged in the file that names the current checkpoint."""
         try:
             self._current()
         except PenstockError as error:
@@ -141,7 +141,7 @@ class CheckpointReader:
         return sorted(found, key=lambda line: (order.get(line.operator_id, len(order)), line.state))
 
     def items(self, manifest: Manifest) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Yield operator id, state and item of every list state: positions of splits, watermarks, pending
+        """Yield operator id, state and item of every list state: split positions, watermarks, pending
         commits.
         """
         for task in sorted(manifest.tasks, key=lambda task: task.task):

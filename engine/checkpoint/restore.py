@@ -33,7 +33,7 @@ _VALUES = re.compile(r"list<\w+: ")
 
 
 def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
-    """Refuse rows in flight to other operators than these: STA-3045."""
+    """Refuse channel state that goes to other operators than these: STA-3045."""
     present = {operator.operator_id for operator in operators}
     names = {operator.operator_id: operator.name for operator in manifest.operators}
     lost = sorted(
@@ -56,7 +56,7 @@ def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) 
 
 
 def _channel_state(manifest: Manifest) -> list[tuple[InFlightTarget, WrittenTask, KeyedPart]]:
-    """Return where the rows in flight of a checkpoint were going, and where they lie."""
+    """Return where the channel state of a checkpoint was going, and in which parts it is stored."""
     return [
         (goal, task, part)
         for task in sorted(manifest.tasks, key=lambda t: t.task)
@@ -66,7 +66,7 @@ def _channel_state(manifest: Manifest) -> list[tuple[InFlightTarget, WrittenTask
 
 
 class Restorer:
-    """Gives the operators of a subtask their state back out of one checkpoint."""
+    """Restores the operators of a subtask out of one checkpoint."""
 
     def __init__(self, storage: Storage, manifest: Manifest, batch_max_rows: int) -> None:
         self._storage = storage
@@ -79,7 +79,7 @@ class Restorer:
         """Restore every operator of a chain by its id: list states with the items of all subtasks, then keyed
         states by the subtask's key groups.
 
-        Rows in flight come first to whom they were going, by the subtask's key groups.
+        Channel state comes first, to the operator it was going to, by the subtask's key groups.
         """
         for chained in chain.operators:
             if chained.context.operator_id in self._known:
@@ -96,8 +96,8 @@ class Restorer:
                     chain.put_back(index, batches)
 
     def _channel_state(self, target: Context) -> dict[tuple[int, int], list[Batch]]:
-        """Return the rows in flight into an operator by port and source subtask: of each channel first
-        what had come, then what had not left.
+        """Return the channel state of an operator by port and source subtask. Of each channel, first the rows
+        that were received, then those not sent.
         """
         found: dict[tuple[int, int], list[Batch]] = {}
         groups = target.key_groups
@@ -140,7 +140,7 @@ class Restorer:
     def _tasks_with(
         self, chained: ChainedOperator, name: str
     ) -> list[tuple[WrittenTask, tuple[KeyedPart, ...]]]:
-        """Return the tasks that hold a keyed state, with its layers there."""
+        """Return the tasks that hold a keyed state, with its increments there."""
         operator_id = chained.context.operator_id
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
         found = [(task, increments) for task in tasks if (increments := task.increments(operator_id, name))]
@@ -189,9 +189,9 @@ def _migrated(
 
 
 def _lasting(fingerprint: str) -> str:
-    """The columns of a state but for the optional ones.
+    """The columns of a state, the optional ones aside.
 
-    Checkpoints of format 1.2 and before may say what a file called the values of a list.
+    Checkpoints of format 1.2 and before may name the values of a list as a file did.
     """
     for name in reversed(OPTIONAL):
         fingerprint = fingerprint.removesuffix(f", {name} int64")

@@ -1,5 +1,5 @@
-"""Savepoints: one checkpoint with all its files in a directory of its own, which is the user's: it can be
-moved, and is never deleted by us.
+"""Savepoints: one checkpoint with all its files in a directory of its own. It belongs to the user: it can be
+moved, and the engine never deletes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KIND = "savepoint"
 def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
     """Copy a stopped job's current checkpoint into a new directory under ``directory``; return its path.
 
-    Every byte is checked on the way. Raises STA-3005 for damage, STA-3034 when the copy cannot be written.
+    Every byte is checked. Raises STA-3005 for damage, STA-3034 when the copy cannot be written.
     """
     manifest = CheckpointReader(storage).manifest()
     target = directory / f"savepoint-{job_id}-{manifest.checkpoint_id}"
@@ -40,8 +40,8 @@ def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
 
 
 def start_from(savepoint: Path, store: CheckpointStore, opened: Opened) -> Opened:
-    """Give a job without checkpoints a savepoint as its first one; a job that has its own, or has finished,
-    goes on from those.
+    """Copy a savepoint into a job's directory as its first checkpoint. A job with checkpoints, or one that
+    has finished, resumes from its own.
 
     The savepoint is only read. Raises STA-3035 where there is none, STA-3005 for damage, STA-3006 for a newer
     format.

@@ -1,9 +1,9 @@
-"""The bytes of a snapshot: segment files, their parts addressable by key group, every block with a checksum
+"""The bytes of a snapshot: segment files whose parts are addressed by key group. Every block has a checksum
 that is checked before use.
 
-A keyed part is an Arrow IPC stream whose record batches each hold a few key groups and are found by offset; a
-list part is a JSON array. A keyed state is one part, or several in layers: of entries with one slot the last
-layer's counts, and none when a later layer only says that it changed.
+A keyed part is an Arrow IPC stream. Its record batches each hold a few key groups and are found by offset. A
+list part is a JSON array. A keyed state is one part, or several increments: of entries with one slot the last
+increment's counts, or none when a later one only names the slot as changed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class GroupEntry:
-    """Where one record batch of the key groups ``group`` to ``last`` lies in its file."""
+    """The position in its file of the record batch with key groups ``group`` to ``last``."""
 
     group: int
     offset: int
@@ -54,10 +54,11 @@ class GroupEntry:
 
 @dataclass(frozen=True)
 class KeyedPart:
-    """One layer of one keyed state of one operator of one subtask: where its schema and its key groups lie in
-    which file.
+    """One increment of one keyed state of one operator of one subtask: in which file, and where its schema
+    and its key groups are.
 
-    ``changed``: where the slots it supersedes lie (offset, bytes; uint32 each), None for a first layer.
+    ``changed``: the position of the slots it supersedes (offset, bytes; uint32 each), None for a full
+    snapshot.
     """
 
     operator_id: str
@@ -71,7 +72,7 @@ class KeyedPart:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Which state it is a layer of."""
+        """The state it belongs to: operator id and name."""
         return self.operator_id, self.state
 
     def among(self, start_group: int, end_group: int) -> tuple[GroupEntry, ...]:
@@ -102,8 +103,8 @@ class ItemsPart:
 
 @dataclass(frozen=True)
 class WrittenTask:
-    """What a checkpoint holds of one task: all files it needs, also those earlier checkpoints wrote;
-    layers of a state from the first to the last.
+    """What a checkpoint holds of one task: all files it needs, those of earlier checkpoints included;
+    increments of a state, first to last.
     """
 
     task: TaskId
@@ -113,39 +114,39 @@ class WrittenTask:
     items: tuple[ItemsPart, ...]
 
     def increments(self, operator_id: str, state: str) -> tuple[KeyedPart, ...]:
-        """Return the layers of a state."""
+        """Return the increments of a state, first to last."""
         return tuple(part for part in self.keyed if part.key == (operator_id, state))
 
     @property
     def channel_state_rows(self) -> int:
-        """How many rows in flight it holds."""
+        """How many rows of channel state it holds."""
         return sum(
             group.rows for part in self.keyed if part.state.startswith(RESERVED) for group in part.groups
         )
 
     @property
     def channel_state_bytes(self) -> int:
-        """How many bytes the rows in flight take."""
+        """How many bytes of channel state it holds."""
         return sum(part.length for part in self.keyed if part.state.startswith(RESERVED))
 
     @property
     def size_bytes(self) -> int:
-        """How much its files hold, those it shares with earlier checkpoints included."""
+        """The bytes of its files, those it shares with earlier checkpoints included."""
         return sum(file.length for file in self.files)
 
     def file_of(self, part: KeyedPart | ItemsPart) -> FileEntry:
-        """Return the file a part lies in."""
+        """Return the file of a part."""
         return next(file for file in self.files if file.name == part.file)
 
 
 def schema_fingerprint(schema: pa.Schema) -> str:
-    """Return what two states must agree on: the names and types of their columns, in order."""
+    """Return what two states must agree on: names and types of their columns, in order."""
     return ", ".join(f"{field.name} {plain_type(field.type)}" for field in schema if field.name != SLOT)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return a type without what files call the values of lists and parts of maps, and whether these may
-    be NULL: no part of a type of ours.
+    """Return a type without the names that files give list values and map entries, and without their
+    nullability: neither is part of our types.
     """
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
@@ -157,7 +158,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 def read_state(
     storage: Storage, task: WrittenTask, increments: Sequence[KeyedPart], start_group: int, end_group: int
 ) -> pa.Table | None:
-    """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none;
+    """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none. It
     reads no other entries of its files.
     """
     pieces = list(read_pieces(storage, task, increments, start_group, end_group))
@@ -167,8 +168,8 @@ def read_state(
 def read_pieces(
     storage: Storage, task: WrittenTask, increments: Sequence[KeyedPart], start_group: int, end_group: int
 ) -> Iterator[pa.Table]:
-    """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a key group
-    that is large by itself is cut.
+    """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a large key
+    group is a piece that may be cut.
     """
     changed = [
         part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4")
@@ -206,7 +207,7 @@ def _superseded(
     start_group: int,
     end_group: int,
 ) -> Iterator[pa.Table]:
-    """Yield the entries that no later layer supersedes, in the order of their slots within a group."""
+    """Yield the entries that no later increment supersedes, in the order of their slots within a group."""
     tables = []
     gone = np.zeros(0, np.uint32)
     for part, slots in zip(reversed(increments), reversed(changed), strict=True):
@@ -287,7 +288,7 @@ def check_file(storage: Storage, file: FileEntry) -> None:
 
 
 def damaged(name: str, facts: str, hint: str | None = None) -> PenstockError:
-    """Return the error for a checkpoint file that is not what was written."""
+    """Return the error for a damaged checkpoint file."""
     return PenstockError(
         "STA-3005",
         f"checkpoint file {name} is damaged",

@@ -1,5 +1,5 @@
-"""Writing the snapshots of one deployment's tasks: each a new segment file, which refers to earlier ones
-for what has not changed.
+"""Writes the snapshots of one deployment's tasks. Each is a new segment file that refers to earlier ones for
+what has not changed.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ from penstock.engine.task.operator_chain import OperatorSnapshot
 ALIGNMENT = 8
 STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 PIECE_BYTES = 1 << 16
-"""About so many bytes of neighbouring key groups are one record batch: any range is read without much of
-the rest.
+"""Neighbouring key groups of about so many bytes are one record batch: a reader of a range reads little else.
 """
 
 
 class _Segment:
-    """A new file, made when the first bytes come; counts and checks them on the way."""
+    """A new file, created with its first bytes; it counts and checks them."""
 
     def __init__(self, storage: Storage, name: str) -> None:
         self._storage = storage
@@ -88,7 +87,7 @@ class _Segment:
 
 @dataclass(frozen=True)
 class _WrittenBase:
-    """What was written of a task for a checkpoint, and digests of the states written whole."""
+    """What was written of a task for a checkpoint, and digests of the states written in full."""
 
     written: WrittenTask
     digests: dict[tuple[str, str], bytes]
@@ -98,8 +97,8 @@ _NOTHING = _WrittenBase(WrittenTask(TaskId(0, 0), (), (), (), ()), {})
 
 
 class SnapshotWriter:
-    """Knows what it wrote for the checkpoints that snapshots are told against, so nobody else need tell
-    it. One per deployment (``attempt``).
+    """Writes snapshots, and remembers what it wrote for the checkpoints that increments build on. One per
+    deployment (``attempt``).
     """
 
     def __init__(self, storage: Storage, epoch: int, attempt: int) -> None:
@@ -109,15 +108,15 @@ class SnapshotWriter:
         self._kept: dict[TaskId, dict[int, _WrittenBase]] = {}
 
     def write(self, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
-        """Write and sync a task's snapshot. Raises OSError, and then leaves nothing behind if it can; no
-        state writes no file.
+        """Write and sync a task's snapshot; without state no file is written. Raises OSError, and then
+        removes the file if it can.
         """
         segment = _Segment(self._storage, f"seg-e{self._epoch}-a{self.attempt}-c{checkpoint_id}-t{task}")
         try:
             kept = self._write(segment, task, operators)
         except OSError:
-            if segment.begun:  # else the name is taken: not ours to delete
-                # the first failure is the one to tell; the file is garbage either way
+            if segment.begun:  # else the name exists: not ours to delete
+                # report the first failure; the file is garbage in any case
                 with contextlib.suppress(OSError):
                     self._storage.delete(segment.name)
             raise
@@ -167,7 +166,9 @@ class SnapshotWriter:
 def _write_increments(
     segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _WrittenBase
 ) -> tuple[list[KeyedPart], bytes | None]:
-    """Write what is new of a state; return its layers, and the digest of one that was written whole."""
+    """Write the new part of a state; return all its increments, and the digest of one that was written in
+    full.
+    """
     earlier = list(base.written.increments(operator_id, name))
     if isinstance(state, FrozenState) and state.changed is not None:
         if not state.changed.size:
@@ -210,7 +211,7 @@ def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator
 
 
 def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:
-    """Return what differs when the bytes of a state do."""
+    """Return the digest of a state's bytes."""
     schema, messages = _encoded(pieces, name)
     sha = hashlib.sha256(schema.serialize())
     for message in messages:
@@ -221,7 +222,7 @@ def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:
 def _write_keyed(
     segment: _Segment, operator_id: str, name: str, pieces: Iterator[pa.Table], changed: np.ndarray | None
 ) -> tuple[KeyedPart, bytes]:
-    """Write a layer piece by piece; return it, and its digest."""
+    """Write an increment piece by piece; return it, and its digest."""
     schema, messages = _encoded(pieces, f"{operator_id}.{name}")
     encoded = schema.serialize()
     sha = hashlib.sha256(encoded)

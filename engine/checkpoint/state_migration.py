@@ -1,4 +1,6 @@
-"""Migration: whether what an operator kept can go on in the types of another plan, and how; else why not."""
+"""State migration: whether an operator's state can be restored in the types of another plan, and how; else
+why not.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ _SUMS = re.compile(r"\ba\d+_\d+ ")
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why state cannot go on."""
+    """Why a state cannot be migrated."""
 
     said: str
 
 
 class Migrations:
-    """Compares the operators of a checkpoint with those of a plan that mean the same but for the width of
-    types and for columns carried along.
+    """Compares the operators of a checkpoint with those of a plan that differ only in the width of types and
+    in added columns.
     """
 
     def __init__(self, manifest: Manifest, plan: PlanIdentity) -> None:
@@ -40,9 +42,7 @@ class Migrations:
             self._fingerprints.setdefault(part.operator_id, []).append(part.fingerprint)
 
     def alike(self, one: str, other: str) -> bool:
-        """Return whether two operators, the former and the new one, mean the same whatever the width of
-        types.
-        """
+        """Return whether the former and the new operator have the same digest, the width of types aside."""
         old, new = self._old.operators.get(one), self._new.operators.get(other)
         return old is not None and new is not None and old.alike == new.alike
 
@@ -51,8 +51,8 @@ class Migrations:
         return one in self._fingerprints
 
     def of(self, one: str, other: str) -> Migration | Obstacle | None:
-        """Return how the state of ``one`` goes on as that of ``other``; None when all its columns are as
-        they were, or nothing is known of them.
+        """Return how the state of ``one`` becomes that of ``other``; None when its columns are unchanged, or
+        nothing is known of them.
         """
         old, new = self._old.operators.get(one), self._new.operators.get(other)
         if old is None or new is None or len(old.ports) != len(new.ports):
@@ -78,7 +78,7 @@ class Migrations:
     def _places(
         self, old: tuple[CarriedColumn, ...], new: tuple[CarriedColumn, ...], sums: bool, said: list[str]
     ) -> tuple[int, ...] | Obstacle:
-        """Return where each column stood; the former ones must all be there, in their order."""
+        """Return the former position of each column. All former columns must be there, in their order."""
         places: list[int] = []
         done = 0
         for column in new:
@@ -107,8 +107,8 @@ class Migrations:
         return tuple(places)
 
     def _not_added(self, column: CarriedColumn) -> str | None:
-        """Return why a column cannot be NULL in the rows there are, None if it can: it was added to the
-        end of its table, and may be NULL.
+        """Return why a column cannot be NULL in the stored rows; None if it can: a nullable column added to
+        the end of its table.
         """
         if not column.origins:
             return "it is computed"
@@ -130,16 +130,14 @@ class Migrations:
         return None
 
     def _narrowed(self, other: str) -> Iterator[str]:
-        """Yield what became of columns that are read below an operator and are neither what they were nor
-        wider.
-        """
+        """Yield the columns below an operator whose type is neither the former one nor wider."""
         below = self._plan.below.get(other, frozenset())
         for key, table in self._is.items():
             if self._was.get(key) is not None and self._reads(below, key):
                 yield from _narrowed(self._was[key], table)
 
     def _reads(self, below: frozenset[str], key: str) -> bool:
-        """Return whether a table's rows come to an operator: not when only sources elsewhere read it."""
+        """Return whether a table's rows reach an operator."""
         readers = {
             o.operator_id
             for o in self._plan.operators
@@ -162,8 +160,8 @@ _ROW_COLUMN = re.compile(r"c(\d+)")
 def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Table | None:
     """Return a state's entries in the columns of ``wanted``; ``None`` when they do not fit.
 
-    ``places``: for each column of the rows it holds (c0, c1, ..) where it stood, -1: it was not there. What a
-    state adds to its rows follows them.
+    ``places``: for each column of the stored rows (c0, c1, ..) its former position, -1 for an added one. What
+    a state adds to its rows follows them.
     """
     wanted = pa.schema([wanted.field(name) for name in wanted.names if name not in _optional(wanted)])
     sources = _sources(table.schema, wanted, places)
@@ -186,8 +184,8 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
 
 
 def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[str | None] | None:
-    """Return the name each wanted column had, None: it was not there. No column may be left over but the
-    optional ones.
+    """Return the former name of each wanted column, None for an added one. No column may be left over,
+    optional ones aside.
     """
     held = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
     extra = held - len(places)
@@ -205,8 +203,8 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
 
 
 def _optional(schema: pa.Schema) -> list[str]:
-    """Return the optional columns of a state: those at its end. One of such a name before others is the
-    state's own.
+    """Return the optional columns of a state: those at its end. A column of such a name before others belongs
+    to the state.
     """
     names = list(schema.names)
     first = len(names)
@@ -216,8 +214,8 @@ def _optional(schema: pa.Schema) -> list[str]:
 
 
 def fits(old: pa.DataType, new: pa.DataType) -> bool:
-    """Return whether every value of a type is the same value of another: equal, a wider integer, a decimal
-    of more digits; also inside lists.
+    """Return whether every value of one type is the same value in another: equal types, a wider integer, a
+    decimal of more digits, also inside lists.
     """
     if old == new:
         return True

@@ -66,10 +66,10 @@ class Opened:
 
 
 class CheckpointStore:
-    """Reads and writes the checkpoints of one job; one writer at a time, older writers are refused by epoch.
+    """Reads and writes the checkpoints of one job. One writer at a time: older ones are fenced off by epoch.
 
-    ``fallback``: for a damaged newest one the newest intact one is taken, and ``fell_back`` says so.
-    ``view``: how the newest one is shown to who restores it, for a job whose query has changed.
+    ``fallback``: when the newest checkpoint is damaged, restore the newest whole one; ``fell_back`` then says
+    so. ``view``: maps the newest manifest for a job whose query has changed.
     """
 
     def __init__(self, storage: Storage, job_id: str, retained: int = 2, *, fallback: bool = False) -> None:
@@ -87,11 +87,11 @@ class CheckpointStore:
         self._record: JobRecord | None = None
 
     def open(self, *, take_over: bool = False) -> Opened:
-        """Lock the directory, take the next epoch, read the newest checkpoint, and remove what earlier runs
+        """Lock the directory, claim the next epoch, read the newest checkpoint, and remove what earlier runs
         left unreferenced.
 
-        ``take_over``: fence off another process that is at work. Raises STA-3001 when one is, STA-3005 for
-        damaged files, STA-3006 for a newer format, STA-3010 for another job's files.
+        ``take_over``: fence off another process that runs the job. Raises STA-3001 when one does, STA-3005
+        for damaged files, STA-3006 for a newer format, STA-3010 for another job's files.
         """
         self.storage.lock(take_over=take_over)
         current = self._current_bytes()
@@ -103,7 +103,7 @@ class CheckpointStore:
         self._begin_epoch(max([0, *epochs, latest.epoch if latest else 0]) + 1)
         for epoch in epochs:
             self.storage.delete(f"epoch-{epoch}")
-        if self._current_bytes() != current:  # an older writer was quicker, and nobody can be any more
+        if self._current_bytes() != current:  # an older writer has renamed before us; no other can any more
             latest = self.latest()
         names = self.storage.list()
         taken = _numbers(_MANIFEST, names)
@@ -111,13 +111,13 @@ class CheckpointStore:
         self._know_manifests(
             [number for number in taken if latest is not None and number <= latest.checkpoint_id]
         )
-        if self.fell_back is None:  # else what is damaged stays until a newer checkpoint is durable
+        if self.fell_back is None:  # else the damaged files stay until a newer checkpoint is durable
             self._collect_garbage(above_too=True)
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Let everybody know of the epoch, then see to it that no older one publishes: what it has staged
-        is gone, what it stages is refused.
+        """Publish the epoch, then fence off older ones: what they have staged is deleted, what they stage
+        later is refused.
         """
         try:
             self.storage.create(f"epoch-{epoch}")
@@ -137,12 +137,11 @@ class CheckpointStore:
         return self.storage.read(CURRENT) if CURRENT in self.storage.list() else None
 
     def latest(self) -> Manifest | None:
-        """Return the checkpoint CURRENT names after checking every byte of it and of its files, or ``None``
-        when there is none.
+        """Return the checkpoint CURRENT names, or ``None``. Every byte of it and of its files is checked.
 
-        The directory is synced first: an earlier attempt to publish may have failed after the rename, and
-        what is restored gets committed. All is checked before anything is used, for a task that restores at
-        once may give rows before another finds its part damaged.
+        The directory is synced first: an earlier publish may have failed after the rename, and what is
+        restored gets committed. All is checked before anything is used: a restored task may emit rows before
+        another finds its part damaged.
         """
         self.storage.sync_directory()
         names = self.storage.list()
@@ -171,8 +170,8 @@ class CheckpointStore:
     def write_task(
         self, attempt: int, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]
     ) -> WrittenTask:
-        """Write and sync one task's part of a checkpoint. Raises OSError, and then leaves nothing behind
-        if it can.
+        """Write and sync one task's part of a checkpoint. Raises OSError, and then removes the file if it
+        can.
         """
         if self._writer is None or self._writer.attempt != attempt:
             self._writer = SnapshotWriter(self.storage, self.epoch, attempt)
@@ -217,8 +216,8 @@ class CheckpointStore:
         self._collect_garbage(above_too=False)
 
     def record_finished(self, checkpoint_id: int) -> None:
-        """Write down that the job has finished with this checkpoint, so that running it again does
-        nothing. Raises OSError, STA-3002.
+        """Record that the job has finished with this checkpoint, so that running it again does nothing.
+        Raises OSError, STA-3002.
         """
         self._check_epoch()
         fields = {
@@ -230,8 +229,8 @@ class CheckpointStore:
         self._publish(FINISHED, FINISHED, seal(fields))
 
     def check_job_name(self, name: str) -> None:
-        """Refuse the state of another job than the one of this name: STA-3012. One that names none is that
-        of the directory's.
+        """Refuse the state of a job of another name: STA-3012. A record without a name is that of the
+        directory's job.
         """
         recorded = recorded_name(self.storage.read)
         if recorded not in ("", name):
@@ -243,13 +242,13 @@ class CheckpointStore:
             raise PenstockError("STA-3012", message, hint=hint, sqlstate="55000")
 
     def own(self, drawn: str, name: str = "") -> str:
-        """Return the identity under which the job's sinks stage: the one this directory has, else ``drawn``,
-        which it has from now on.
+        """Return the owner id of the job's sinks: the one in this directory, else ``drawn``, which is then
+        written.
 
-        A copied directory is another job's, for the job it was copied from may live: it gets ``drawn``, and
-        so does one whose own is damaged: what was staged under the old one is published if a checkpoint says
-        so, never deleted. A directory that has none yet may be of an early version, which let everybody in:
-        it is shut, once. Raises OSError, STA-3002.
+        A copied directory gets ``drawn``, for the job it was copied from may run. So does one whose owner
+        file is damaged: what was staged under the old id is published if a checkpoint says so, never deleted.
+        A directory without an owner file may be of an early version with open permissions: it is closed to
+        other users, once. Raises OSError, STA-3002.
         """
         place = self.storage.location()
         with contextlib.suppress(FileNotFoundError, PenstockError):
@@ -264,21 +263,21 @@ class CheckpointStore:
         return drawn
 
     def record_job(self, record: JobRecord) -> None:
-        """Write down what the job is, so that another process can run it on. Raises OSError, STA-3002."""
+        """Write the job record, so that another process can run the job. Raises OSError, STA-3002."""
         self._record = replace(record, epoch=self.epoch)
         self._check_epoch()
         self._publish(JOB, JOB, encode_record(self.job_id, self._record))
 
     def renew(self) -> None:
-        """Say that this process is alive. Raises STA-3002 when another one has taken the job over."""
+        """Renew the lock. Raises STA-3002 when another process has taken the job over."""
         if not self.storage.renew():
             self._check_epoch()
 
     def close(self, ended: str | None = None) -> None:
-        """Write down how the job ``ended``, and let go of the lock."""
+        """Record how the job ``ended``, and release the lock."""
         if ended is not None and self._record is not None:
             status = "STOPPED" if ended == "FINISHED" and FINISHED not in self.storage.list() else ended
-            # it then counts as one whose process died, and ends the same when it is run on
+            # the job then counts as one whose process died, and ends the same when it is run again
             with contextlib.suppress(OSError, PenstockError):
                 self.record_job(self._record.ended(status))
         self.storage.close()
@@ -290,11 +289,11 @@ class CheckpointStore:
             self._stage(staged, data)
             self._check_epoch()
             self.storage.publish(staged, target)
-        except FileNotFoundError:  # a newer epoch has taken it away after we looked
+        except FileNotFoundError:  # a newer epoch has deleted it since we looked
             self._check_epoch()
             raise
         except OSError:
-            # the first failure is the one to tell; a disk that is full needs the room
+            # report the first failure; on a full disk the space is needed
             with contextlib.suppress(OSError):
                 self.storage.delete(staged)
             raise
@@ -311,7 +310,7 @@ class CheckpointStore:
         failpoint("C8")
 
     def _check_files(self, manifest: Manifest) -> None:
-        """A checkpoint may be published only while all it shares with earlier ones is still there."""
+        """A checkpoint may be published only while all files it shares with earlier ones exist."""
         missing = sorted({file.name for file in manifest.files} - set(self.storage.list()))
         if missing:
             raise FileNotFoundError(
@@ -357,8 +356,8 @@ class CheckpointStore:
         return manifest
 
     def _refuse_lost(self, names: Sequence[str]) -> None:
-        """Without CURRENT only a first checkpoint may lie here, published half; one that follows another
-        had a CURRENT before it.
+        """Without CURRENT the directory may hold only a first checkpoint, half published. One that follows
+        another had a CURRENT before it.
         """
         followers = [
             n
@@ -385,8 +384,8 @@ class CheckpointStore:
         return None
 
     def _know_manifests(self, numbers: Sequence[int]) -> None:
-        """Read which files the retained checkpoints need; a damaged older one is kept out of it, and its
-        files become garbage with it.
+        """Read which files the retained checkpoints need. A damaged older one is not retained, and its files
+        become garbage with it.
         """
         for number in sorted(numbers)[-self._retained :]:
             try:
@@ -398,11 +397,11 @@ class CheckpointStore:
             self._manifests[number] = frozenset(file.name for file in manifest.files)
 
     def _collect_garbage(self, *, above_too: bool) -> None:
-        """Delete our names that no retained checkpoint reaches; ``above_too`` also those of checkpoints after
-        the current one.
+        """Delete our files that no retained checkpoint reaches; ``above_too``: also those of checkpoints
+        after the current one.
 
-        Manifests go first, durably: a manifest that is there has all its files, and what is left behind at
-        any step is found again by the next collection. While a job runs, segments above the current
+        Manifests are deleted first, durably: so a manifest that exists has all its files. What an
+        interruption leaves is found by the next collection. While a job runs, segments above the current
         checkpoint belong to the next one and stay.
         """
         kept = sorted(self._manifests)[-self._retained :]
@@ -410,7 +409,9 @@ class CheckpointStore:
         reachable = {name for files in self._manifests.values() for name in files}
         horizon = float("inf") if above_too else (self._current or 0)
         names = self.storage.list()
-        self._check_epoch(names)  # by the same list: nothing in it is a newer epoch's
+        self._check_epoch(
+            names
+        )  # the list was read before the epoch check: nothing in it belongs to a newer epoch
         manifests = [
             n
             for n in names
@@ -431,7 +432,7 @@ class CheckpointStore:
 
 
 def _alternative(intact: Manifest | None) -> str:
-    """Say which other checkpoint is whole."""
+    """Return a sentence that names the newest other checkpoint that is whole."""
     if intact is None:
         return (
             "no other checkpoint is intact; restore the file from a backup, or remove the job's "

@@ -1,5 +1,5 @@
-"""Alignment of barriers: which channels a checkpoint's barrier has come on, and which of them wait until
-it has come on all.
+"""Barrier alignment: which channels a checkpoint's barrier has arrived on, and which are blocked until it has
+arrived on all.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ from penstock.engine.api.stream_elements import Barrier
 
 
 class Alignment:
-    """Knows, per input channel, whether the current barrier has come and whether the channel waits behind it,
-    and which channels have ended.
+    """Tracks, per input channel, whether the current barrier has arrived, whether the channel is blocked
+    behind it, and whether it has ended.
 
-    Only one checkpoint is under way at a time, so a newer barrier means that the older checkpoint was given
-    up, and an older one that comes after it is nobody's. ``blocking`` False lets channels go on behind their
-    barriers: then rows of the next checkpoint count in this one (at least once).
+    Only one checkpoint runs at a time. So a newer barrier means that the older checkpoint was aborted, and an
+    older barrier after it is ignored. ``blocking`` False does not block channels behind their barriers: rows
+    of the next checkpoint then count in this one (at least once).
     """
 
     def __init__(self, channels: int, *, blocking: bool = True) -> None:
         self.blocked = [False] * channels
         self.barrier: Barrier | None = None
         self.settled = 0
-        """The newest checkpoint whose barrier has gone on from here."""
+        """The newest checkpoint whose barrier was released here."""
         self._came = [False] * channels
         self._ended = [False] * channels
         self._blocking = blocking
 
     def on_barrier(self, channel: int, barrier: Barrier) -> Barrier | None:
-        """Take a channel's barrier in its turn; return it when that was the last one missing."""
+        """Record a channel's barrier; return the barrier when it was the last one missing."""
         current = self.barrier
         if barrier.checkpoint_id <= self.settled or (
             current is not None and barrier.checkpoint_id < current.checkpoint_id
         ):
             return None
+        # Barriers that are only ever aligned never race: two at once are a fault of the coordinator.
         if current is not None and barrier.checkpoint_id != current.checkpoint_id:
             self._abandon(current, barrier)
         self.barrier = barrier
@@ -48,11 +49,11 @@ class Alignment:
         return self._released()
 
     def complete(self) -> bool:
-        """Whether the current barrier has come on every channel that has not ended."""
+        """Whether the current barrier has arrived on every channel that has not ended."""
         return all(came or ended for came, ended in zip(self._came, self._ended, strict=True))
 
     def missing(self, checkpoint_id: int) -> list[int]:
-        """Return the open channels on which a checkpoint's barrier has not had its turn."""
+        """Return the open channels on which a checkpoint's barrier has not arrived."""
         mine = self.barrier is not None and self.barrier.checkpoint_id == checkpoint_id
         return [
             index
@@ -61,7 +62,7 @@ class Alignment:
         ]
 
     def release(self, barrier: Barrier) -> None:
-        """Let a barrier go on without those that are missing; no channel waits any more."""
+        """Release a barrier without the channels it is missing on; no channel stays blocked."""
         self._settle(barrier)
 
     def _abandon(self, current: Barrier, newer: Barrier) -> None:
@@ -91,5 +92,5 @@ class Alignment:
 
 
 def newest(barriers: Sequence[Barrier]) -> Barrier | None:
-    """Return the barrier of the newest checkpoint; of several of it the one that may overtake first."""
+    """Return the barrier of the newest checkpoint; of several, the one that may overtake first."""
     return max(barriers, key=lambda barrier: (barrier.checkpoint_id, -barrier.overtakes_at_ms), default=None)

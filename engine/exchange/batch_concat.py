@@ -1,4 +1,4 @@
-"""Batches end to end as one: what costs by the batch is paid once."""
+"""Concatenation of batches: costs by the batch are paid once for several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.engine.api.stream_elements import Batch
 
 
 def concat_batches(pieces: Sequence[Batch]) -> list[Batch]:
-    """Return the pieces as one batch, or as few as Arrow can hold them in."""
+    """Return the pieces as one batch, or as few batches as Arrow can hold."""
     if len(pieces) == 1:
         return [pieces[0]]
     sizes = np.array([piece.size_bytes for piece in pieces])
@@ -23,8 +23,8 @@ def concat_batches(pieces: Sequence[Batch]) -> list[Batch]:
 
 
 def take_rows_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndarray | None) -> list[Batch]:
-    """Return the rows at distinct places, which count through all pieces, in that order and with these
-    weights: none, one batch, or as few as Arrow can hold them in.
+    """Return the rows at distinct positions, counted through all pieces, in that order and with these
+    weights. None, one batch, or as few as Arrow can hold.
     """
     if not places.size:
         return []
@@ -40,7 +40,7 @@ def take_rows_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndar
 
 
 def all_weights(pieces: Sequence[Batch]) -> np.ndarray:
-    """Return the weights of all pieces end to end, int64."""
+    """Return the weights of all pieces, concatenated, int64."""
     ones = [np.ones(p.num_rows, np.int64) if p.weights is None else p.weights for p in pieces]
     return np.concatenate([np.zeros(0, np.int64), *ones])
 
@@ -52,8 +52,8 @@ def _one(pieces: Sequence[Batch]) -> Batch:
 
 
 def _joined(pieces: Sequence[Batch], columns: Sequence[np.ndarray | None], absent: int) -> np.ndarray | None:
-    """Return the per-row numbers of all pieces end to end; ``absent`` fills pieces without; ``None`` when
-    no piece has any.
+    """Return the per-row numbers of all pieces, concatenated. ``absent`` fills pieces without them; ``None``
+    when no piece has any.
     """
     if all(column is None for column in columns):
         return None

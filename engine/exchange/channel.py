@@ -1,5 +1,5 @@
 """Channels: bounded, ordered queues of elements between one producing and one consuming subtask, and the
-faces each side sees of one.
+interface of each side.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def no_wakeup() -> None:
 
 
 class ProducerChannel(Protocol):
-    """What a record writer sees: the channel itself when the consumer lives in this process, the near end
-    of a connection when it does not.
+    """The side of a record writer: the channel itself when the consumer runs in this process, else the near
+    end of a connection.
     """
 
     @property
@@ -32,27 +32,27 @@ class ProducerChannel(Protocol):
         """Whether the producer must wait; it is woken when it need not any more."""
 
     def put(self, element: Element) -> None:
-        """Take an element behind all others; always succeeds."""
+        """Append an element. Always succeeds."""
 
     def overtake(self, barrier: Barrier) -> list[Element]:
-        """Put a barrier ahead of all that waits on the producer's side, one that waits there itself is moved;
-        return what it has overtaken, in order.
+        """Put a barrier ahead of all that is buffered on the producer's side, or move it there; return the
+        elements it overtook, in order.
 
-        What has left the producer's side is the consumer's to look after, so a channel whose queue the
-        consumer holds returns nothing.
+        What has left the producer's side belongs to the consumer. So a channel whose queue the consumer holds
+        returns nothing.
         """
 
     def has_buffered(self, barrier: Barrier) -> bool:
-        """Whether a barrier that was put still waits on the producer's side; the producer is woken when it
-        has left.
+        """Whether a barrier is still buffered on the producer's side. The producer is woken when it has
+        left.
         """
 
 
 class ConsumerChannel(Protocol):
-    """What an input gate sees; only the consuming thread calls it."""
+    """The side of an input gate; only the consuming thread calls it."""
 
     announced: Barrier | None
-    """The newest barrier put, seen before it is reached: it is in the queue, or has been taken."""
+    """The newest barrier put, known before it is reached: it is queued, or was taken."""
 
     @property
     def capacity(self) -> int:
@@ -60,10 +60,10 @@ class ConsumerChannel(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of rows wait, about."""
+        """About how many bytes of rows are queued."""
 
     def __len__(self) -> int:
-        """How many elements wait."""
+        """How many elements are queued."""
 
     def peek(self) -> Element | None:
         """Return the next element without taking it, or ``None``."""
@@ -72,24 +72,26 @@ class ConsumerChannel(Protocol):
         """Take the next element; IndexError when there is none."""
 
     def queued_before(self, checkpoint_id: int) -> list[Element] | None:
-        """Return what waits before a checkpoint's barrier, or before the end of input; ``None`` when
-        neither has come.
+        """Return the elements queued before a checkpoint's barrier, or before the end of input; ``None`` when
+        neither has arrived.
         """
 
     def put_back(self, elements: Sequence[Element]) -> None:
-        """Put elements before all that waits, in their order."""
+        """Put elements before all that is queued, in their order."""
 
 
 class Channel:
-    """A queue with credits: the producer looks for credit before it takes more work, and is woken when credit
-    comes back.
+    """A queue with credits: the producer checks for credit before it starts more work, and is woken when
+    credit returns.
 
     It is full when it holds ``capacity`` elements or ``most_bytes`` of rows. ``put`` always succeeds, so one
-    piece of work may overrun both by what it emits; no further work starts until there is credit. Thread-safe
-    for one producer and one consumer: the producer only appends, the consumer only touches the front, both
-    are atomic in a deque, and of the two counts of bytes each side writes its own. A barrier stays in line
-    whatever happens, so what it follows is always told by its place; to overtake is for the consumer to act
-    on it before it is reached. Hence it is announced when it is in the queue, never sooner.
+    piece of work may overrun both; no further work starts without credit.
+
+    Thread-safe without a lock for one producer and one consumer. The producer only appends and the consumer
+    only touches the front; both are atomic in a deque. Of the two byte counts each side writes its own.
+
+    A barrier never changes its place in the queue. It overtakes when the consumer acts on it before it is
+    reached, so it is announced once it is queued, never sooner.
     """
 
     __slots__ = (
@@ -154,12 +156,12 @@ class Channel:
         self._wake_consumer()
 
     def overtake(self, barrier: Barrier) -> list[Element]:
-        """Append a barrier: the whole queue is the consumer's, who finds it announced."""
+        """Append a barrier. The whole queue is the consumer's, which finds it announced."""
         self.put(barrier)
         return []
 
     def has_buffered(self, barrier: Barrier) -> bool:
-        """Nothing waits on the producer's side."""
+        """Nothing is buffered on the producer's side."""
         return False
 
     def peek(self) -> Element | None:
@@ -167,11 +169,10 @@ class Channel:
         return self._queue[0] if self._queue else None
 
     def take(self) -> Element:
-        """Take the next element; wakes the producer when that gives it its first credit. IndexError when
-        empty.
+        """Take the next element; wake the producer when that returns its first credit. IndexError when empty.
 
-        The length is looked at after taking: a producer that fills the channel meanwhile and goes to sleep is
-        woken by this or by a later take.
+        The length is read after taking: a producer that fills the channel in between and sleeps is woken by
+        this or by a later take.
         """
         element = self._queue.popleft()
         taken = element.size_bytes if isinstance(element, Batch) else 0
@@ -183,8 +184,8 @@ class Channel:
         return element
 
     def queued_before(self, checkpoint_id: int) -> list[Element] | None:
-        """Return what waits before a checkpoint's barrier, or before the end of input; ``None`` when
-        neither has come.
+        """Return the elements queued before a checkpoint's barrier, or before the end of input; ``None`` when
+        neither has arrived.
         """
         before: list[Element] = []
         for element in self._queued():
@@ -196,7 +197,9 @@ class Channel:
         return None
 
     def put_back(self, elements: Sequence[Element]) -> None:
-        """Put elements before all that waits, in their order; the producer waits until they are taken."""
+        """Put elements before all that is queued, in their order; the producer is blocked until they are
+        taken.
+        """
         self._taken_bytes -= sum(element.size_bytes for element in elements if isinstance(element, Batch))
         self._queue.extendleft(reversed(elements))
 
@@ -205,5 +208,5 @@ class Channel:
         while True:
             try:
                 return tuple(self._queue)
-            except RuntimeError:  # the producer has appended meanwhile, which is seen when looking again
+            except RuntimeError:  # the producer has appended meanwhile: look again
                 continue

@@ -1,5 +1,5 @@
-"""Rows in flight: what an unaligned barrier has overtaken, gathered per channel, kept as state by key
-group, and put back after a restore.
+"""Channel state: the rows an unaligned barrier overtook, collected per channel, stored by key group, and put
+back after a restore.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from penstock.engine.api.stream_elements import Batch, Element
 from penstock.planner.logical.distribution import Edge, Partition
 
 RESERVED = "@"
-"""How names of states begin that no operator declares."""
+"""The prefix of the names of channel states; no operator declares such a name."""
 
 _NOT_BEHIND = -(2**63)
 _OWN_COLUMNS = 4
@@ -23,11 +23,11 @@ _OWN_COLUMNS = 4
 
 @dataclass(frozen=True)
 class EdgeTarget:
-    """Where the rows of an edge go: the ``port`` of an operator, and by which edge, which says whose they are
+    """The target of an edge: the ``port`` of an operator, and the edge, which says which subtask owns a row
     at any parallelism.
 
-    Rows sent by keys belong to their key groups, so those of one key stay in order. Rows dealt out keep no
-    order and are dealt out again.
+    Rows partitioned by keys belong to their key groups, so rows of one key keep their order. Rows that are
+    rebalanced keep no order, and are distributed anew.
     """
 
     operator_id: str
@@ -37,12 +37,12 @@ class EdgeTarget:
 
     @property
     def received(self) -> str:
-        """The state of the consuming operator that holds rows found before its barriers."""
+        """The state of the consuming operator for rows found before its barriers."""
         return received_state(self.port)
 
     @property
     def unsent(self) -> str:
-        """The state of the producing operator that holds rows a barrier overtook before they had left."""
+        """The state of the producing operator for rows a barrier overtook before they were sent."""
         return unsent_state(self.operator_id, self.port)
 
     def groups(self, pieces: Sequence[Batch]) -> np.ndarray:
@@ -67,20 +67,20 @@ class EdgeTarget:
 
 
 def received_state(port: int) -> str:
-    """Return the name of the state that holds rows in flight into a port of the operator it belongs to."""
+    """Return the name of the state that holds the channel state of a port of the operator it belongs to."""
     return f"{RESERVED}input.{port}"
 
 
 def unsent_state(operator_id: str, port: int) -> str:
-    """Return the name of the state that holds rows in flight from the operator it belongs to into a port
-    of another.
+    """Return the name of the state that holds rows not yet sent by its operator, for a port of another
+    operator.
     """
     return f"{RESERVED}output.{operator_id}.{port}"
 
 
 @dataclass(frozen=True)
 class InFlightTarget:
-    """Where kept rows were going; ``left``: whether they had left the producing task."""
+    """Where a row of channel state was going; ``left``: whether it had been sent."""
 
     operator_id: str
     port: int
@@ -88,8 +88,8 @@ class InFlightTarget:
 
 
 def in_flight_target(operator_id: str, state: str) -> InFlightTarget | None:
-    """Return where rows in flight were going, by the operator that keeps them and the state's name;
-    ``None`` for any other state.
+    """Return where rows of a state were going, by the operator that stores it and its name; ``None`` for a
+    state of an operator.
     """
     if not state.startswith(RESERVED):
         return None
@@ -100,22 +100,22 @@ def in_flight_target(operator_id: str, state: str) -> InFlightTarget | None:
 
 @dataclass
 class ChannelRows:
-    """Rows in flight on the channel from one subtask of an edge's source."""
+    """Channel state of one channel, named by port and by the subtask it comes from."""
 
     port: int
     source: int
     batches: list[Batch] = field(default_factory=list)
 
     def add(self, elements: Iterable[Element]) -> None:
-        """Add the rows among elements; time is told again by those who told it, and no barrier belongs to
-        another checkpoint.
+        """Add the rows among elements. Watermarks are not state: their generators emit them again. A barrier
+        among them belongs to another checkpoint.
         """
         self.batches.extend(element for element in elements if isinstance(element, Batch))
 
 
 def channel_state_table(edge_target: EdgeTarget, channels: Sequence[ChannelRows]) -> pa.Table | None:
-    """Return rows in flight as keyed state: ``key_group``, ``source`` (subtask), ``weight``, ``behind``, then
-    their columns; ``None`` without rows.
+    """Return channel state as keyed state: ``key_group``, ``source`` (subtask), ``weight``, ``behind``, then
+    the rows' columns; ``None`` without rows.
 
     Rows of one key group and channel keep their order.
     """
@@ -149,7 +149,7 @@ def channel_state_table(edge_target: EdgeTarget, channels: Sequence[ChannelRows]
 
 
 def _schema(own: dict[str, np.ndarray], rows: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    """Return the columns of the state; those of the rows keep their types, under names that are unique."""
+    """Return the columns of the state. Those of the rows keep their types, under unique names."""
     fields = [pa.field(name, pa.from_numpy_dtype(values.dtype)) for name, values in own.items()]
     return pa.schema(
         [*fields, *(column.with_name(name) for column, name in zip(rows, names[_OWN_COLUMNS:], strict=True))]
@@ -157,7 +157,7 @@ def _schema(own: dict[str, np.ndarray], rows: pa.Schema, names: Sequence[str]) -
 
 
 def batches_of(table: pa.Table, max_rows: int) -> Iterator[tuple[int, Batch]]:
-    """Yield the rows of such a state with the source subtask of their channel, at most ``max_rows`` at a
+    """Yield the rows of a channel state with the source subtask of their channel, at most ``max_rows`` at a
     time.
     """
     rows = table.drop_columns(table.column_names[:_OWN_COLUMNS])

@@ -1,5 +1,5 @@
-"""The input gate of a task: one ordered flow of events out of many channels, with barriers aligned or gone
-ahead, and watermarks merged.
+"""The input gate of a task: one ordered stream of events out of many channels, with barriers aligned and
+watermarks merged.
 """
 
 from __future__ import annotations
@@ -55,17 +55,16 @@ GateEvent = (
 
 
 class InputGate:
-    """Takes from the channels in turn and gives what the task must act on; ``port`` tells where the last
-    batch came from.
+    """Reads the channels in turn and returns the events the task acts on; ``port`` is that of the last batch.
 
-    While ports named in ``bounded_ports`` are still open, the other ports are not read (the bounded side is
-    loaded first), except during an alignment, which needs every channel's barrier. A watermark given is the
-    minimum over channels that are neither idle nor ended, and never goes back; Idle is given when every open
-    channel is idle. The end of time counts when the channel ends, which is when its port's end is told.
+    While a port of ``bounded_ports`` is open, the other ports are not read: the bounded side of a join is
+    loaded first. An alignment reads all, for it needs every channel's barrier. A watermark is the minimum
+    over the channels that are neither idle nor ended; it never decreases. Idle is returned when every open
+    channel is idle. A channel's end counts as the end of its time.
 
-    ``sources``: by channel the subtask it comes from. ``overtakable``: by channel whether a barrier may go
-    ahead of its rows once its time has come; it does when it has had its turn on every channel where it may
-    not. ``blocking``: see ``Alignment``. ``by_port``: watermarks are merged and told port by port.
+    ``sources``: the subtask each channel comes from. ``overtakable``: for each channel, whether a barrier may
+    overtake its rows. ``blocking``: see ``Alignment``. ``by_port``: watermarks are merged and returned port
+    by port.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class InputGate:
 
     @property
     def aligning(self) -> bool:
-        """Whether a barrier has come on some channels and is awaited on others."""
+        """Whether a barrier has arrived on some channels and is missing on others."""
         return self._alignment.barrier is not None
 
     def queues(self) -> Queues:
@@ -123,7 +122,7 @@ class InputGate:
 
     @property
     def rows_ready(self) -> bool:
-        """Whether some channel that may be read has rows in front."""
+        """Whether some readable channel has rows in front."""
         if self._pending or self._alignment.barrier is not None:
             return False
         return any(
@@ -132,8 +131,8 @@ class InputGate:
         )
 
     def next(self, now_ms: float = 0.0, *, only_barriers: bool = False) -> GateEvent | None:
-        """Return the next event, or ``None`` when no readable channel has one; ``only_barriers`` takes no
-        rows and no news of time.
+        """Return the next event, or ``None`` when no readable channel has one. ``only_barriers`` reads
+        neither rows nor watermarks.
         """
         while True:
             if self._pending:
@@ -153,16 +152,16 @@ class InputGate:
             self._on_control(index, element)
 
     def put_back(self, port: int, source: int, batches: Sequence[Batch]) -> None:
-        """Put restored rows before all that comes on the channel from a subtask; one that is no more has
-        its successor's.
+        """Put restored rows in front of the channel from a subtask; a subtask that is no more has a
+        successor.
         """
         mine = [index for index, known in enumerate(self._ports) if known == port]
         self._channels[mine[source % len(mine)]].put_back(batches)
 
-    # What comes in its turn.
+    # Elements in their turn.
 
     def _readable(self, only_barriers: bool) -> int | None:
-        """Return the next channel in turn that may be read now and has something."""
+        """Return the next readable channel that has an element."""
         count = len(self._channels)
         held = self._held and self._alignment.barrier is None
         blocked = self._alignment.blocked
@@ -178,6 +177,7 @@ class InputGate:
 
     def _on_control(self, index: int, element: object) -> None:
         match element:
+            # The end of time is not merged here: it counts when the channel ends.
             case Watermark(time_us) if time_us < MAX_WATERMARK_US:
                 self._merge_time(index, lambda merge, channel: merge.on_watermark(channel, time_us))
             case Idle():
@@ -190,7 +190,7 @@ class InputGate:
                 self._on_end(index)
 
     def _merge_time(self, index: int, news: Callable[[WatermarkMerge, int], list[Watermark | Idle]]) -> None:
-        """Merge news of a channel's time with that of all others, or with those of its port."""
+        """Merge the time of a channel with that of all others, or of its port's channels."""
         if not self._port_watermarks:
             self._pending.extend(news(self._watermarks, index))
             return
@@ -213,7 +213,7 @@ class InputGate:
         port = self._ports[index]
         self._open_by_port[port] -= 1
         if self._open_by_port[port] == 0:
-            # before time moves on: rows held for this port are on time now
+            # before the watermark advances: rows buffered for this port are not late
             self._pending.append(PortEnd(port))
             self._held = self._holding()
         self._merge_time(index, WatermarkMerge.on_end)
@@ -226,7 +226,7 @@ class InputGate:
             self._pending.append(barrier)
 
     def _holding(self) -> bool:
-        """Whether bounded ports are still open while others wait for them."""
+        """Whether bounded ports are open and block the others."""
         return any(
             bounded and self._open_by_port[port] > 0
             for bounded, port in zip(self._bounded, self._ports, strict=True)

@@ -1,4 +1,4 @@
-"""Record writers: how the rows of a chain's last operator get to the input channels of the next chain, per
+"""Record writers: they send the rows of a chain's last operator to the input channels of the next chain, by
 edge kind.
 """
 
@@ -27,11 +27,11 @@ from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Part
 
 
 class RecordWriter:
-    """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to
-    its only target.
+    """Writes to the channels of one edge; ``targets`` are in subtask order. This base class passes every
+    batch to its only target.
 
-    ``way``: where the rows go, on an edge whose rows a barrier may overtake; ``None`` on one where it always
-    waits its turn.
+    ``edge_target``: where the rows go, on an edge whose rows a barrier may overtake; ``None`` where barriers
+    are always aligned.
     """
 
     edge_target: EdgeTarget | None = None
@@ -42,9 +42,7 @@ class RecordWriter:
 
     @property
     def deadline_ms(self) -> float | None:
-        """When buffered rows must be shipped, in monotonic milliseconds; ``None`` when nothing is
-        buffered.
-        """
+        """When buffered rows must be sent, monotonic milliseconds; ``None`` when nothing is buffered."""
         return None
 
     @property
@@ -56,14 +54,14 @@ class RecordWriter:
         return False
 
     def write(self, batch: Batch) -> None:
-        """Take rows."""
+        """Write rows."""
         self._targets[0].put(batch)
 
     def flush(self) -> None:
-        """Ship what is buffered."""
+        """Send what is buffered."""
 
     def control(self, element: Element) -> None:
-        """Ship what is buffered, then the element to every target."""
+        """Send what is buffered, then the element to every target."""
         self.flush()
         for target in self._targets:
             target.put(element)
@@ -71,15 +69,15 @@ class RecordWriter:
                 failpoint("W3")
 
     def mark(self, marker: LatencyMarker) -> None:
-        """Put a latency marker behind the rows for one of the targets, each in turn: one for all would
-        multiply with every exchange.
+        """Put a latency marker behind the rows for one target, each in turn. One for all would multiply with
+        every exchange.
         """
         self._marked = (self._marked + 1) % len(self._targets)
         self._targets[self._marked].put(marker)
 
     def barrier(self, barrier: Barrier, now_ms: float) -> list[Element]:
-        """Ship what is buffered, then a barrier, ahead of what waits if it may now; return what it has
-        overtaken that had not left here.
+        """Send what is buffered, then a barrier: ahead of the buffered elements if it may overtake now.
+        Return the overtaken elements that were not sent.
         """
         if self.edge_target is None or now_ms < barrier.overtakes_at_ms:
             self.control(barrier)
@@ -92,11 +90,11 @@ class RecordWriter:
         return overtaken
 
     def has_buffered(self, barrier: Barrier) -> bool:
-        """Whether a barrier that may some time overtake still waits here on some channel."""
+        """Whether a barrier that may overtake is still buffered here on some channel."""
         return self.edge_target is not None and any(target.has_buffered(barrier) for target in self._targets)
 
     def overtake_buffered(self, barrier: Barrier) -> list[Element]:
-        """Move a barrier that still waits here ahead of all else; return what it has overtaken."""
+        """Move a buffered barrier ahead of all else; return the elements it overtook."""
         return [
             element
             for target in self._targets
@@ -106,7 +104,7 @@ class RecordWriter:
 
 
 class ShuffleWriter(RecordWriter):
-    """Gives whole batches to the targets in turn."""
+    """Round-robin: whole batches to the targets in turn."""
 
     def __init__(self, targets: Sequence[ProducerChannel], first: int = 0) -> None:
         super().__init__(targets)
@@ -118,7 +116,7 @@ class ShuffleWriter(RecordWriter):
 
 
 class BroadcastWriter(RecordWriter):
-    """Gives every batch to every target."""
+    """Broadcast: every batch to every target."""
 
     def write(self, batch: Batch) -> None:
         for target in self._targets:
@@ -126,10 +124,11 @@ class BroadcastWriter(RecordWriter):
 
 
 class PartitionWriter(RecordWriter):
-    """Gives each row to the subtask that owns its key group, gathering small pieces per target.
+    """Hash partitioning: each row goes to the subtask that owns its key group. Small pieces are buffered per
+    target.
 
-    A target's pieces are shipped when they hold ``max_rows``, and all of them when the oldest has waited
-    ``timeout_ms`` (0: at once).
+    A target's pieces are sent when they hold ``max_rows``; all of them when the oldest is ``timeout_ms`` old
+    (0: at once).
     """
 
     def __init__(
@@ -166,11 +165,13 @@ class PartitionWriter(RecordWriter):
         columns = [batch.rows.column(key) for key in self._keys]
         order, offsets = self._partition(self._hash(columns), len(self._targets), self._max_parallelism)
         counts = np.diff(offsets)
+        # All rows for one target: no copy. Common with few keys, and with one subtask.
         whole = int(counts.argmax())
         if counts[whole] == batch.num_rows:
             self._buffer(whole, batch)
         else:
             ordered = batch.take(order)
+            # slices of one sorted copy, not one take per target
             for target in np.flatnonzero(counts):
                 self._buffer(int(target), ordered.slice(int(offsets[target]), int(counts[target])))
         if self._timeout_ms <= 0:
@@ -211,8 +212,8 @@ class PartitionWriter(RecordWriter):
 
 
 class TaskOutput:
-    """All record writers of a task: each element goes to every edge. ``bytes_out``: of the rows taken,
-    about.
+    """All record writers of a task: each element goes to every edge. ``bytes_out``: about how many bytes of
+    rows were written.
     """
 
     def __init__(self, writers: Sequence[RecordWriter]) -> None:
@@ -221,7 +222,7 @@ class TaskOutput:
 
     @property
     def is_end(self) -> bool:
-        """Whether rows leave the job here."""
+        """Whether the task has no outgoing edge: rows leave the job here."""
         return not self._writers
 
     @property
@@ -233,7 +234,7 @@ class TaskOutput:
         return False
 
     def ship_due(self, now_ms: float) -> float | None:
-        """Ship what has waited long enough; return when the next buffered rows fall due, or ``None``."""
+        """Send what was buffered long enough; return when the next buffered rows fall due, or ``None``."""
         earliest = None
         for writer in self._writers:
             deadline = writer.deadline_ms
@@ -246,7 +247,7 @@ class TaskOutput:
         return earliest
 
     def flush(self) -> None:
-        """Ship what is buffered."""
+        """Send what is buffered."""
         for writer in self._writers:
             writer.flush()
 
@@ -262,16 +263,18 @@ class TaskOutput:
         self._control(Watermark(time_us))
 
     def marker(self, marker: LatencyMarker) -> None:
-        """Forward a latency marker, behind the rows that are buffered."""
+        """Forward a latency marker, behind the buffered rows."""
         for writer in self._writers:
             writer.mark(marker)
 
     def idle(self) -> None:
-        """Forward that time stands still here."""
+        """Forward that the task is idle."""
         self._control(Idle())
 
     def barrier(self, barrier: Barrier, now_ms: float) -> list[tuple[EdgeTarget, list[Element]]]:
-        """Forward a barrier; return what it has overtaken that had not left here, by where it was going."""
+        """Forward a barrier; return the overtaken elements that were not sent, by the target of their
+        edge.
+        """
         return [
             (writer.edge_target, overtaken)
             for writer in self._writers
@@ -279,14 +282,14 @@ class TaskOutput:
         ]
 
     def has_buffered(self, barrier: Barrier) -> bool:
-        """Whether a barrier that may some time overtake has not left here yet."""
+        """Whether a barrier that may overtake is still buffered here."""
         return barrier.overtakes_at_ms < float("inf") and any(
             writer.has_buffered(barrier) for writer in self._writers
         )
 
     def overtake_buffered(self, barrier: Barrier) -> list[tuple[EdgeTarget, list[Element]]]:
-        """Move a barrier that has not left ahead of all else; return what it has overtaken, by where it
-        was going.
+        """Move a buffered barrier ahead of all else; return the elements it overtook, by the target of their
+        edge.
         """
         return [
             (writer.edge_target, writer.overtake_buffered(barrier))
@@ -295,7 +298,7 @@ class TaskOutput:
         ]
 
     def end(self) -> None:
-        """Say that nothing follows."""
+        """Forward the end of input."""
         self._control(EndOfInput())
 
     def _control(self, element: Element) -> None:

@@ -15,8 +15,8 @@ from penstock.engine.exchange.channel_state import ChannelRows
 
 @dataclass(frozen=True)
 class BarrierAhead:
-    """A barrier that has not come on every channel in its turn: act on it at once. ``OvertakenRows``
-    follows when all that it overtook is known.
+    """A barrier that overtakes rows: the task takes its snapshot at once. ``OvertakenRows`` follows when all
+    overtaken rows are known.
     """
 
     barrier: Barrier
@@ -24,8 +24,8 @@ class BarrierAhead:
 
 @dataclass(frozen=True, eq=False)
 class OvertakenRows:
-    """The rows a barrier has overtaken on the way to this gate: they belong to its checkpoint, and go on
-    to be taken as usual.
+    """The rows a barrier overtook on its way to this gate. They are channel state of its checkpoint, and are
+    processed as usual afterwards.
     """
 
     checkpoint_id: int
@@ -33,8 +33,8 @@ class OvertakenRows:
 
 
 class ChannelStateCollection:
-    """The rows in flight of one checkpoint while channels are still missing: all that is taken from one
-    before its barrier is found.
+    """Collects the channel state of one checkpoint: all rows read from a channel before its barrier is
+    found.
     """
 
     def __init__(self, checkpoint_id: int, channels: Sequence[ChannelRows], missing: Sequence[int]) -> None:
@@ -48,13 +48,13 @@ class ChannelStateCollection:
             self._channels[index].add([batch])
 
     def add_before_barrier(self, index: int, queued: Sequence[Element]) -> None:
-        """A channel's barrier, or its end, has been found behind what is ``queued``."""
+        """A channel's barrier, or its end, was found behind the ``queued`` elements."""
         if index in self.missing:
             self.missing.remove(index)
             self._channels[index].add(queued)
 
     def rows(self) -> OvertakenRows:
-        """Return what was found."""
+        """Return the collected rows."""
         return OvertakenRows(
             self.checkpoint_id, tuple(channel for channel in self._channels if channel.batches)
         )

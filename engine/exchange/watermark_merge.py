@@ -1,4 +1,4 @@
-"""Watermark merging: the event time of an input, out of the watermarks and the idleness of its channels."""
+"""Watermark merging: the event time of an input, from the watermarks and idleness of its channels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 
 
 class WatermarkMerge:
-    """The minimum watermark over channels that are open and not idle; it never goes back."""
+    """The minimum watermark over the channels that are open and not idle. It never decreases."""
 
     def __init__(self, channels: int) -> None:
         self._times = [MIN_WATERMARK_US] * channels
@@ -16,18 +16,18 @@ class WatermarkMerge:
         self._all_idle = False
 
     def on_watermark(self, channel: int, time_us: int) -> list[Watermark | Idle]:
-        """Take a channel's watermark, which also ends its idleness."""
+        """Record a channel's watermark; this also ends its idleness."""
         self._times[channel] = max(self._times[channel], time_us)
         self._silent[channel] = False
         return self._merge()
 
     def on_idle(self, channel: int) -> list[Watermark | Idle]:
-        """Let a channel hold nobody back until its next watermark."""
+        """A channel is idle: it holds back no one until its next watermark."""
         self._silent[channel] = True
         return self._merge()
 
     def on_end(self, channel: int) -> list[Watermark | Idle]:
-        """Let a channel hold nobody back for ever."""
+        """A channel has ended: it holds back no one any more."""
         self._ended[channel] = self._silent[channel] = True
         return self._merge()
 
@@ -43,8 +43,8 @@ class WatermarkMerge:
         return [Watermark(self._merged)] if woken else []
 
     def _nobody_active(self) -> list[Watermark | Idle]:
-        """All open channels idle: say so once, at the highest time any of them has reached. All ended: the
-        task ends time itself.
+        """All open channels are idle: emit Idle once, after the highest watermark any of them has reached.
+        When all have ended, the task itself ends time.
         """
         if self._all_idle or all(self._ended):
             return []

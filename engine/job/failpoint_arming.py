@@ -30,7 +30,7 @@ _ENTRY = re.compile(r"\s*(\w+)\s*=\s*(kill|raise|delay)\s*(?:\(([^)]*)\))?\s*(?:
 @dataclass
 class ArmedPoint:
     """What happens at one point: at its ``at``-th hit only (0: at every one), with a probability, and at most
-    ``times`` times in all.
+    ``times`` times.
 
     ``marks``: a directory in which each time leaves a file, so that ``times`` counts over all processes of a
     test.
@@ -59,7 +59,7 @@ class ArmedPoint:
         time.sleep(self.delay_s)
 
     def _claim(self, name: str) -> bool:
-        """Whether this time is still one of those allowed; each is claimed by one process."""
+        """Whether this hit is one of ``times``; each is claimed by one process."""
         if self.marks is None:
             self.times -= 1
             return self.times >= 0
@@ -77,8 +77,8 @@ class ArmedPoint:
 
 
 def arm_from_environment(environment: Mapping[str, str] | None = None) -> str | None:
-    """Arm what the environment asks for; return a sentence to warn with, or ``None`` when it asks for
-    nothing. CLI-6150 for text that is wrong.
+    """Arm what the environment asks for; return a warning, or ``None`` when it asks for nothing. CLI-6150 for
+    text that is wrong.
     """
     variables = os.environ if environment is None else environment
     text = variables.get(VARIABLE)
@@ -93,7 +93,7 @@ def arm_from_environment(environment: Mapping[str, str] | None = None) -> str | 
 
 
 def parse_points(text: str, marks: Path | None = None) -> dict[str, ArmedPoint]:
-    """Return what happens where; raises CLI-6150 for an unknown point or words that mean nothing."""
+    """Return the action of each point; raises CLI-6150 for an unknown point or action."""
     points = {}
     for entry in filter(str.strip, text.split(";")):
         match = _ENTRY.fullmatch(entry)
@@ -131,7 +131,7 @@ def _point(entry: str, does: str, words: str, at: int, marks: Path | None) -> Ar
 
 
 def warn_of_failpoints() -> None:
-    """Arm what the environment asks for, and say so on stderr, in one line."""
+    """Arm what the environment asks for, and report it on stderr in one line."""
     told = arm_from_environment()
     if told is not None:
         sys.stderr.write(f"warning: {told}\n")

@@ -1,4 +1,4 @@
-"""A submitted job as its user holds it; every method may be called from any thread."""
+"""The handle of a submitted job; every method may be called from any thread."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed.
+    """One run of a job graph. The job runs on without its handle until it ends or its manager is closed.
 
-    ``checkpoint_storage``: where its checkpoints lie, None when it keeps none. ``state_diff``: what became of
-    the state of a query that has changed. ``processes``: its worker processes, if it runs in any.
-    ``start_notes``: what whoever started it should know.
+    ``checkpoint_storage``: where its checkpoints are, None when it stores none. ``state_diff``: what happened
+    to the state of a changed query. ``processes``: its worker processes. ``start_notes``: what its user
+    should know about the start.
     """
 
     def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
@@ -40,16 +40,16 @@ class Job:
         self._master: JobMaster | None = None
 
     def attach(self, master: JobMaster) -> None:
-        """Tie the handle to the master that runs the job; called once, by the manager."""
+        """Connect the handle to the master that runs the job. Called once, by the manager."""
         self._master = master
 
     def ended(self) -> None:
-        """Learn that the job is in a terminal state; called once, by the manager."""
+        """The job is in a terminal state. Called once, by the manager."""
         self._ended.set()
 
     @property
     def state(self) -> JobState:
-        """Where the job stands."""
+        """The state of the job."""
         return JobState.CREATED if self._master is None else self._master.state
 
     @property
@@ -59,7 +59,7 @@ class Job:
 
     @property
     def last_failure(self) -> PenstockError | None:
-        """What the job failed of last, also when it was restarted after that."""
+        """The job's last failure, also when it was restarted after it."""
         return None if self._master is None else self._master.last_failure
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -68,36 +68,36 @@ class Job:
 
     @property
     def stopped(self) -> bool:
-        """Whether it ended because it was asked to stop: not all there was to read has been read."""
+        """Whether it ended because it was stopped: its input was not read to the end."""
         return self._master is not None and self._master.stopped
 
     @property
     def finished_before(self) -> bool:
-        """Whether its state said that it had finished already, so that it was not run again."""
+        """Whether its state recorded that it had finished already, so that it was not run."""
         return self._master is not None and self._master.finished_before
 
     @property
     def counts_all(self) -> bool:
-        """Whether its figures are of all it has done: it began anew, and was never restarted."""
+        """Whether its figures count all its work: it started without state and was never restarted."""
         return self._master is not None and self._master.counts_all
 
     def cancel(self) -> None:
-        """End the job now; what it had not committed is dropped. No matter if it has ended already."""
+        """Cancel the job; what it has not committed is dropped. Does nothing when it has ended."""
         if self._master is not None:
             self._master.post(CancelRequested())
 
     def stop(self, *, drain: bool = False) -> None:
-        """End the job after one more checkpoint, whose output is committed; with a state directory it can go
-        on later.
+        """End the job after one more checkpoint, whose output is committed. With a state directory it can be
+        resumed.
 
-        ``drain``: its sources end first, time runs to its end and every window closes; such a job has
-        finished for good.
+        ``drain``: its sources end first, the watermark goes to the end of time and every window closes. Such
+        a job has finished for good.
         """
         if self._master is not None:
             self._master.post(StopRequested(drain))
 
     def rescale(self, wish: RescaleRequested) -> None:
-        """Go on as another plan of the same state; ``JobManager.rescale`` checks that it is one."""
+        """Continue as another plan of the same state; ``JobManager.rescale`` has checked it."""
         if self._master is not None:
             self._master.post(wish)
 

@@ -1,7 +1,6 @@
-"""What has happened to a job: a bounded list of events, each with its time, its kind and a sentence for
-people.
+"""The events of a job: a bounded list with a time, a kind and a sentence for users each.
 
-A wish to go on at another parallelism: the plan laid for it.
+Beside them a requested change of plan, and the state of a job that loads history.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class JobEvent:
 
 
 class JobEvents:
-    """The newest ``KEPT`` events of a job, written by its master, read by anyone."""
+    """The newest ``MAX_EVENTS`` events of a job, written by its master, read by any thread."""
 
     def __init__(self, coordinator: CheckpointCoordinator, restored: Manifest | None, clock: Clock) -> None:
         self._coordinator = coordinator
@@ -46,17 +45,17 @@ class JobEvents:
         self._warned: dict[str, set[tuple[str, str]]] = {}
 
     def all(self) -> tuple[JobEvent, ...]:
-        """Return the events kept, oldest first."""
+        """Return the events, oldest first."""
         return tuple(self._events)
 
     def restarting(self, error: PenstockError, delay_ms: float) -> None:
-        """The job failed and will be tried again after ``delay_ms``."""
+        """The job failed and restarts after ``delay_ms``."""
         if self._failed_ms is None:
             self._failed_ms = self._clock.monotonic_ms()
         self._append("RESTARTING", f"({_cause(error)}) {self._from()}, in {delay_ms / 1e3:.1f} s")
 
     def deployed(self, budget: RestartBudget, store: CheckpointStore | None) -> None:
-        """All tasks run, or run again; told is also when a damaged checkpoint gave way to an earlier one."""
+        """All tasks run, or run again. A fallback to an earlier checkpoint is reported too."""
         if store is not None and store.fell_back is not None:
             self._append("FALLBACK", store.fell_back)
             store.fell_back = None
@@ -66,8 +65,8 @@ class JobEvents:
             self._append("RUNNING", f"recovered in {took_s:.1f} s, restart {budget.progress_text}")
 
     def on_operator_event(self, report: OperatorEventReported) -> None:
-        """An operator has news; a failure that the job goes on with is told once, whichever of its
-        subtasks it meets, until it is over.
+        """An operator reports an event. A failure the job survives is listed once, whichever subtasks report
+        it, until it is over.
         """
         warned = self._warned.setdefault(report.operator_id, set())
         match report.event:
@@ -79,7 +78,7 @@ class JobEvents:
                 self._append("RECOVERED", f"{report.operator}: {sentence}")
 
     def _checkpoint_failed(self, cause: str) -> None:
-        """A checkpoint was given up, the job goes on."""
+        """A checkpoint was aborted; the job runs on."""
         newest = self._newest
         last = (
             "there is no good one yet"
@@ -89,8 +88,8 @@ class JobEvents:
         self._append("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
 
     def failed(self, error: PenstockError, budget: RestartBudget) -> None:
-        """The job is given up; with restarts behind it the error's detail says how many, whether of one
-        cause, and where to go on from.
+        """The job has failed. After restarts the error's detail says how many, whether of one cause, and from
+        where the job can resume.
         """
         if budget.restarts:
             error.detail = "\n".join(
@@ -130,14 +129,14 @@ class JobEvents:
 
 
 def _cause(error: PenstockError) -> str:
-    """Return the first line of an error, in few words."""
+    """Return the first line of an error, shortened."""
     return f"{error.code}: {error.message.splitlines()[0][:160]}"
 
 
 @dataclass(frozen=True)
 class RescaleRequested:
-    """Take a checkpoint behind which nothing happens any more, then go on from it as ``graph``, which
-    keeps the same state.
+    """A request to switch plans: take a checkpoint behind which nothing happens any more, then resume from it
+    as ``graph``, which has the same state.
     """
 
     graph: JobGraph
@@ -145,8 +144,8 @@ class RescaleRequested:
 
 
 class HistoryPhase:
-    """``live``: the plan to go on as once the history's checkpoint is durable, None in any other
-    deployment.
+    """Tracks the history load of a deployment. ``live``: the plan that follows once the history's checkpoint
+    is durable, None for a deployment without history.
     """
 
     def __init__(self, live: RescaleRequested | None) -> None:
@@ -154,26 +153,24 @@ class HistoryPhase:
         self._reading: set[TaskId] = set()
 
     def begins(self, sources: Sequence[TaskId]) -> None:
-        """Take over a new deployment with these source tasks."""
+        """Start a deployment with these source tasks."""
         self._reading = set(sources)
 
     def read(self, task: TaskId) -> None:
-        """A task has given all it has, or has ended."""
+        """A task has emitted its whole history, or has ended."""
         self._reading.discard(task)
 
     @property
     def loading(self) -> bool:
-        """Whether this deployment loads history: no checkpoint of it means anything before it has all of
-        it.
-        """
+        """Whether this deployment loads history. Before all is loaded no checkpoint of it is of use."""
         return self.live is not None
 
     @property
     def done(self) -> bool:
-        """Whether all of the history has been given."""
+        """Whether the whole history was emitted."""
         return self.loading and not self._reading
 
     def over(self) -> RescaleRequested | None:
-        """Return the plan to go on as, once."""
+        """Return the live plan, once."""
         live, self.live = self.live, None
         return live

@@ -1,5 +1,5 @@
-"""The job manager: takes job graphs, and runs every job's master on one thread that sleeps until something
-is posted or due.
+"""The job manager: it accepts job graphs, and steps every job's master on one thread that sleeps until
+something is posted or due.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ CLOSE_MS = 60_000.0
 
 
 def draw_owner() -> str:
-    """Return an identity that no other job anywhere has."""
+    """Return an owner id that no other job anywhere has."""
     return secrets.token_hex(8)
 
 
 class JobManager:
-    """Runs jobs in this process. ``build`` makes operators from specs; ``draw`` gives each new job the
-    identity its sinks stage under.
+    """Runs jobs in this process. ``build`` creates operators from specs; ``draw`` gives each new job the
+    owner id its sinks stage under.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class JobManager:
     def submit(
         self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None
     ) -> Job:
-        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded
-        there as finished is not run again.
+        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one. A job recorded as
+        finished is not run again.
 
-        ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and
-        without ``state_dir`` a new one each time. Without one it starts from ``options.savepoint``, if that
-        is given. ``history`` gives the plan of a first deployment of a job that has neither: it gives all
-        there is by now, and ``graph`` goes on from there. Raises STA-3xxx when that state is in use, damaged,
-        or another query's.
+        ``job_id`` names the job's directory in ``state_dir``; by default it is made from the job's name, and
+        is new each time without ``state_dir``. A job without checkpoints starts from ``options.savepoint`` if
+        set. ``history`` returns the plan of a first deployment for a job that has neither: it reads what is
+        there by now, and ``graph`` resumes after it. Raises STA-3xxx when that state is in use, damaged, or
+        another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
@@ -124,13 +124,13 @@ class JobManager:
         job.state_diff = diff
         try:
             return self._start(job, graph, options, plan, store, opened, first, owner)
-        except PenstockError:  # it cannot run where it is wanted
+        except PenstockError:  # it cannot run in the requested deployment
             if store is not None:
                 store.close()
             raise
 
     def rescale(self, job: Job, graph: JobGraph) -> None:
-        """Have a job go on as ``graph``, its own plan at another parallelism. STA-3038 when it keeps no
+        """Switch a job to ``graph``, its own plan at another parallelism. STA-3038 when it stores no
         checkpoints, STA-3039 for another plan.
         """
         if job.checkpoint_storage is None:
@@ -160,12 +160,12 @@ class JobManager:
         return list(self._jobs.values())
 
     def worker_processes(self) -> list[WorkerProcess]:
-        """Return the worker processes there are, whichever job has them."""
+        """Return all worker processes, of whichever job."""
         return [worker for runtime in self._runtimes.values() for worker in runtime.pool.workers()]
 
     def close(self) -> None:
-        """Cancel every job, wait until they have ended, and end the threads. A job that something outside
-        holds is left behind after a while.
+        """Cancel every job, wait until all have ended, and end the threads. A job blocked by something
+        outside is abandoned after a while.
         """
         self._closed = True
         for job in self.jobs():
@@ -222,7 +222,7 @@ class JobManager:
     def _workers(
         self, job: Job, graph: JobGraph, options: JobOptions, post: Callable[[Any], None]
     ) -> tuple[ThreadedWorkers | ProcessWorkers, Callable[[], None]]:
-        """Return what runs the tasks of a job, and what is to be done at the job's end."""
+        """Return the executor of a job's tasks, and what to do at the job's end."""
         if options.deployment == "embedded":
             return ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io), job.ended
         runtime = self._process_runtime(options)
@@ -237,22 +237,20 @@ class JobManager:
         return workers, on_end
 
     def _process_runtime(self, options: JobOptions) -> ProcessRuntime:
-        """Return what gives jobs workers of a kind: those on Spark are shared by jobs that want them held
-        the same way.
-        """
+        """Return the runtime for workers of a kind. Jobs on Spark with equal options share one."""
         kind = options.cluster if options.deployment == "spark" else options.deployment
         if kind not in self._runtimes:
-            # sockets and processes: not before a job wants workers
+            # lazy: sockets and processes only once a job wants workers
             from penstock.engine.deploy.coordinator.process_runtime import ProcessRuntime
 
             self._runtimes[kind] = ProcessRuntime(self._clock, self._services, self._io, options)
         return self._runtimes[kind]
 
     def _store(self, options: JobOptions, job_id: str, *, keeps: bool) -> CheckpointStore | None:
-        """Return where the job's checkpoints go: its directory, memory when it takes checkpoints (``keeps``:
-        one at least) but has none, or nowhere.
+        """Return the storage of the job's checkpoints: its directory, memory when it takes checkpoints
+        without one (``keeps``: at least one), or None.
 
-        Workers cannot reach this process's memory: for them it is a directory that goes with the job.
+        Workers cannot reach this process's memory: for them it is a directory that is deleted with the job.
         """
         storage: Storage
         if options.state_dir is not None:
@@ -270,9 +268,7 @@ class JobManager:
         )
 
     def _job_id(self, wanted: str | None, options: JobOptions) -> str:
-        """Return the id to use. With a state directory it must be the same in every run; without, nobody
-        else may ever have had it.
-        """
+        """Return the job id. With a state directory it is the same in every run; without, it is new."""
         job_id = check_name(wanted) if wanted else directory_name(options.name)
         if not wanted and options.state_dir is None:
             self._numbers += 1
@@ -320,8 +316,8 @@ class JobManager:
         return self._renew(due_ms)
 
     def _renew(self, due_ms: float | None) -> float | None:
-        """Say, now and then, that the owner of the jobs' directories is alive; a job that another process
-        has taken over ends. Returns when next.
+        """Renew, now and then, the locks of the jobs' directories. A job that another process has taken over
+        ends. Return when to come again.
         """
         if not self._stores:
             return due_ms
@@ -334,7 +330,7 @@ class JobManager:
 
 
 def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
-    """Call into a master; a fault of its own ends its job, not the thread all jobs share."""
+    """Call into a master. A fault of its own ends its job, not the thread all jobs share."""
     try:
         return call()
     except Exception as cause:  # noqa: BLE001 - becomes the job's error

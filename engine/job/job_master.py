@@ -1,5 +1,5 @@
-"""The master of one job: deploys it, runs its checkpoints, restarts it after failures, and ends it.
-Sans-IO: ``step`` acts on what was posted.
+"""The master of one job: deploys it, runs its checkpoints, restarts it after failures, and ends it. It does
+no I/O: ``step`` acts on what was posted.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopReque
 
 
 class JobMaster:
-    """Owns a job from deployment to its end. ``post`` may be called from any thread; ``step`` from one only.
+    """Owns a job from its deployment to its end. ``post`` may be called from any thread; ``step`` from one
+    only.
 
-    ``store`` is None when nothing is kept: then a failure after anything was committed is final. ``live``:
-    what follows ``deployer``'s history.
+    ``store`` is None when no state is stored: then a failure after a commit is final. ``live``: the plan that
+    follows ``deployer``'s history.
     """
 
     def __init__(
@@ -107,13 +108,13 @@ class JobMaster:
         self._last_metrics: JobMetrics | None = None
 
     def post(self, message: Posted) -> None:
-        """Leave a message for the next step."""
+        """Post a message for the next step."""
         self._mailbox.append(message)
         self._wake()
 
     def start(self) -> None:
-        """Deploy the job, from its newest checkpoint if it has one; a job that has finished before only
-        says so.
+        """Deploy the job, from its newest checkpoint if it has one. A job that had finished only reports
+        that.
         """
         if self._opened.finished:
             self._ending = JobState.FINISHED
@@ -122,8 +123,8 @@ class JobMaster:
         self._deploy(self._opened.latest)
 
     def step(self) -> float | None:
-        """Act on everything posted and on every timer that is due; return when to come again (monotonic
-        ms), ``None``: when something is posted.
+        """Act on everything posted and on every due timer. Return when to step again (monotonic ms),
+        ``None``: when something is posted.
         """
         while self._mailbox and not self.state.terminal:
             self._handle(self._mailbox.popleft())
@@ -135,30 +136,30 @@ class JobMaster:
         return None if (due_ms := self._due_ms()) == float("inf") else due_ms
 
     def abort(self, cause: Exception) -> None:
-        """End the job as failed whatever it was doing: for faults of the master itself."""
+        """Fail the job whatever it was doing: for faults of the master itself."""
         self._end(JobState.FAILED, failure_in("job master", cause))
         self._proceed()
 
     @property
     def finished_before(self) -> bool:
-        """Whether the state it was given is that of a job that has finished."""
+        """Whether the state it was started with is that of a finished job."""
         return self._opened.finished
 
     @property
     def counts_all(self) -> bool:
-        """Whether its tasks have counted all rows of the job: they were deployed once, over no state of
-        before.
-        """
+        """Whether its tasks have counted all rows of the job: it was deployed once, without state."""
         return self._opened.finished or (self._opened.latest is None and self._attempt == 1)
 
     @property
     def parallelism(self) -> int:
-        """The most subtasks any operator has in the plan that runs, or will run next."""
+        """The highest parallelism of any operator, in the current plan or in the one of the next
+        deployment.
+        """
         return max(chain.parallelism for chain in self._deployer.graph.chains)
 
     def metrics(self) -> JobMetrics:
-        """Return the job's numbers as they are now, or were at its end; any thread may ask."""
-        tasks = self.tasks  # before the question whether the end has taken them
+        """Return the job's numbers as they are now, or as they were at its end; any thread may ask."""
+        tasks = self.tasks  # read before _last_metrics: the end sets that first, then drops the tasks
         if self._last_metrics is not None:
             return self._last_metrics
         up_ms = self._clock.monotonic_ms() - self._deployed_ms if tasks else 0.0
@@ -166,7 +167,7 @@ class JobMaster:
         return job_metrics(tasks, self.coordinator, restarts, up_ms, self._clock.wall_ms(), self.events.all())
 
     def _keep_checkpoints(self) -> None:
-        """Start what is due, give up what takes too long, and head for the end when there is one."""
+        """Advance the job's end, start and abort checkpoints; fail the job when too many fail."""
         self._advance_end()
         if self._takes_checkpoints:
             self.coordinator.tick()
@@ -190,9 +191,7 @@ class JobMaster:
 
     @property
     def _takes_checkpoints(self) -> bool:
-        """Whether the clock has a say in checkpoints: not before history is loaded, not behind the last
-        one.
-        """
+        """Whether checkpoints go by the clock: not while history loads, not after the last one."""
         return self.coordinator.pending is not None or (self._last is None and not self._history.loading)
 
     @property
@@ -213,18 +212,22 @@ class JobMaster:
                 | OperatorEventReported()
                 | TaskFailed()
             ):
+                # Reports of an earlier deployment, or of tasks that are being closed, are ignored.
                 if message.attempt == self._attempt and self._running:
                     self._on_task(message)
+            # I/O of a worker that this master did not start: nothing outstanding to count down.
             case WrittenElsewhere(outcome=outcome):
                 self._on_io(outcome)
             case TasksReleased():
                 self._tasks_phase = TasksPhase.ABSENT
             case CancelRequested():
                 self._end(JobState.CANCELED)
+            # While history loads, the other plan replaces the one that follows; nothing is interrupted.
             case RescaleRequested() if self._history.loading:
                 self._history.live = message
             case RescaleRequested():
                 self._rescale = message
+            # A job that is restarting stops after its next deployment: see _deploy.
             case StopRequested(drain=drain):
                 self._stop_mode = StopMode.DRAIN if drain else StopMode.SAVEPOINT
                 if self.state is JobState.RUNNING:
@@ -261,12 +264,14 @@ class JobMaster:
                 self.coordinator.on_written(outcome.checkpoint_id, outcome.task, outcome.written)
             case EndWritten() if current:
                 self.coordinator.on_end_written(outcome.last_checkpoint_id, outcome.task, outcome.written)
+            # Also when a restart came in between: the checkpoint is durable, so older ones may go.
             case Published():
                 self._retire()
                 if current:
                     self.coordinator.on_published(
                         outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes
                     )
+            # A full or slow disk costs a checkpoint; any other error would come back, so it costs an attempt.
             case CheckpointFailed(error=error) if current:
                 self.coordinator.abort(outcome.checkpoint_id, str(error))
                 if not isinstance(error, OSError):
@@ -283,9 +288,10 @@ class JobMaster:
     # Deployment and its end.
 
     def _deploy(self, manifest: Manifest | None) -> None:
-        """Have tasks made and started; failing to make them is a failure like any other."""
+        """Create and start the tasks. A failure to create them is a failure like any other."""
         self._attempt += 1
         self._restart_at_ms, self._last = float("inf"), None
+        # The history's checkpoint is durable: from here on the live plan reads on.
         if manifest is not None and (live := self._history.over()) is not None:
             self._switch_plan(live)
         self._to(JobState.RUNNING)
@@ -313,8 +319,8 @@ class JobMaster:
             self._stop()
 
     def _stop(self) -> None:
-        """Head for a stop; end the sources when that is wanted: the job then ends as one whose input has
-        ended. History is loaded first.
+        """Begin a stop. To drain, end the sources: the job then ends as one whose input has ended. History is
+        loaded first.
         """
         self._to(JobState.STOPPING)
         if self._stop_mode is StopMode.DRAIN and not self._history.loading:
@@ -329,8 +335,8 @@ class JobMaster:
             self._workers.release()
 
     def _proceed(self) -> None:
-        """Once the tasks are closed and no I/O is under way: start again when it is time, and end when
-        nothing is left to try.
+        """Once the tasks are closed and no I/O is outstanding: restart when it is time, or end when an end
+        was decided on.
         """
         if self._at_rest and self._ending is None and self._clock.monotonic_ms() >= self._restart_at_ms:
             self._start_again()
@@ -344,7 +350,7 @@ class JobMaster:
 
     @property
     def _at_rest(self) -> bool:
-        """Whether no task is deployed and no I/O is under way."""
+        """Whether no task is deployed and no I/O is outstanding."""
         return self._tasks_phase is TasksPhase.ABSENT and not (self._io_outstanding or self.state.terminal)
 
     def _start_again(self) -> None:
@@ -362,7 +368,7 @@ class JobMaster:
         self._deployer, self._plan = replace(self._deployer, graph=wanted.graph), wanted.plan
 
     def _end(self, state: JobState, error: PenstockError | None = None) -> None:
-        """Head for a terminal state; the first one decided on stays."""
+        """Decide on a terminal state and release the tasks; the first decision stays."""
         if self._ending is None and not self.state.terminal:
             self._ending, self.error = state, error
             self._release()
@@ -376,8 +382,8 @@ class JobMaster:
     # Failures.
 
     def _fail(self, cause: Exception) -> None:
-        """Restart after a failure if its nature, the strategy and what has left the job allow it; end the
-        job otherwise.
+        """Restart after a failure if the error, the strategy and the delivered rows allow it; fail the job
+        otherwise.
         """
         if self._ending is not None:
             return
@@ -397,8 +403,11 @@ class JobMaster:
         self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
 
     def _may_restart(self, error: PenstockError) -> bool:
-        if not error.retriable:  # a function of the data, the query or the code: the same at every try
+        if (
+            not error.retriable
+        ):  # it depends on the data, the query or the code alone: every attempt would fail
             return False
+        # A client has rows of this attempt; a restart would send them again.
         if self._delivered or has_delivered(self._deployer.graph, self.tasks):
             return False
         return self._store is not None or not self.coordinator.notified
@@ -406,16 +415,19 @@ class JobMaster:
     # The last checkpoint.
 
     def _advance_end(self) -> None:
-        """Take the checkpoint a stop or the end of all tasks asks for, wait until sinks have committed it,
+        """Take the checkpoint that a stop or the end of all tasks needs, wait until sinks have committed it,
         then finish.
         """
         pending, stops = self.coordinator.pending, self._stop_mode is StopMode.SAVEPOINT
         if self._last is None:
+            # A history ends with a checkpoint of its own, once every source has read all of it.
             if self._history.loading:
                 if pending is None and self._history.done:
                     self._take_last(CheckpointKind.HISTORY)
+            # All input has ended: the final checkpoint commits what sinks have prepared.
             elif pending is None and self.coordinator.all_ended:
                 self._take_last(CheckpointKind.FINAL)
+            # A stop or another plan takes a checkpoint at once; one that is being published comes first.
             elif (stops or self._rescale) and (pending is None or not pending.publishing):
                 self._take_last(CheckpointKind.STOP if stops else CheckpointKind.RESCALE)
             return
@@ -434,15 +446,17 @@ class JobMaster:
         self.coordinator.trigger(kind)
 
     def _finish(self, last: LastCheckpoint) -> None:
-        """End the job, or deploy it anew; the end of all input is written down, a stop is not, so that the
-        job can go on later.
+        """End the job, or deploy it anew. The end of all input is recorded, a stop is not, so that the job
+        can be resumed.
         """
+        # Another deployment follows from this checkpoint; it does not count as a restart after a failure.
         if last.kind in (CheckpointKind.RESCALE, CheckpointKind.HISTORY):
             self._rescales += 1
             self._release()
             self._to(JobState.RESTARTING)
             self._restart_at_ms = self._clock.monotonic_ms()
             return
+        # A stopped job can be resumed, so its end is not recorded.
         if last.kind is CheckpointKind.STOP or self._store is None:
             self.stopped = last.kind is CheckpointKind.STOP
             self._end(JobState.FINISHED)

@@ -44,8 +44,8 @@ class JobMetrics:
     submission.
 
     ``uptime_ms``: since the last (re)start. ``read_at_ms``: when the numbers were read, wall milliseconds.
-    ``workers_lost``, ``stale_messages``: of worker processes, and what came from deployments that were over;
-    ``refusals``: of strangers that connected; None where there are none.
+    ``workers_lost``, ``stale_messages``: lost worker processes, and messages of earlier deployments.
+    ``refusals``: refused connections of strangers. None without worker processes.
     """
 
     tasks: tuple[TaskFigures, ...] = ()
@@ -68,12 +68,12 @@ class JobMetrics:
 
     @property
     def rows_in(self) -> int:
-        """Rows given by the sources."""
+        """Rows emitted by the sources."""
         return sum(o.rows_out for o in self.operators if o.is_source)
 
     @property
     def rows_out(self) -> int:
-        """Rows that have come to the sinks."""
+        """Rows that have reached the sinks."""
         return sum(o.rows_in for o in self.operators if o.name.startswith("sink "))
 
     @property
@@ -170,7 +170,7 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
 
 
 def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:
-    """Return whether rows have gone to a client, who cannot be asked to forget them."""
+    """Return whether rows were delivered to a client, which cannot take them back."""
     sinks = [
         spec
         for chain in graph.chains

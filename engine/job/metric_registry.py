@@ -1,5 +1,5 @@
-"""The registry of metrics: the one declared table of what is counted, and a job's numbers read by it.
-Every reader goes through here.
+"""The registry of metrics: the one table of what is counted, and a job's numbers by it. Every reader uses
+it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 
 
 class MetricKind(StrEnum):
-    """Whether a number only grows until its task is started anew, goes up and down, or is a percentile of
-    a histogram.
+    """The kind of a number: a counter grows until its task restarts, a gauge goes up and down, or a
+    percentile of a histogram.
     """
 
     COUNTER = "counter"
@@ -24,7 +24,7 @@ class MetricKind(StrEnum):
 
 
 class MetricScope(StrEnum):
-    """What a metric is of: a job, a subtask of a chain, or a subtask of one operator."""
+    """The scope of a metric: a job, a subtask of a chain, or a subtask of one operator."""
 
     JOB = "job"
     TASK = "task"
@@ -241,9 +241,7 @@ _PLAIN_COUNTER = "counted by the operator itself"
 
 
 def declaration(name: str) -> MetricDeclaration:
-    """Return the declaration of a metric; a counter an operator counts by a name of its own has one made
-    for it.
-    """
+    """Return the declaration of a metric; a counter that an operator names itself gets a generated one."""
     return METRICS.get(name) or MetricDeclaration(
         name, MetricScope.OPERATOR, MetricKind.COUNTER, "", _PLAIN_COUNTER
     )

@@ -1,11 +1,10 @@
-"""A job whose query has changed: which operators keep their state, which begin anew, what is dropped, and
-when that would answer wrongly.
+"""Query evolution: which operators of a changed query keep their state, which start empty, which state is
+dropped, and when the result would be wrong.
 
-Operators are the same when they mean the same: the same rows of the same tables, whatever stands above them.
-Sources and their watermarks also when only other columns or rows are read, for they go on from where they
-are. Sinks of one table are the same. Operators whose types are wider than they were, or whose rows have
-columns that were added to the end of a table, take the state there is when it is migrated
-(``penstock.engine.checkpoint.state_migration``).
+Operators match when their digests do: the same rows of the same tables, whatever is above them. Sources and
+their watermark generators match also when other columns or rows are read: they resume from their positions.
+Sinks of one table match. Operators whose types became wider, or whose rows have columns that were added to
+the end of a table, match when their state can be migrated (``penstock.engine.checkpoint.state_migration``).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
 
 
 class Fate(StrEnum):
-    """What becomes of an operator's state."""
+    """What happens to an operator's state."""
 
     MAX_EVENTS = "kept"
     MIGRATED = "migrated"
@@ -35,7 +34,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class StateChange:
-    """One operator with state: what becomes of it, and its bytes in the checkpoint."""
+    """One operator with state: what happens to it, and its bytes in the checkpoint."""
 
     operator: OperatorEntry
     fate: Fate
@@ -49,10 +48,10 @@ class StateChange:
 
 @dataclass(frozen=True)
 class StateDiff:
-    """What a changed query makes of a checkpoint. ``matches``: new operator ids by old ones; ``refusals``:
-    why it would answer wrongly.
+    """What a changed query does with a checkpoint. ``matches``: new operator ids by old ones; ``refusals``:
+    why the result would be wrong.
 
-    ``migrations``: by new operator ids, how state goes on in other types.
+    ``migrations``: by new operator id, how state is converted to other types.
     """
 
     changes: tuple[StateChange, ...]
@@ -64,8 +63,8 @@ class StateDiff:
 def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple[Manifest, StateDiff | None]:
     """Return a checkpoint as this plan's, and what has changed (None: nothing).
 
-    Raises STA-3008 for another number of key groups, STA-3007 for another query unless that is ``allowed``,
-    STA-3043 when the answer would be wrong, STA-3045 for rows in flight to what is not as it was.
+    Raises STA-3008 for another number of key groups, STA-3007 for another query unless it is ``allowed``,
+    STA-3043 when the result would be wrong, STA-3045 for channel state to an operator that has changed.
     """
     if manifest.max_parallelism != plan.max_parallelism:
         raise PenstockError(
@@ -147,11 +146,9 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
 def _matches(
     old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations
 ) -> tuple[dict[str, str], dict[str, Migration], dict[str, dict[str, str]]]:
-    """Pair operators by id, then those that stand at the same place, then those that mean the same in wider
-    types, or with columns added to rows.
+    """Pair operators by id, then by their position, then by digests that ignore widths and added columns.
 
-    Return new ids by old ones; by new ids how state is migrated, and what stands in the way of which old
-    one's.
+    Return new ids by old ones; by new id how state is migrated; by old id what prevents it.
     """
     matches = {operator_id: operator_id for operator_id in old if operator_id in new}
     found: dict[str, Migration] = {}
@@ -160,7 +157,7 @@ def _matches(
         if one in matches or other in matches.values():
             continue
         way = migrations.of(one, other)
-        # positions, times and commits are of no types
+        # positions, watermarks and commits have no types
         moves = new[other].place and not migrations.has_rows(one)
         if isinstance(way, Obstacle) and not moves:
             obstacles.setdefault(other, {})[one] = way.said
@@ -207,7 +204,7 @@ def _no_state(
     dropped: Iterable[OperatorEntry],
     obstacles: Mapping[str, str],
 ) -> str:
-    """Say why rows of a new operator may not follow those of another one."""
+    """Return why rows of a new operator may not follow those of another one."""
     said = (
         f"{operator.name} ({operator.columns}) has no state in it, and {sink.name} has rows of the "
         "former query"
@@ -228,7 +225,7 @@ def _but(obstacle: str | None) -> str:
 
 
 def _kind(operator: OperatorEntry) -> str:
-    """Return what an operator does, whether it is split in two or not."""
+    """Return what an operator does, whether it is split into two phases or not."""
     return operator.name.removeprefix("global ").split(" ")[0]
 
 
@@ -260,7 +257,7 @@ def _sizes(manifest: Manifest) -> dict[str, int]:
 
 
 def _renamed(manifest: Manifest, plan: PlanIdentity, matches: Mapping[str, str]) -> Manifest:
-    """Return a checkpoint with the operators' new ids, without the state of those that are gone."""
+    """Return a checkpoint with the operators' new ids, without the state of operators that are gone."""
     stateless = {o.operator_id: o.operator_id for o in manifest.operators if not o.keeps_state}
     names = {**stateless, **matches}
     operators = tuple(

@@ -1,9 +1,8 @@
-"""Runtime filters: what the loaded sides of joins tell of their keys, gathered for the scans of the other
-sides.
+"""The coordinator of runtime filters: it merges the keys of the loaded sides of joins for the scans of the
+other sides.
 
-A filter means nothing: rows it keeps from a join would have met no one there. So none is part of a
-checkpoint; a job that is restored has its filters again when the joins have told the keys of their restored
-state.
+A filter only saves work: rows it drops would have had no match. So no checkpoint holds it. After a restore
+the joins report the keys of their restored state, and the filters are built again.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
 
 
 class FilteredTask(Protocol):
-    """What is asked of a task's handle."""
+    """The part of a task handle that is used here."""
 
     @property
     def task_id(self) -> TaskId:
         """Which task it is."""
 
     def post(self, message: TaskMessage) -> None:
-        """Leave a message for the task."""
+        """Post a message to the task."""
 
 
 class RuntimeFilterCoordinator:
-    """Gathers, for one deployment, the keys each subtask of a join tells, and passes them on once all
-    have.
+    """Merges, for one deployment, the keys that the subtasks of a join report, and posts them once all have
+    reported.
     """
 
     def __init__(self, graph: JobGraph, tasks: Sequence[FilteredTask]) -> None:
@@ -48,14 +47,14 @@ class RuntimeFilterCoordinator:
         ]
 
     def on_operator_event(self, report: OperatorEventReported) -> None:
-        """Take the keys of one subtask of a join, if it is that which is told."""
+        """Process an event of an operator; only the keys of a join matter here."""
         if not isinstance(report.event, JoinKeys):
             return
         join_id, reported = report.operator_id, self._keys.setdefault(report.operator_id, {})
         reported[report.task] = report.event
         if len(reported) < self._subtasks[join_id]:
             return
-        # kernels: not before there are keys
+        # lazy: kernels are loaded only once there are keys
         from penstock.engine.operators.join.runtime_filter import merge_keys
 
         known = merge_keys(list(reported.values()))

@@ -1,4 +1,4 @@
-"""How a task spends its time: busy, idle for want of input, or backpressured for want of room."""
+"""How a task spends its time: busy, idle (no input), or backpressured (no credit)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ SECOND_MS = 1_000.0
 
 
 class Spending(Enum):
-    """What the time since the last step is spent with; between two steps of work the task's thread is
-    another's, and nothing is counted.
+    """What the time since the last step is counted as. Between two steps that did work, the thread belongs to
+    other tasks, and nothing is counted.
     """
 
     BUSY = 0
@@ -27,9 +27,7 @@ class TimeShares(NamedTuple):
 
 
 class _State(NamedTuple):
-    """All of it at one moment: what was spent until then, and with what time goes on since then. Replaced
-    as a whole, so readers need no lock.
-    """
+    """The times at one moment, and what runs since then. Replaced as a whole, so readers need no lock."""
 
     busy: float
     idle: float
@@ -38,7 +36,7 @@ class _State(NamedTuple):
     since_ms: float
 
     def at(self, now_ms: float) -> TimeShares:
-        """Return what is spent by ``now_ms``, the wait that goes on included."""
+        """Return the times by ``now_ms``, the current wait included."""
         waited = max(0.0, now_ms - self.since_ms)
         idle = self.idle + (waited if self.spending is Spending.IDLE else 0.0)
         return TimeShares(
@@ -47,8 +45,8 @@ class _State(NamedTuple):
 
 
 class TimeSpent:
-    """Counted by the thread that steps the task, read by any. Each second leaves a mark, so that a rate is
-    over the last one to two seconds.
+    """Counted by the thread that steps the task, read by any thread. Each second leaves a sample, so a rate
+    covers the last one to two seconds.
     """
 
     __slots__ = ("_mark", "_next_mark", "_next_ms", "_state")
@@ -69,7 +67,7 @@ class TimeSpent:
             self._leave_mark(now_ms)
 
     def waits(self, spending: Spending, began_ms: float) -> None:
-        """Begin to wait, or go on: nothing is to be counted while it is the same wait."""
+        """Begin to wait, or keep waiting: the same wait is counted once."""
         state = self._state
         if state.spending is not spending:
             self._state = _State(*state.at(began_ms), spending, began_ms)

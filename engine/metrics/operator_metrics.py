@@ -24,8 +24,8 @@ BUCKETS = 40 * STEPS
 
 @dataclass(frozen=True)
 class LatencyFigures:
-    """A histogram at one moment, microseconds: how many values, their sum and highest, and percentiles too
-    high by at most a sixteenth.
+    """A histogram at one moment, microseconds: count, sum, maximum, and percentiles that are at most a
+    sixteenth too high.
     """
 
     count: int = 0
@@ -45,7 +45,7 @@ class LatencyHistogram:
     max_us: int = 0
 
     def record(self, value_us: int) -> None:
-        """Count a value; one below zero, as clocks of two machines may give, counts as zero."""
+        """Count a value. A negative one, possible with the clocks of two machines, counts as zero."""
         value_us = max(0, value_us)
         self.counts[min(bucket(value_us), BUCKETS - 1)] += 1
         self.sum_us += value_us
@@ -64,8 +64,8 @@ class LatencyHistogram:
 
 @dataclass(frozen=True)
 class SplitProgress:
-    """How far event time has come in one split of a source, microseconds: its last event, its watermark;
-    and whether it holds nobody back.
+    """The event time of one split of a source, microseconds: its last event, its watermark, and whether it is
+    idle.
     """
 
     last_event_us: int | None
@@ -78,8 +78,8 @@ class OperatorMetrics:
     """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts
     (bad records, files committed ..).
 
-    ``splits``: of a watermark assigner, the open ones. ``next_close_us``: the end of the first window that is
-    open. ``latency``: of a sink, how long latency markers took to come here, by the source they come from.
+    ``splits``: of a watermark generator, the open ones. ``next_close_us``: the end of the first open window.
+    ``latency``: of a sink, how long latency markers took, by source.
     """
 
     rows_in: int = 0
@@ -97,7 +97,7 @@ class OperatorMetrics:
     latency: dict[str, LatencyHistogram] = field(default_factory=dict)
 
     def late(self, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None = None) -> None:
-        """Count rows that came too late, and tell of them."""
+        """Count late rows, and pass them to the log of late rows."""
         self.late_rows += rows.num_rows
         if self.late_log is not None and rows.num_rows:
             self.late_log(rows, watermarks, ends)
@@ -112,7 +112,7 @@ class TaskMetrics:
     """What one task has counted, and its operators by operator id.
 
     ``alignment_ms``: from the first to the last barrier of the last checkpoint. ``checkpoint_sync_ms``: how
-    long rows waited for the last snapshot of a checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
+    long the last snapshot blocked rows; ``checkpoint_sync_ms_max``: the longest.
     """
 
     time: TimeSpent
@@ -124,7 +124,7 @@ class TaskMetrics:
     operators: dict[str, OperatorMetrics] = field(default_factory=dict)
 
     def snapshot(self, took_ms: float) -> None:
-        """Note how long a snapshot has kept rows waiting."""
+        """Record how long a snapshot has blocked rows."""
         self.checkpoint_sync_ms = took_ms
         self.checkpoint_sync_ms_max = max(self.checkpoint_sync_ms_max, took_ms)
 

@@ -1,6 +1,4 @@
-"""What one task has counted, at one moment: plain values that JSON can carry from the process that runs it
-to the one that is asked.
-"""
+"""What one task has counted at one moment: plain values that JSON carries to the process that asks."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ from penstock.engine.metrics.operator_metrics import (
 
 @dataclass(frozen=True)
 class Queues:
-    """How full the input channels of a task are: elements, how many they are meant to hold, and bytes of
-    rows.
-    """
+    """How full the input channels of a task are: elements, their capacity, and bytes of rows."""
 
     length: int
     capacity: int
@@ -55,12 +51,12 @@ class OperatorFigures:
 
 @dataclass(frozen=True)
 class TaskFigures:
-    """What one task has counted. Times are milliseconds, ``per_second`` milliseconds a second over the last
-    one or two.
+    """What one task has counted. Times are milliseconds; ``per_second`` is milliseconds a second over the
+    last one or two.
 
-    Of its last checkpoint: ``alignment_ms`` it waited for barriers, ``checkpoint_sync_ms`` no row flowed for
-    the snapshot (``_max``: for any), ``part_ms`` passed from its start until the task's part was written,
-    ``part_bytes`` are in that part's files.
+    Of its last checkpoint: ``alignment_ms`` the wait for barriers, ``checkpoint_sync_ms`` how long the
+    snapshot blocked rows (``_max``: the longest), ``part_ms`` from its start until the task's part was
+    written, ``part_bytes`` the size of that part's files.
     """
 
     chain: int

@@ -1,4 +1,4 @@
-"""Storage in a local directory, and how files of state are made anywhere: for their user alone, whatever
+"""Storage in a local directory; and how the engine creates any file of state: for its user alone, whatever
 the umask.
 """
 
@@ -17,14 +17,14 @@ from penstock.engine.api.failpoints import failpoint
 from penstock.engine.storage.storage import check_name, locked
 
 LOCK = "LOCK"
-# a lock whose owner has not renewed it for so long may be taken over; longer than anything a process that
-# lives is busy with
+# a lock that was not renewed for so long may be taken over; longer than anything a living process is
+# busy with
 LEASE_S = 30.0
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory with its parents, those that are missing for this user alone; one that is there
-    stays as it is. Raises OSError.
+    """Create a directory with its parents, for this user alone; an existing one stays as it is. Raises
+    OSError.
     """
     if not directory.is_dir():
         make_private(directory.parent)
@@ -35,12 +35,12 @@ def make_private(directory: Path) -> None:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Open a file to write it anew, for this user alone if it is made. Raises OSError."""
+    """Open a file to write it anew, for this user alone if it is created. Raises OSError."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
 
 
 class LocalStorage:
-    """A directory on a local disk; made with its parents when missing (STA-3030 where that cannot be)."""
+    """A directory on a local disk; created with its parents when missing (STA-3030 when it cannot be)."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -72,7 +72,7 @@ class LocalStorage:
                 view = view[os.write(self._open[name], view) :]
 
     def sync(self, name: str) -> None:
-        descriptor = self._open.pop(name)  # never synced again if that fails: the pages count as clean then
+        descriptor = self._open.pop(name)  # never synced again after a failure: the pages count as clean then
         try:
             with self._translate_errors(name):
                 os.fsync(descriptor)
@@ -164,14 +164,14 @@ class LocalStorage:
         return True
 
     def _take_over_lock(self, *, force: bool) -> int:
-        """Put a lock of our own in the place of one whose owner is silent: that owner finds out when it
-        renews, and its epoch is stale.
+        """Replace the lock of a silent owner by our own. That owner finds out when it renews, and its epoch
+        is stale.
         """
         fresh = self._root / f"{LOCK}.{os.getpid()}"
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # both by the clock of the file system
+        # both times by the clock of the file system
         silent_s = os.fstat(descriptor).st_mtime - (self._root / LOCK).stat().st_mtime
         if not force and silent_s < LEASE_S:
             os.close(descriptor)
@@ -190,8 +190,8 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def _translate_errors(self, name: str = "") -> Iterator[None]:
-        """Let an error of the system say where it happened, and how much room there is if that is what is
-        short.
+        """Translate an error of the system: it names the path, and the free space when that is what is
+        missing.
         """
         try:
             yield

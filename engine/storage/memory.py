@@ -1,5 +1,5 @@
-"""Storage in memory: for jobs that keep their checkpoints for the process's life only, and for tests that
-pull the plug.
+"""Storage in memory: for jobs whose checkpoints live as long as the process, and for tests that simulate
+power loss.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class _File:
 
 class MemoryStorage:
     """Files in a dictionary. ``crash`` leaves what a real disk might after power loss: unsynced bytes and
-    names survive as chance decides.
+    names may or may not survive.
     """
 
     def __init__(self) -> None:
@@ -65,10 +65,10 @@ class MemoryStorage:
         return bytes(data[offset:] if length is None else data[offset : offset + length])
 
     def lock(self, *, take_over: bool = False) -> None:
-        """Nobody else can be in this process's memory; a second writer is fenced by its epoch."""
+        """No other process reaches this memory; a second writer is fenced off by its epoch."""
 
     def shut(self) -> None:
-        """Nobody else can be in this process's memory."""
+        """No other process reaches this memory."""
 
     def location(self) -> str:
         return "memory"
@@ -77,11 +77,11 @@ class MemoryStorage:
         return True
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is open."""
 
     def crash(self, choose: Callable[[int], int]) -> None:
         """Lose power: ``choose(n)`` picks one of n outcomes for each unsynced tail (none, half or all
-        kept) and each unsynced name (old or new).
+        survives) and each unsynced name (old or new).
         """
         names = dict(self._durable_names)
         for change in self._unsynced:

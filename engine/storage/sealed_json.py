@@ -1,7 +1,7 @@
-"""Sealed JSON: one line of fields with sorted keys, and a last line with the checksum of what stands before
-it. Whoever reads it knows that it is whole and what was written.
+"""Sealed JSON: one line of fields with sorted keys, and a last line with the checksum of the first. Its
+reader knows that it is whole and as written.
 
-Nothing here loads more than the standard library: Spark reads commit logs by it.
+This file imports only the standard library: Spark's Python workers read commit logs with it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 Checksum = Callable[[bytes], str]
-"""The last line for some text. Formats on disk differ in it, and keep theirs for ever."""
+"""The last line for some text. Formats on disk differ in it; it never changes within a format."""
 
 
 class BrokenSealError(ValueError):
-    """Bytes are not what was sealed; says why. Callers say which file it is, under a code of theirs."""
+    """Bytes differ from what was sealed. Callers name the file, under a code of their own."""
 
 
 def sha256_line(text: bytes) -> str:
@@ -37,8 +37,8 @@ def seal(fields: dict[str, Any], checksum: Checksum = sha256_line) -> bytes:
 
 
 def unseal(data: bytes, checksum: Checksum = sha256_line) -> dict[str, Any]:
-    """Return sealed fields; raises BrokenSealError when the checksum is not theirs."""
-    # the last line break counts too: a file that lacks it was cut, and one with more is not what was written
+    """Return sealed fields; raises BrokenSealError when the checksum differs."""
+    # the last line break counts too: a file without it was cut, and one with more is not what was written
     body, end = (data[:-1], data[-1:]) if data else (data, b"")
     text, _, tail = body.rpartition(b"\n")
     expected = checksum(text + b"\n")

@@ -1,5 +1,5 @@
-"""SpillFiles: state on disk, read through mapped memory: rows, and arrays that change. A file has no name
-from the start, so none is left.
+"""Spill files: state on disk, read through mapped memory: rows, and arrays that change. A file is unlinked at
+once, so none is left behind.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from penstock.engine.storage.local import make_private
 
 @dataclass
 class SpilledRows:
-    """Record batches whose columns lie in mapped files; ``size`` is the bytes of those. Their files are
-    gone when nothing refers to them.
+    """Record batches whose columns are in mapped files of ``size`` bytes. A file is freed when nothing refers
+    to it.
     """
 
     batches: list[pa.RecordBatch] = field(default_factory=list)
@@ -29,24 +29,24 @@ class SpilledRows:
     pages: list[mmap.mmap] = field(default_factory=list)
 
     def add(self, other: SpilledRows) -> None:
-        """Go on with the rows of another."""
+        """Replace the rows by those of another."""
         self.batches = [*self.batches, *other.batches]
         self.size += other.size
         self.pages = [*self.pages, *other.pages]
 
     def evict_pages(self) -> None:
-        """Give back the memory of pages that were read; they are read again when they are asked for."""
+        """Evict the pages that were read; they are read from disk again when needed."""
         evict_pages(self.pages)
 
 
 class ArrayPages(mmap.mmap):
-    """The mapped file of one array that may change; ``files`` makes the next one when the array grows."""
+    """The mapped file of one array that may change; ``files`` creates the next one when the array grows."""
 
     files: SpillFiles
 
 
 def pages_of(array: np.ndarray) -> ArrayPages | None:
-    """Return the mapped file an array lies in, ``None`` when it lies in memory."""
+    """Return the mapped file of an array, ``None`` for one in memory."""
     found: object = array
     while isinstance(found, np.ndarray):
         found = found.base
@@ -54,21 +54,19 @@ def pages_of(array: np.ndarray) -> ArrayPages | None:
 
 
 def zeros_beside(array: np.ndarray, shape: int | tuple[int, ...]) -> np.ndarray:
-    """Return zeros of an array's type where it lies: in memory, or in a mapped file."""
+    """Return zeros of an array's type where the array is: in memory, or in a mapped file."""
     pages = pages_of(array)
     return np.zeros(shape, array.dtype) if pages is None else pages.files.zeros(shape, array.dtype)
 
 
 def evict_pages(pages: Sequence[mmap.mmap]) -> None:
-    """Give back the memory of pages of mapped files; they are read again when they are asked for, as they
-    were last written.
-    """
+    """Evict pages of mapped files from memory; they are read again when needed, as last written."""
     for mapped in pages:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def mapped_bytes() -> int:
-    """Return how many bytes of mapped files lie in this process's memory; 0 where the system does not say."""
+    """Return how many bytes of mapped files are resident; 0 where the system does not say."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
     except OSError:
@@ -77,7 +75,7 @@ def mapped_bytes() -> int:
 
 @dataclass(frozen=True)
 class SpillFiles:
-    """Makes files in a directory (None: that of the system for temporary files)."""
+    """Creates files in a directory (None: the system's directory for temporary files)."""
 
     directory: Path | None = None
 
@@ -89,8 +87,8 @@ class SpillFiles:
             raise self._unwritten(error) from error
 
     def zeros(self, shape: int | tuple[int, ...], kind: np.dtype) -> np.ndarray:
-        """Return an array in a mapped file of its own, all of which there is room for; STA-3051 when there
-        is not.
+        """Return an array in a mapped file of its own, with all its blocks allocated; STA-3051 when the disk
+        is full.
         """
         try:
             pages = _mapped(int(np.prod(shape)) * kind.itemsize, self.directory)
@@ -118,7 +116,7 @@ class SpillFiles:
 
 
 def _mapped(size: int, directory: Path | None) -> ArrayPages:
-    """Blocks are taken at once: a write to a page a full disk has no room for would end the process."""
+    """Allocate blocks at once: a write to a page that a full disk has no block for would kill the process."""
     if directory is not None:
         make_private(directory)
     with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory) as file:

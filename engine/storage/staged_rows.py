@@ -1,9 +1,9 @@
-"""Staged rows: a bounded result as Arrow IPC files of one batch each, and a manifest that is there only when
-all of them are, durable.
+"""Staged rows: a bounded result as Arrow IPC files of one batch each. Its manifest exists only once all of
+them do, durably.
 
-Files are named ``p<partition>-<batch>.arrow``; their order is partition, then batch. The manifest
-``COMPLETE`` lists them with their lengths in rows and bytes and their CRC-32, under a checksum of its own, so
-a result can be read again from any (batch, row) as long as the directory stands.
+Files are named ``p<partition>-<batch>.arrow``, in the order partition, then batch. The manifest ``COMPLETE``
+lists their rows, bytes and CRC-32, under a checksum of its own. So a result can be read again from any
+(batch, row) while the directory exists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def file_name(partition: int, batch: int) -> str:
 
 
 def write_file(directory: Path, name: str, batch: pa.RecordBatch) -> None:
-    """Write one batch as a file that is there whole or not at all, and durable."""
+    """Write one batch as a file that exists completely and durably, or not at all."""
     temporary = directory / f".{name}.part"
     with open_private(temporary) as raw, pa.PythonFile(raw, "w") as sink:
         with pa.ipc.new_file(sink, batch.schema) as writer:
@@ -50,7 +50,7 @@ def stage(directory: Path, batches: Iterable[pa.RecordBatch]) -> StagedRows:
 
 
 def complete(directory: Path, names: list[str]) -> StagedRows:
-    """Write the manifest over files that are all there, in order: from now on the result is complete."""
+    """Write the manifest over files that all exist, in order: the result is complete now."""
     files = [[name, read_file(directory / name).num_rows, *_measured(directory / name)] for name in names]
     temporary = directory / f".{MANIFEST}.part"
     with open_private(temporary) as sink:
@@ -121,7 +121,7 @@ class StagedRows:
         return path
 
     def batch(self, number: int) -> pa.RecordBatch:
-        """Return a batch by its place in the order. BND-5201 when its file is not as it was written."""
+        """Return a batch by its ordinal. BND-5201 when its file differs from what was written."""
         name, rows, _, _ = self._files[number]
         batch = read_file(self._check(number))
         if batch.num_rows != rows:
@@ -146,8 +146,8 @@ def attempt_directory(root: Path, attempt: int) -> Path:
 
 
 def new_attempt(root: Path) -> int:
-    """Return the number of a fresh attempt; attempts that were never completed are removed, complete ones
-    stay for the checkpoints that name them.
+    """Return the number of a new attempt. Incomplete attempts are removed; complete ones stay for the
+    checkpoints that name them.
     """
     numbers = [int(path.name.rpartition("-")[2]) for path in root.glob("attempt-*")]
     for number in numbers:

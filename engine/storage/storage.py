@@ -1,5 +1,5 @@
-"""Storage behind six verbs (create-exclusive, append, sync, publish, list, delete), reading, and a lock:
-what checkpoints are written with.
+"""Storage: six verbs (create-exclusive, append, sync, publish, list, delete), reading, and a lock.
+Checkpoints are written with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.catalog.errors import Kind, PenstockError
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _PLAIN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?")
 _MADE = re.compile(r".*\.([0-9a-f]{16}|dropped)")
-"""What looks like a name made here, or like that of a state that was set aside."""
+"""The pattern of names made here, and of a state that was set aside."""
 
 
 class Storage(Protocol):
@@ -43,7 +43,7 @@ class Storage(Protocol):
         """Return all names, sorted."""
 
     def delete(self, name: str) -> None:
-        """Remove a file; no matter if it is gone already."""
+        """Delete a file; does nothing when it is gone."""
 
     def size(self, name: str) -> int:
         """Return a file's length in bytes; FileNotFoundError when there is none."""
@@ -52,23 +52,21 @@ class Storage(Protocol):
         """Return bytes of a file (fewer at its end); FileNotFoundError when there is none."""
 
     def lock(self, *, take_over: bool = False) -> None:
-        """Keep other processes out until ``close``. STA-3001 when one is in, unless it has not renewed its
-        lock for long or ``take_over`` is said.
+        """Lock out other processes until ``close``. STA-3001 when one holds the lock, unless it has not
+        renewed it for long or ``take_over`` is set.
         """
 
     def shut(self) -> None:
-        """Let no other user in, as far as this one may decide that."""
+        """Deny other users access, as far as this one can."""
 
     def location(self) -> str:
-        """Return what tells this directory from a copy of it, and stays the same as long as it is where it
-        is.
-        """
+        """Return what tells this directory from a copy of it, and stays the same while it is not moved."""
 
     def renew(self) -> bool:
-        """Say that the lock's owner is alive; False when another process has taken the lock over."""
+        """Renew the lock; False when another process has taken it over."""
 
     def close(self) -> None:
-        """Let go of open files and the lock."""
+        """Close files and release the lock."""
 
 
 def check_name(name: str) -> str:
@@ -81,8 +79,8 @@ def check_name(name: str) -> str:
 
 
 def directory_name(name: str) -> str:
-    """Return a name for the directory of something, another one for each name: itself where that may be,
-    else what can be read of it and a hash.
+    """Return a directory name for something: itself where it is a valid name, else its readable part and a
+    hash. Different names stay different.
     """
     if _PLAIN.fullmatch(name) and not _MADE.fullmatch(name):
         return name
@@ -92,7 +90,7 @@ def directory_name(name: str) -> str:
 
 
 def locked(where: str) -> PenstockError:
-    """Return the error for a state directory another process works in."""
+    """Return the error for a state directory that another process uses."""
     return PenstockError(
         "STA-3001",
         f"the job's state in {where} is in use by another process",

@@ -9,13 +9,13 @@ from penstock.engine.api.operator import KeyedState, TrackedState
 from penstock.engine.state.state_snapshot import FrozenState, Snapshot
 
 MAX_INCREMENTS = 16
-"""So many layers a restore reads at most; the next checkpoint is whole again."""
+"""A restore reads at most so many increments; the checkpoint after them is full again."""
 
 
 @dataclass(frozen=True)
 class _StateBase:
-    """What a checkpoint took of a state: after which snapshot, in how many layers, with how many changed
-    entries above the first.
+    """What a checkpoint stored of a state: at which snapshot, in how many increments, with how many changed
+    entries above the full one.
     """
 
     snapshot: int
@@ -24,10 +24,11 @@ class _StateBase:
 
 
 class IncrementalSnapshots:
-    """Only a checkpoint that is known to be complete is told against: changes of one that was given up are in
-    the next as well.
+    """Decides, for each state of a task, between a full and an incremental snapshot. An increment builds on a
+    checkpoint that is known to be complete: what an aborted one stored is stored again.
 
-    ``worth_it``: changes are told while all of them together are at most the live entries divided by this.
+    ``live_share``: a snapshot is incremental while all changes since the full one are at most the live
+    entries divided by this.
     """
 
     live_share = 2
@@ -38,7 +39,9 @@ class IncrementalSnapshots:
         self._base: int | None = None
 
     def freeze(self, operator_id: str, name: str, state: KeyedState, checkpoint_id: int) -> Snapshot:
-        """Return a state as it is now; costs time by what has changed, or a copy of what cannot be shared."""
+        """Return the snapshot of a state as it is now. It costs time by what has changed, or a copy of what
+        cannot be shared.
+        """
         if not self._incremental:
             return state.snapshot()
         if not isinstance(state, TrackedState):
@@ -63,7 +66,7 @@ class IncrementalSnapshots:
         return frozen
 
     def complete(self, checkpoint_id: int) -> None:
-        """Learn that a checkpoint is durable: later ones are told against it."""
+        """A checkpoint is durable: later increments build on it."""
         if checkpoint_id in self._bases:
             self._base = checkpoint_id
             self._bases = {

@@ -1,5 +1,5 @@
-"""MemoryBudget: how much memory the state of one slot may take; what is over it goes to disk, and a job
-fails by name before memory runs out.
+"""The memory budget of a slot's state. State beyond it is spilled to disk; a job fails with STA-3050 before
+memory runs out.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _MANY = 10_000
 
 
 class Spillable(Protocol):
-    """Part of a state that can go to disk."""
+    """A part of a state that can be spilled."""
 
     def spillable_bytes(self) -> int:
-        """Return how many bytes in memory would be there no more."""
+        """Return how many bytes of memory spilling would free."""
 
     def spill(self, files: SpillFiles) -> None:
-        """Write them to disk."""
+        """Write the rows to disk."""
 
 
 @dataclass
 class StateSize:
-    """Bytes of arrays in memory, each counted once whoever shares it; bytes of those on disk, with their
-    pages; the parts that can go there.
+    """Bytes of arrays in memory, each counted once even if shared; bytes of those on disk, with their pages;
+    the parts that can be spilled.
     """
 
     held: int = 0
@@ -95,10 +95,10 @@ class StateSize:
 
 
 class MemoryBudget:
-    """``limit`` bytes for the operators of one slot's tasks. A part goes to disk only when it is a
+    """``limit`` bytes for the state of one slot's tasks. A part is spilled only when it is at least a
     thirty-second of it, so that files stay few.
 
-    Of mapped files, as much again may lie in the process's memory before pages are given back.
+    As many bytes of mapped files again may be resident before pages are evicted.
     """
 
     def __init__(self, limit: int, files: SpillFiles) -> None:
@@ -110,9 +110,7 @@ class MemoryBudget:
         self._mapped_by_others = mapped_bytes()
 
     def settle(self, place: object, name: str, entries: int, states: Iterable[object]) -> StateSize:
-        """Measure the state of one operator and keep the slot within its budget; STA-3050 when that is in
-        vain.
-        """
+        """Measure the state of one operator and keep the slot within its budget; STA-3050 when that fails."""
         states = list(states)
         size = self._measured(place, states)
         if any(self._pages.values()) and mapped_bytes() - self._mapped_by_others > self.limit:

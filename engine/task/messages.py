@@ -1,4 +1,4 @@
-"""What travels between a job's master, its tasks, its I/O and its user: a closed set of frozen messages."""
+"""Messages between a job's master, its tasks, its I/O and its user: a closed set of frozen classes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TaskId:
 class TriggerCheckpoint:
     """Inject a barrier at a source task; with ``then_stop`` it reads nothing after it.
 
-    ``overtakes_after_ms``: how long the barrier waits its turn behind rows before it overtakes them.
+    ``overtakes_after_ms``: how long the barrier is aligned before it may overtake rows.
     """
 
     checkpoint_id: int
@@ -44,19 +44,21 @@ class CheckpointComplete:
 
 @dataclass(frozen=True)
 class EndSource:
-    """End a source task as if it had given all it had: time runs to its end, windows close."""
+    """End a source task as if its input had ended: the watermark goes to the end of time and windows
+    close.
+    """
 
 
 TaskMessage = TriggerCheckpoint | CheckpointComplete | EndSource | KeysKnown
 
 
-# From tasks; ``attempt`` numbers the deployment they belong to, so that news of an earlier one is known for
-# what it is.
+# From tasks; ``attempt`` numbers their deployment, so that a message of an earlier deployment is recognised
+# and ignored.
 
 
 @dataclass(frozen=True)
 class SnapshotCompleted:
-    """A task has passed a barrier; ``operators`` is empty when nobody keeps snapshots."""
+    """A task's snapshot at a barrier; ``operators`` is empty when no snapshots are stored."""
 
     attempt: int
     task: TaskId
@@ -66,9 +68,7 @@ class SnapshotCompleted:
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """A task has given all it had; ``last_checkpoint_id`` is the last barrier it passed before its final
-    snapshot.
-    """
+    """A task has ended; ``last_checkpoint_id`` is the last barrier it passed before its final snapshot."""
 
     attempt: int
     task: TaskId
@@ -78,7 +78,7 @@ class TaskEnded:
 
 @dataclass(frozen=True)
 class CompletionAcknowledged:
-    """A task has told its operators that a checkpoint is durable (sinks have committed)."""
+    """A task's operators have processed that a checkpoint is durable (sinks have committed)."""
 
     attempt: int
     task: TaskId
@@ -87,7 +87,7 @@ class CompletionAcknowledged:
 
 @dataclass(frozen=True)
 class HistoryRead:
-    """A source task has given the whole history it has to give."""
+    """A source task has emitted the whole history."""
 
     attempt: int
     task: TaskId
@@ -95,7 +95,7 @@ class HistoryRead:
 
 @dataclass(frozen=True)
 class OperatorEventReported:
-    """An operator of a task has news."""
+    """An operator of a task reports an event."""
 
     attempt: int
     task: TaskId
@@ -106,7 +106,7 @@ class OperatorEventReported:
 
 @dataclass(frozen=True)
 class TaskFailed:
-    """A task cannot go on."""
+    """A task has failed."""
 
     attempt: int
     task: TaskId
@@ -115,7 +115,7 @@ class TaskFailed:
 
 @dataclass(frozen=True)
 class TasksStarted:
-    """Every task of a deployment is made and has its slot."""
+    """Every task of a deployment runs in its slot."""
 
     attempt: int
 
@@ -149,8 +149,8 @@ class CancelRequested:
 
 @dataclass(frozen=True)
 class StopRequested:
-    """End the job after one more checkpoint; with ``drain`` sources end first, so that everything held is
-    given.
+    """End the job after one more checkpoint; with ``drain`` sources end first, so that everything buffered is
+    emitted.
     """
 
     drain: bool = False

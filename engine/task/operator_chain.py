@@ -1,6 +1,6 @@
-"""Operator chains: operators that share a task call each other directly, counting rows as they pass.
+"""Operator chains: operators of one task call each other directly; rows are counted as they pass.
 
-The way of latency markers through a chain: behind the rows an operator holds back for a moment, past those it
+Latency markers pass a chain behind the rows an operator buffers for a moment, but do not wait for rows it
 keeps as state.
 """
 
@@ -38,8 +38,8 @@ from penstock.engine.task.memory_budget import MemoryBudget
 
 
 class MarkerPath:
-    """Takes markers down one chain. ``holding`` are the places of operators that may hold rows back; a
-    chain without outputs ends in a sink.
+    """Passes latency markers down one chain. ``holding`` are the positions of operators that may buffer rows;
+    a chain without outputs ends in a sink.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class MarkerPath:
         self._waiting: dict[int, list[LatencyMarker]] = {}
 
     def enter(self, marker: LatencyMarker, first: int = 0) -> None:
-        """Let a marker pass the operators from ``first`` on, as far as none holds rows back that came
-        before it.
+        """Pass a marker down from operator ``first`` on, until an operator that buffers rows from before
+        it.
         """
         for index in self._holding:
             if index >= first and (
@@ -67,7 +67,7 @@ class MarkerPath:
             self._output.marker(marker)
 
     def resume(self) -> None:
-        """Let markers go on whose operators hold nothing back any more, the last operators' first, so that
+        """Release the markers whose operators no longer buffer anything; the last operator's first, so that
         none overtakes another.
         """
         for index in sorted(self._waiting, reverse=True) if self._waiting else ():
@@ -93,7 +93,7 @@ class OperatorSnapshot:
 
 @dataclass
 class ChainedOperator:
-    """An operator at its place in a chain with the context it opens with."""
+    """An operator at its position in a chain, with its context."""
 
     operator: Operator
     context: Context
@@ -108,9 +108,8 @@ def failure_in(operator: str, cause: Exception, doing: str = "hold its rows") ->
     """Return any exception as an error that names the operator it came from; ``doing`` is what there was no
     memory for.
 
-    Retriable is what the outside world does (disks, connections, threads that are not to be had: all
-    ``OSError``); a bare exception of any other class is a function of the data or of our code, and would be
-    raised again.
+    Failures of the outside world are retriable: disks, connections, threads, all of them ``OSError``. A bare
+    exception of another class is a function of the data or of our code, and would be raised again.
     """
     if isinstance(cause, PenstockError):
         return cause.with_operator(operator)
@@ -141,11 +140,12 @@ def failure_in(operator: str, cause: Exception, doing: str = "hold its rows") ->
 
 
 class _Link:
-    """The way into one operator: of the chain for the first, of the output of the one before for the others.
+    """The input of one operator: of the chain for the first, of the previous operator's output for the
+    others.
 
-    What an operator emits piece by piece is its ``rest``: it goes on when all that follows has taken the last
-    piece. Until it is through, whatever comes for the operator waits here in its order. ``busy`` names the
-    links of the chain with something under way.
+    An operator's pending output advances when all operators behind it have processed the last piece. Until it
+    is done, further input of the operator is queued here in order. ``busy`` lists the links of the chain with
+    pending output.
     """
 
     __slots__ = (
@@ -184,16 +184,16 @@ class _Link:
 
     @property
     def busy(self) -> bool:
-        """Whether something is under way here."""
+        """Whether there is pending output or queued input."""
         return self._rest is not None or bool(self._waiting)
 
     @property
     def rests(self) -> bool:
-        """Whether the operator has more to emit for what it took already."""
+        """Whether the operator itself has pending output."""
         return self._rest is not None
 
     def push(self, batch: Batch, port: int) -> None:
-        """Take rows of a port, very large batches in pieces."""
+        """Process rows of a port, a very large batch in pieces."""
         self._metrics.rows_in += batch.rows.num_rows
         if batch.rows.num_rows > 1 and batch.size_bytes > LIMITS.batch_bytes:
             self.call(lambda: start_output(self._in_pieces(batch, port)))
@@ -224,7 +224,7 @@ class _Link:
             yield from self._on_batch(batch.slice(first, last - first), port, self._out) or ()
 
     def call(self, call: Callable[[], PendingOutput | None]) -> None:
-        """Call into the operator, behind what is under way; what it raises comes out naming it."""
+        """Call into the operator, behind what is pending; an exception is raised naming the operator."""
         if self.busy:
             self._waiting.append(call)
             return
@@ -236,7 +236,7 @@ class _Link:
             self._hold(rest)
 
     def resume(self) -> None:
-        """Do the next piece of what is under way."""
+        """Emit the next piece of what is pending."""
         try:
             if self._rest is None:
                 self._rest = self._waiting.popleft()()
@@ -270,13 +270,13 @@ class _Link:
 
 
 def _then(rest: PendingOutput, call: Callable[[], None]) -> PendingOutput:
-    """Do what is left, then one thing more."""
+    """Emit what is left, then the output of one more call."""
     yield from rest
     call()
 
 
 class _Tail:
-    """The output of the last operator: the task's record writers. News of splits ends here."""
+    """The output of the last operator: the task's record writers. Events of splits end here."""
 
     __slots__ = ("_output", "_upstream")
 
@@ -297,12 +297,12 @@ class _Tail:
         self._output.idle()
 
     def split(self, event: SplitEvent) -> None:
-        """Nobody is left to tell."""
+        """No operator is left to process it."""
 
 
 class OperatorChain:
-    """The operators of one task, first to last, linked into one another and into the task's output.
-    ``incremental``: snapshots may tell changes.
+    """The operators of one task, first to last, linked to one another and to the task's output.
+    ``incremental``: snapshots may be incremental.
     """
 
     def __init__(
@@ -344,19 +344,17 @@ class OperatorChain:
 
     @property
     def has_pending(self) -> bool:
-        """Whether some operator has more to emit for what it was given: until it has, nothing else may be
-        given to the chain.
-        """
+        """Whether some operator has pending output. Until it is emitted, the chain gets no other input."""
         return bool(self._busy)
 
     def resume(self) -> None:
-        """Let the last operator of those that have more to emit do its next piece."""
+        """Emit the next piece of the last operator with pending output."""
         self._last_busy().resume()
 
     @property
     def has_capacity(self) -> bool:
-        """Whether what follows can take what is under way: all behind the operator that would emit it, and
-        itself for what it has not taken yet.
+        """Whether the operators behind the pending output can take rows; also the operator itself if its
+        input is queued.
         """
         link = self._last_busy()
         first = link.index + 1 if link.rests else link.index
@@ -366,7 +364,7 @@ class OperatorChain:
         return max(self._busy, key=lambda link: link.index)
 
     def settle(self) -> None:
-        """Emit all that is under way, whether there is room for it or not."""
+        """Emit all pending output, whether there is credit or not."""
         while self._busy:
             self.resume()
 
@@ -388,7 +386,7 @@ class OperatorChain:
         self._stateful = tuple(i for i, o in enumerate(self.operators) if o.operator.keyed_states())
 
     def restored(self) -> None:
-        """Tell every operator that its state is restored."""
+        """State is restored."""
         for index, chained in enumerate(self.operators):
             self._guarded(index, chained.operator.on_restored)
 
@@ -408,39 +406,39 @@ class OperatorChain:
             raise failure_in(self._head.context.name, cause) from cause
 
     def push(self, batch: Batch, port: int, *, behind: bool = False) -> None:
-        """Give rows of a port to the head; ``behind``: more are ready."""
+        """Push rows of a port into the head; ``behind``: more are ready."""
         if batch.rows.num_rows:
             self._head.operator.rows_behind = behind
             self._entry.push(batch, port)
 
     def watermark(self, time_us: int) -> None:
-        """Give the merged watermark to the head; links take it on down the chain and out."""
+        """Push the merged watermark into the head; links pass it down the chain and out."""
         if self._time_us == MAX_WATERMARK_US:
             return
         self._time_us = time_us
         self._entry.watermark(time_us)
 
     def port_time(self, port: int, time_us: int | None) -> None:
-        """Tell the head the time of one of its ports."""
+        """Push the watermark of one port into the head."""
         self._entry.call(lambda: self._head.operator.on_port_time(port, time_us, self._outs[0]))
 
     def idle(self) -> None:
-        """Pass on that time stands still."""
+        """Push Idle into the head."""
         self._entry.idle()
 
     def tick(self, now_ms: int) -> None:
-        """Tell processing time, in wall milliseconds, to the operators that want it."""
+        """Tick the operators that want processing time, in wall milliseconds."""
         for index in self._ticking:
             self._links[index].call(
                 partial(self.operators[index].operator.on_processing_time, now_ms, self._outs[index])
             )
-            self.settle()  # the next one may be among those that were given something
+            self.settle()  # the next operator may have got input from the last
 
     def release_due(self, now_ms: float) -> float | None:
-        """Let go on the rows that operators have held back long enough; return when the next are due, or
+        """Release the rows that operators have buffered long enough; return when the next are due, or
         ``None``.
 
-        One that is emitting what it was given before goes on with that first.
+        An operator with pending output emits that first.
         """
         earliest = None
         for index in self._holding:
@@ -450,8 +448,8 @@ class OperatorChain:
                 continue
             if due_ms is not None and due_ms <= now_ms:
                 self._links[index].call(partial(operator.release, self._outs[index]))
-                self._output.flush()  # they have waited long enough
-                due_ms = operator.buffered_until_ms()  # it may have let go on a part only
+                self._output.flush()  # they are due
+                due_ms = operator.buffered_until_ms()  # it may have released only a part
             if due_ms is not None and (earliest is None or due_ms < earliest):
                 earliest = due_ms
         if not self._busy:
@@ -459,18 +457,20 @@ class OperatorChain:
         return earliest
 
     def marker(self, marker: LatencyMarker) -> None:
-        """Let a latency marker pass behind the rows that came before it."""
+        """Pass a latency marker behind the rows that came before it."""
         self._markers.enter(marker)
 
     def measure_state(self, budget: MemoryBudget | None) -> None:
-        """Note how large the state of each operator is; with a budget, write to disk what is over it,
-        STA-3050 when that is in vain.
+        """Measure the state of each operator; with a budget, spill what is over it, STA-3050 when that
+        fails.
         """
         for index in self._stateful:
             self._guarded(index, lambda index=index: self._measure(self.operators[index], budget))
 
     def _measure(self, chained: ChainedOperator, budget: MemoryBudget | None) -> None:
-        from penstock.engine.task.memory_budget import StateSize  # only jobs with state need to know
+        from penstock.engine.task.memory_budget import (
+            StateSize,
+        )  # lazy: only jobs with state pay for this import
 
         states, metrics = chained.operator.keyed_states().values(), chained.metrics
         name = chained.context.name
@@ -482,17 +482,17 @@ class OperatorChain:
         metrics.state_bytes, metrics.spilled_bytes = size.held, size.spilled
 
     def put_back(self, index: int, batches: Sequence[Batch]) -> None:
-        """Give restored rows to the operator at a place behind the head, before anything else comes."""
+        """Push restored rows into the operator at a position behind the head, before any other input."""
         for batch in batches:
             self._outs[index - 1].collect(batch)
 
     def port_end(self, port: int) -> None:
-        """Tell the head that one of its ports has ended."""
+        """One port of the head has ended."""
         self._entry.call(lambda: self._head.operator.on_port_end(port, self._outs[0]))
 
     def end(self) -> bool:
-        """End time, then let each operator emit what it has left; return False when one has something
-        under way: to be called again.
+        """End time, then let each operator emit what it has left. Return False when one has pending output:
+        call again.
         """
         self.watermark(MAX_WATERMARK_US)
         while self._ended < len(self.operators):
@@ -512,11 +512,11 @@ class OperatorChain:
                     checkpoint_id, self._outs[index]
                 ),
             )
-            self.settle()  # nothing may be under way in a snapshot
+            self.settle()  # no output may be pending in a snapshot
 
     def snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
-        """Return the declared state of every operator as it is now, or what of it has changed since the
-        last completed checkpoint.
+        """Return the declared state of every operator as it is now, or its changes since the last completed
+        checkpoint.
         """
         doing = "copy its state for a checkpoint"
         return tuple(
@@ -534,12 +534,12 @@ class OperatorChain:
         return OperatorSnapshot(operator_id, keyed, items)
 
     def keys_known(self, known: KeysKnown) -> None:
-        """Tell every operator the keys of a join ahead."""
+        """Pass the keys of a join to every operator."""
         for index, chained in enumerate(self.operators):
             self._guarded(index, lambda chained=chained: chained.operator.on_keys(known))
 
     def checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tell every operator that a checkpoint is durable."""
+        """A checkpoint is durable: every operator learns of it."""
         self._layers.complete(checkpoint_id)
         for index, chained in enumerate(self.operators):
             self._guarded(
@@ -547,8 +547,8 @@ class OperatorChain:
             )
 
     def close(self) -> None:
-        """Close every operator that was opened, whatever happens to the others; raise the first failure
-        when all are closed.
+        """Close every operator that was opened, whatever happens to the others; raise the first failure at
+        the end.
         """
         failures = []
         for chained in self.operators[: self._opened]:
@@ -560,7 +560,7 @@ class OperatorChain:
             raise failures[0]
 
     def _guarded(self, index: int, call: Any, doing: str = "hold its rows") -> Any:
-        """Call into one operator; what it raises comes out naming it."""
+        """Call into one operator; an exception is raised naming the operator."""
         try:
             return call()
         except Exception as cause:

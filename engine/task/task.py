@@ -1,4 +1,4 @@
-"""A task: one subtask of one chain. ``step`` takes what is ready, does it, and returns; it never waits and
+"""A task: one subtask of one chain. ``step`` does one piece of ready work and returns; it never blocks and
 knows no thread.
 """
 
@@ -60,7 +60,7 @@ SOURCE_WAIT_MS_MAX = 1_000.0
 
 
 class Did(Enum):
-    """What a step found: work (step again), nothing to take, no room to put, or the task's end."""
+    """The result of a step: work (step again), no input, no credit, or the task's end."""
 
     WORKED = "worked"
     WAITING = "waiting"
@@ -91,10 +91,10 @@ class TaskPhase(StrEnum):
 
 @dataclass
 class PendingBarrier:
-    """The snapshot of a task's operators at a barrier; rows in flight belong to it too.
+    """A barrier that has passed the operators but not yet left the task; the snapshot lacks channel state.
 
-    ``received``: those found before the task, ``None`` until all are known. ``unsent``: what the barrier
-    overtook behind it, by where it was going.
+    ``received``: channel state found before the task, ``None`` until all is known. ``unsent``: elements the
+    barrier overtook behind the task, by the target of their edge.
     """
 
     barrier: Barrier
@@ -103,8 +103,8 @@ class PendingBarrier:
     unsent: list[tuple[EdgeTarget, list[Element]]]
 
     def snapshot(self, edge_targets: Mapping[int, EdgeTarget], subtask: int) -> tuple[OperatorSnapshot, ...]:
-        """Return the operators' state with the rows in flight: into the first, by port, and out of the
-        last, as rows from this subtask.
+        """Return the operators' state with the channel state: received rows go into the first operator by
+        port, unsent rows into the last.
         """
         first, *others = self.operators
         first = _with(
@@ -127,7 +127,7 @@ class PendingBarrier:
 
 
 def _with(operator: OperatorSnapshot, states: dict[str, pa.Table | None]) -> OperatorSnapshot:
-    """Return a snapshot with further states, those that hold something."""
+    """Return a snapshot with further states, those that are not empty."""
     found = {name: table for name, table in states.items() if table is not None}
     return replace(operator, keyed={**operator.keyed, **found}) if found else operator
 
@@ -135,11 +135,11 @@ def _with(operator: OperatorSnapshot, states: dict[str, pa.Table | None]) -> Ope
 class Task:
     """Drives one operator chain between an input gate (or a source at its head) and its record writers.
 
-    ``restore`` is called once after opening and before any row; ``finished`` says that the restored snapshot
-    was the chain's last, so that the task only says so downstream; ``keep_snapshots`` is False when nobody
-    would store them. ``marker_interval_ms``: time between the latency markers of a source, 0 for none.
-    ``budget``: that of its slot's state, which is kept after every batch; without one state is only measured,
-    about once a second. ``ways``: by port where its input comes to.
+    ``restore`` is called once, after opening and before the first row. ``finished``: the restored snapshot
+    was the chain's last, so the task only forwards its end. ``keep_snapshots`` is False when no snapshots are
+    stored. ``marker_interval_ms``: time between the latency markers of a source, 0 for none. ``budget``: the
+    memory budget of its slot, enforced after every batch; without one state is only measured, about once a
+    second. ``edge_targets``: by port, the target of its input's edge.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Task:
         return tuple(chained.context for chained in self.chain.operators)
 
     def post(self, message: TaskMessage) -> None:
-        """Leave a message for the next step; any thread may."""
+        """Post a message for the next step; any thread may."""
         self._mailbox.append(message)
         self._wake()
 
@@ -252,6 +252,8 @@ class Task:
         if self.phase is TaskPhase.NEW:
             self._start()
             return WORKED
+        # Messages first. A checkpoint or an end must not cut the pending output of one input in two, so those
+        # wait.
         has_pending = self.chain.has_pending
         if self._mailbox and not (
             has_pending and isinstance(self._mailbox[0], TriggerCheckpoint | EndSource)
@@ -260,8 +262,11 @@ class Task:
             return WORKED
         if self.phase is not TaskPhase.RUNNING:
             return ENDED
+        # The rest of the last input before anything new: an operator gets no input while it has pending
+        # output.
         if has_pending:
             return self._resume(now_ms)
+        # Timers before input, so that a full input cannot starve them.
         due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
         if self._ending:
             return (
@@ -269,6 +274,7 @@ class Task:
                 if self._finish()
                 else StepResult(Did.WAITING, due_ms if due_ms < float("inf") else None)
             )
+        # Input: one poll of the source, or one event of the gate. Without credit only barriers may pass.
         ready = self.chain.ready
         blocked = self._output.blocked or not ready
         if (
@@ -276,10 +282,12 @@ class Task:
             if self._gate is None
             else self._take(now_ms, self._gate, blocked)
         ):
+            # With a budget after every batch: one batch may be what exceeds it.
             if self._budget is not None or now_ms >= self._next_measure_ms:
                 self._next_measure_ms = now_ms + MEASURE_MS
                 self.chain.measure_state(self._budget)
             return WORKED
+        # Nothing to do: sleep until the first of the timers, or until woken.
         if self._gate is not None and self._gate.due_ms is not None:
             due_ms = min(due_ms, self._gate.due_ms)
         if self._gate is None and not self._paused and not blocked:
@@ -289,8 +297,8 @@ class Task:
         return StepResult(Did.BLOCKED if blocked else Did.WAITING, due_ms if due_ms < float("inf") else None)
 
     def _resume(self, now_ms: float) -> StepResult:
-        """Emit the next piece of what is under way, when there is room: until it is through, rows, time
-        and barriers wait.
+        """Emit the next piece of pending output when there is credit. Until it is done, rows, watermarks and
+        barriers wait.
         """
         blocked = self._output.blocked
         due_ms = self._keep_barriers(now_ms)
@@ -305,7 +313,7 @@ class Task:
         return StepResult(Did.BLOCKED, due_ms if due_ms < float("inf") else None)
 
     def _start(self) -> None:
-        """Open, restore, and take part; a chain that had finished only says so again."""
+        """Open and restore the chain; a chain that had finished only reports its end again."""
         self.phase = TaskPhase.RUNNING
         self.chain.open()
         if self._restore is not None:
@@ -318,8 +326,8 @@ class Task:
             self._say_end(self._snapshot(self._last_checkpoint_id + 1))
 
     def _keep_time(self, now_ms: float) -> float:
-        """Let go on held rows and ship buffered ones that are due, and tick; return when any of it is due
-        again (infinity: never).
+        """Release rows that operators buffered and record writers' rows that are due, emit a latency marker,
+        tick. Return when any of it is due again (infinity: never).
         """
         due_ms = float("inf")
         for due in (
@@ -340,8 +348,8 @@ class Task:
         return due_ms
 
     def _keep_barriers(self, now_ms: float) -> float:
-        """Report a snapshot whose barrier has left, or may overtake what it waits behind; return when it
-        may (infinity: nothing waits for that).
+        """Report the snapshot once its barrier has left, or overtake what it waits behind. Return when it may
+        overtake (infinity: nothing waits for that).
         """
         pending = self._pending_barrier
         if pending is None or pending.received is None:
@@ -359,7 +367,7 @@ class Task:
         self._report(SnapshotCompleted(self._attempt, self.task_id, pending.barrier.checkpoint_id, operators))
 
     def _poll_source(self, now_ms: float, blocked: bool) -> bool:
-        """Poll the source unless there is no room or it asked to be left alone; return whether it had
+        """Poll the source unless the output is blocked or it asked for a pause; return whether it had
         something.
         """
         if blocked or self._paused or now_ms < self._poll_again_ms:
@@ -381,8 +389,8 @@ class Task:
         return True
 
     def _take(self, now_ms: float, gate: InputGate, blocked: bool) -> bool:
-        """Act on the next event of the gate (only barriers pass while there is no room); return whether
-        there was one.
+        """Act on the next event of the gate (only barriers while the output is blocked); return whether there
+        was one.
         """
         event = gate.next(now_ms, only_barriers=blocked)
         if gate.aligning and self._aligning_since_ms is None:
@@ -390,10 +398,12 @@ class Task:
         if event is None:
             return False
         match event:
+            # Rows: into the head of the chain.
             case Batch():
                 self.metrics.batches += 1
                 self.metrics.bytes_in += event.size_bytes
                 self.chain.push(event, gate.port, behind=self.chain.gathers and gate.rows_ready)
+            # Time: merged over all inputs, of one port, or standing still.
             case Watermark(time_us):
                 self.chain.watermark(time_us)
             case PortTime(port, time_us):
@@ -402,15 +412,19 @@ class Task:
                 self.chain.idle()
             case LatencyMarker():
                 self.chain.marker(event)
+            # A barrier that has arrived on every channel: rows behind it were blocked, so there is no channel
+            # state.
             case Barrier():
                 self._note_alignment(now_ms)
                 failpoint("W5")
                 self._checkpoint(event)
+            # A barrier that overtakes: the snapshot is taken now, the channel state follows in OvertakenRows.
             case BarrierAhead(barrier):
                 self._aligning_since_ms = (
                     now_ms if self._aligning_since_ms is None else self._aligning_since_ms
                 )
                 self._checkpoint(barrier, ahead=True)
+            # A newer checkpoint may have replaced the pending one: its rows belong to nobody then.
             case OvertakenRows(checkpoint_id, channels):
                 self._note_alignment(now_ms)
                 if (
@@ -449,16 +463,15 @@ class Task:
                     self._report(CompletionAcknowledged(self._attempt, self.task_id, checkpoint_id))
 
     def _note_alignment(self, now_ms: float) -> None:
-        """Write down how long barriers were awaited."""
+        """Record how long barriers were aligned."""
         since_ms, self._aligning_since_ms = self._aligning_since_ms, None
         self.metrics.alignment_ms = 0.0 if since_ms is None else now_ms - since_ms
 
     def _checkpoint(self, barrier: Barrier, *, ahead: bool = False) -> None:
-        """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens
-        any more, not even ticks.
+        """Take a checkpoint: flush, snapshot, and only then forward the barrier. After a barrier that stops
+        the job nothing happens any more, not even ticks.
 
-        One that goes ``ahead`` has left rows behind, which become known later; the snapshot is told when they
-        are.
+        A barrier ``ahead`` has overtaken rows that are known later; the snapshot is reported when they are.
         """
         self.chain.before_barrier(barrier.checkpoint_id)
         self.chain.measure_state(self._budget)
@@ -473,10 +486,10 @@ class Task:
         self._keep_barriers(now_ms)
 
     def _finish(self) -> bool:
-        """End the chain; return False while an operator has something under way: then it is tried again, and
-        no checkpoint begins here.
+        """End the chain; return False while an operator has pending output. Then it is tried again, and no
+        checkpoint begins here.
 
-        Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it
+        The last snapshot belongs to every later checkpoint; the first of them follows the last barrier it
         passed.
         """
         self._ending = not self.chain.end()
@@ -499,7 +512,7 @@ class Task:
         self._report(TaskEnded(self._attempt, self.task_id, self._last_checkpoint_id, operators))
 
     def _snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
-        """Take what a checkpoint needs; only this keeps rows waiting, the rest is done elsewhere."""
+        """Return the snapshot of the chain. Only this blocks rows; writing happens elsewhere."""
         if not self._keep_snapshots:
             return ()
         started_ms = self._clock.monotonic_ms()

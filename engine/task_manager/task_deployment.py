@@ -1,4 +1,4 @@
-"""Deployment: a job graph made into tasks, with channels between them and operators inside them."""
+"""Task deployment: the tasks of a job graph, with channels between them and operators inside them."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Placement(Protocol):
         """Whether tasks of a subtask number run in this process."""
 
     def producer(self, key: str, target: int, wake: Wakeup) -> ProducerChannel:
-        """Return what a task of this process puts into for subtask ``target`` elsewhere."""
+        """Return the producer's end of a channel to subtask ``target`` in another process."""
 
     def consumer(self, key: str, source: int, capacity: int, wake: Wakeup) -> ConsumerChannel:
-        """Return what a task of this process takes from that subtask ``source`` elsewhere puts into."""
+        """Return the consumer's end of a channel from subtask ``source`` in another process."""
 
 
 class AllHere:
@@ -65,7 +65,7 @@ class AllHere:
 
 @dataclass(frozen=True)
 class ChannelEnds:
-    """The two ends of a channel, each where its task is of this process."""
+    """The two ends of a channel; each is set where its task runs in this process."""
 
     producer: ProducerChannel | None
     consumer: ConsumerChannel | None
@@ -88,7 +88,7 @@ class RestorePoint:
 
 @dataclass(frozen=True)
 class Deployer:
-    """Everything tasks are made of, except what changes from one deployment of a job to the next."""
+    """What all deployments of a job have in common: graph, options, and injected services."""
 
     graph: JobGraph
     options: JobOptions
@@ -235,8 +235,8 @@ class Deployer:
         )
 
     def _bounded_ports(self, chain: Chain, inputs: tuple[ChainEdge, ...]) -> tuple[int, ...]:
-        """Return the ports to read to their end first: none when they share a source with the others,
-        which would wait for themselves.
+        """Return the ports to read to their end first. None when they share a source with the others: they
+        would wait for themselves.
         """
         head = chain.operators[0]
         if not isinstance(head, JoinSpec) or not head.bounded_ports:
@@ -295,10 +295,10 @@ class Deployer:
 
 @dataclass(frozen=True)
 class Deployment:
-    """One deployment of a job, the ``attempt``-th of the coordinator of that ``epoch``.
+    """One deployment of a job, number ``attempt`` of the coordinator with this ``epoch``.
 
-    ``restore``: where its tasks start from; ``last_checkpoint_id``: the highest ever given out;
-    ``placement``: which of them run in this process.
+    ``restore``: the checkpoint its tasks start from. ``last_checkpoint_id``: the highest ever used.
+    ``placement``: which tasks run in this process.
     """
 
     deployer: Deployer

@@ -1,5 +1,5 @@
-"""What a job's master needs of the world that runs its tasks and its I/O: threads or processes in
-production, a seeded scheduler in simulation.
+"""The interfaces a job master runs tasks and I/O by: threads or processes in production, a seeded scheduler
+in simulation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from penstock.engine.task_manager.task_deployment import Deployment
 
 
 class NamedOperator(Protocol):
-    """An operator as people and checkpoints know it."""
+    """An operator as users and checkpoints know it."""
 
     @property
     def operator_id(self) -> str:
@@ -25,7 +25,7 @@ class NamedOperator(Protocol):
 
 
 class TaskHandle(Protocol):
-    """A task of this process, or one that stands for a task of another."""
+    """A task of this process, or a proxy for a task of another."""
 
     @property
     def task_id(self) -> TaskId:
@@ -41,37 +41,37 @@ class TaskHandle(Protocol):
 
     @property
     def phase(self) -> str:
-        """Where it is in its life."""
+        """Its phase."""
 
     def figures(self) -> TaskFigures:
         """Return what it has counted, as far as is known here; any thread may ask."""
 
     def post(self, message: TaskMessage) -> None:
-        """Leave a message for the task; any thread may."""
+        """Post a message to the task; any thread may."""
 
 
 class Workers(Protocol):
-    """Runs the tasks of one job and its I/O, and posts what comes of it to the master."""
+    """Runs the tasks of one job and its I/O, and posts the results to the master."""
 
     def deploy(self, deployment: Deployment) -> Sequence[TaskHandle]:
-        """Make the tasks of a deployment and return them in topological order; none runs before ``start``.
-        Raises what making them raises.
+        """Create the tasks of a deployment and return them in topological order; none runs before ``start``.
+        Raises what creating them raises.
 
-        Two steps, so that the master knows its tasks before one of them can end: a short job has ended before
-        ``start`` returns.
+        Two steps, so that the master knows its tasks before one ends: a short job has ended before ``start``
+        returns.
         """
 
     def start(self) -> None:
         """Run each task of the deployment in the slot of its subtask number until released.
 
-        ``TasksStarted`` is posted when all run, which takes its time where they are made in other processes.
-        A task that cannot be started is posted as failed.
+        ``TasksStarted`` is posted when all run; other processes need time for that. A task that cannot be
+        started is posted as failed.
         """
 
     def release(self) -> None:
         """Close all tasks; ``TasksReleased`` is posted when that is done (at once when none run)."""
 
     def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
-        """Run blocking work elsewhere, in order, and post what it returns, or what ``failed`` makes of its
+        """Run blocking work elsewhere, in order. Post its result, or what ``failed`` returns for its
         exception.
         """

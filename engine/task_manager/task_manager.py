@@ -1,4 +1,4 @@
-"""The task manager: gives a job's tasks their slots and its I/O a worker thread."""
+"""The task manager: runs a job's tasks in slots, and its I/O in a thread."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from penstock.engine.task_manager.task_deployment import Deployment
 STEPS_IN_A_ROW = 16
 
 ROW_MS = 20.0
-"""After so long the others get their turn: a slow task must not keep a source from its barrier."""
+"""A turn of one task, milliseconds: after it the other tasks run, so that a slow task does not keep a source
+from its barrier.
+"""
 
 
 class Slot:
-    """Drives the tasks of one subtask number, last chain first, so that what is in flight drains before
-    more is taken in.
-    """
+    """Drives the tasks of one subtask number, last chain first: rows in flight drain before more are read."""
 
     def __init__(self, name: str, clock: Clock, report: Callable[[TaskReport], None]) -> None:
         self._clock = clock
@@ -37,7 +37,7 @@ class Slot:
         self._thread = EngineThread(target=self._run, name=name)
 
     def wake(self) -> None:
-        """Make the thread look at its tasks again; cheap when it is about to anyway."""
+        """Make the thread step its tasks again; cheap when it is about to anyway."""
         if self._woken:
             return
         with self._changed:
@@ -86,7 +86,7 @@ class Slot:
         return worked, earliest
 
     def _step(self, task: Task) -> tuple[bool, float | None]:
-        """Step a task while it has work (a source once, so that what it gave is taken first)."""
+        """Step a task while it has work; a source once, so that its rows are processed first."""
         worked = False
         until_ms = self._clock.monotonic_ms() + ROW_MS
         for _ in range(1 if task.is_source else STEPS_IN_A_ROW):
@@ -119,7 +119,7 @@ class Slot:
 
 
 class IoThread:
-    """One thread that does blocking work in the order it was given; it starts with the first piece."""
+    """A thread for blocking work, done in order. It starts with the first piece."""
 
     def __init__(self, name: str) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -134,7 +134,7 @@ class IoThread:
         self._work.put(work)
 
     def close(self) -> None:
-        """End the thread after the work that is queued; waits for that, unless the thread itself asks."""
+        """End the thread after the queued work; waits for that, unless the thread itself asks."""
         if self._started:
             self._work.put(None)
             if threading.current_thread() is not self._thread:
@@ -148,7 +148,7 @@ class IoThread:
 def run_io(
     io: IoThread, post: Callable[[Any], None], work: Callable[[], Any], failed: Callable[[Exception], Any]
 ) -> None:
-    """Have an I/O thread run work, and post what it returns, or what ``failed`` makes of its exception."""
+    """Have an I/O thread run work. Post its result, or what ``failed`` returns for its exception."""
 
     def run() -> None:
         try:
@@ -161,9 +161,7 @@ def run_io(
 
 
 class ThreadedWorkers:
-    """The workers of one job in this process: a slot thread per subtask number, made anew for each
-    deployment.
-    """
+    """The executor of one job in this process: a slot thread per subtask number, new for each deployment."""
 
     def __init__(self, name: str, clock: Clock, post: Callable[[Any], None], io: IoThread) -> None:
         self._name = name
@@ -195,10 +193,10 @@ class ThreadedWorkers:
                 self._slots[number].start(mine, self._slot_released)
             except (
                 RuntimeError
-            ) as cause:  # no thread to be had: those that did not start need not be waited for
+            ) as cause:  # the system has no thread left: the tasks that did not start need not be waited for
                 with self._lock:
                     self._running -= len(by_slot) - started
-                # there may be some later
+                # a restart may find some
                 self._post(TaskFailed(self._attempt, mine[0].task_id, OSError(errno.EAGAIN, str(cause))))
                 break
         self._post(TasksStarted(self._attempt))
