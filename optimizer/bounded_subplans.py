@@ -14,7 +14,7 @@ from penstock.optimizer.optimizer import Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.shared_subplans import RULE, SharedInputs, reads_a_table_twice
 from penstock.optimizer.streaming_validation import check_streamable
-from penstock.planner.binder.relations.time_bounds import join_time
+from penstock.planner.binder.relations.join_conditions import join_time
 from penstock.planner.expressions.nodes import Call, Column, Literal, conjuncts
 from penstock.planner.logical.joins.interval_join import TIME_ROLES, as_interval_join
 from penstock.planner.logical.joins.join import Join

@@ -26,9 +26,8 @@ from penstock.engine.expressions.evaluation_errors import (
     division_by_zero,
     out_of_range,
 )
-from penstock.planner.binder.expressions.python_aggregate_calls import PythonAggregateCall
 from penstock.planner.expressions.nodes import AggregateCall, Call, Cast, Expression, Literal, SortKey
-from penstock.planner.expressions.python_calls import PythonCall
+from penstock.planner.expressions.python_calls import PythonAggregateCall, PythonCall
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.query import ScannedTable
 

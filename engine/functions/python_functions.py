@@ -15,7 +15,7 @@ from penstock.catalog.types import to_arrow
 from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.expressions.evaluation_errors import Fault
 from penstock.engine.expressions.python_calls import as_column, called, raised, values_as_column
-from penstock.planner.binder.expressions.python_aggregate_calls import PythonAggregateCall
+from penstock.planner.expressions.python_calls import PythonAggregateCall
 
 
 def aggregated(call: PythonAggregateCall, offsets: np.ndarray, columns: list[pa.Array]) -> pa.Array:

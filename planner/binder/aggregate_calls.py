@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.catalog.coercion import is_orderable
@@ -11,7 +12,6 @@ from penstock.catalog.python_functions import PythonAggregate
 from penstock.catalog.schema import Role
 from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.expressions.python_aggregate_calls import python_aggregate_call
 from penstock.planner.expressions.implicit_casts import coerced_argument
 from penstock.planner.expressions.nodes import (
     TRUE,
@@ -24,6 +24,7 @@ from penstock.planner.expressions.nodes import (
     Literal,
     conjunction,
 )
+from penstock.planner.expressions.python_calls import PythonAggregateCall, arguments
 from penstock.planner.parser.syntax_nodes import FunctionCall, consume, span_of
 
 _PERCENTILES = frozenset({"percentile_cont", "percentile_disc"})
@@ -45,7 +46,7 @@ def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> Aggrega
     args = [binder.bind(arg) for arg in call.expressions]
     python = binder.context.catalog.functions.find(name, span_of(call))
     if isinstance(python, PythonAggregate):
-        return python_aggregate_call(call, python, args, distinct, _condition(call, binder))
+        return _python_aggregate_call(call, python, args, distinct, _condition(call, binder))
     _check_star(call, name, len(args))
     order = _order(call, binder)
     if name in _PERCENTILES and call.args.get("within"):
@@ -203,3 +204,25 @@ def _event_time(call: FunctionCall, binder: ExpressionBinder) -> tuple[Expressio
         )
     field = times[0].field
     return Column(field.type, field.nullable, index=times[0].index, name=field.name), Direction()
+
+
+def _python_aggregate_call(
+    call: FunctionCall,
+    function: PythonAggregate,
+    args: Sequence[Expression],
+    distinct: bool,
+    keep: Expression | None,
+) -> PythonAggregateCall:
+    """Return the call on bound arguments; DISTINCT gives each row of values once. Raises as ``arguments``,
+    and SQL-1105 for other words.
+    """
+    span, name = span_of(call), str(call.this).lower()
+    for key, word in (("star", "*"), ("nulls", "NULLS"), ("order", "ORDER BY"), ("within", "WITHIN GROUP")):
+        if call.args.get(key):
+            hint = "a Python aggregate gets its rows in ascending order of their values"
+            raise PenstockError(
+                "SQL-1105", f"{word} does not go with {name}", span=span, hint=hint, sqlstate="42809"
+            )
+    return PythonAggregateCall(
+        name, arguments(function, args, span), function.result, True, distinct, keep, body=function, span=span
+    )

@@ -15,16 +15,14 @@ from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.alter_table import altered_declaration
-from penstock.planner.binder.ddl.create_table import bind_table
-from penstock.planner.binder.ddl.create_table_like import copied_table, table_of_query
+from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query
 from penstock.planner.binder.ddl.insert import sink_for
 from penstock.planner.binder.history_clause import history_wish, in_one_voice, refuse_history
 from penstock.planner.binder.late_rows_clause import refuse_late_rows, with_late_rows
 from penstock.planner.binder.query import bind_query
-from penstock.planner.binder.relations.from_clause import FromClause, JoinSides
 from penstock.planner.binder.relations.lateral import bind_lateral
 from penstock.planner.binder.relations.tables import bounded
-from penstock.planner.binder.scope import Relation
+from penstock.planner.binder.scope import FromClause, JoinSides, Relation
 from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.joins.join import JoinKind

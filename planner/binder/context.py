@@ -18,8 +18,7 @@ from penstock.catalog.functions.registry import is_aggregate
 from penstock.catalog.python_functions import PythonAggregate
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import View
-from penstock.planner.binder.relations.from_clause import FromClause, JoinSides
-from penstock.planner.binder.scope import Relation
+from penstock.planner.binder.scope import FromClause, JoinSides, Relation
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.parser.syntax_nodes import LateralQuery

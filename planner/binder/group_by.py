@@ -15,7 +15,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role
 from penstock.planner.binder.aggregate_calls import bind_aggregate_call
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.grouping_function import GroupingMark, bits
+from penstock.planner.binder.expressions.function_rewrites import GroupingMark, bits
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, Literal
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.plan import LogicalPlan

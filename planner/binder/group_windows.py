@@ -17,8 +17,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.relations.from_clause import FromClause
-from penstock.planner.binder.scope import Relation, Scope, ScopeColumn
+from penstock.planner.binder.scope import FromClause, Relation, Scope, ScopeColumn
 from penstock.planner.binder.window_functions import WindowArguments, in_its_time, no_time, windowing
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.window_table import WindowTable

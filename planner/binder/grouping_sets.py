@@ -10,7 +10,7 @@ from dataclasses import replace
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT
 from penstock.planner.binder.group_by import Groups, group
-from penstock.planner.binder.subqueries.scalar_placeholder import column
+from penstock.planner.binder.subqueries.scalar_subqueries import column
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, Literal
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project

@@ -1,8 +1,10 @@
-"""What names mean at a place of a query: the columns that can be seen, by table and name."""
+"""Scopes: the columns that are visible at one point of a query, by table and name; and the result of
+binding FROM, a plan with its scope.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -12,6 +14,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema, without_event_time
 from penstock.catalog.types import Foreign
+from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.parser.syntax_nodes import span_of
 
@@ -182,3 +185,36 @@ class Scope:
         return PenstockError(
             "SQL-1044", f'table "{part.name}" is not in FROM', span=span_of(part), hint=hint, sqlstate="42P01"
         )
+
+
+@dataclass(frozen=True)
+class FromClause:
+    """What FROM gives: a plan and the columns in reach. ``halves``: the sides of an inner join that
+    further conditions may settle by time.
+    """
+
+    plan: LogicalPlan
+    scope: Scope
+    halves: Halves | None = None
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The sides of an inner join, its conditions over left ++ right, and what hints say of it."""
+
+    left: FromClause
+    right: FromClause
+    parts: tuple[Expression, ...]
+    hinted: Hinted
+
+
+Combine = Callable[[tuple[Expression, ...]], FromClause]
+"""Joins the sides it knows on conditions over left ++ right."""
+
+
+JoinSides = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClause]
+"""Joins two sides on conditions over left ++ right."""
+
+
+Hinted = Callable[[LogicalPlan], LogicalPlan]
+"""Writes into a join what hints say of its sides."""

@@ -1,4 +1,4 @@
-"""SELECT: filter, groups, projection, DISTINCT, and the order that may read columns the projection leaves
+"""SELECT: filter, groups, projection and DISTINCT. Its ORDER BY may read columns that the projection leaves
 out.
 """
 
@@ -16,24 +16,19 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, without_event_time
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.function_rewrites import GroupingMark
 from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.group_by import AggregateList, Groups, group, has_aggregate
 from penstock.planner.binder.group_windows import windowed
-from penstock.planner.binder.grouping_function import GroupingMark
 from penstock.planner.binder.grouping_sets import group_sets
-from penstock.planner.binder.output_names import item_name
 from penstock.planner.binder.over import OverList, OverResult, append_over
-from penstock.planner.binder.pre_projection import Beneath
-from penstock.planner.binder.relations.from_clause import FromClause
 from penstock.planner.binder.relations.joins import bind_from, settled_by
 from penstock.planner.binder.relations.tables import literal_rows, one_row
-from penstock.planner.binder.scope import Relation, Scope
+from penstock.planner.binder.scope import FromClause, Relation, Scope
 from penstock.planner.binder.select_hints import BlockHints
-from penstock.planner.binder.select_list_generators import with_generator
-from penstock.planner.binder.star_columns import star_columns
+from penstock.planner.binder.select_list import item_name, star_columns, with_generator
 from penstock.planner.binder.subqueries.correlation import has_subquery
-from penstock.planner.binder.subqueries.scalar_placeholder import attach
-from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
+from penstock.planner.binder.subqueries.scalar_subqueries import Attached, SubqueryValues, attach
 from penstock.planner.binder.subqueries.semi_joins import filtered, joins_bounded
 from penstock.planner.expressions.nodes import (
     Column,
@@ -47,6 +42,28 @@ from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Reference, consume, span_of
+
+
+class Beneath:
+    """The rows of a SELECT, joined to the subqueries that what it reads under its list holds."""
+
+    def __init__(self, plan: LogicalPlan, fields: Sequence[Field]) -> None:
+        self._bottom = plan
+        self._fields = fields
+        self._attached = Attached(plan)
+
+    def over(self, expression: Expression) -> Expression:
+        """Return an expression with its subqueries read from columns joined at the rows' end."""
+        return self._attached.over(expression)
+
+    def rows(self) -> tuple[LogicalPlan, Sequence[Field]]:
+        """Return the rows and their fields as they are now."""
+        plan = self._attached.plan
+        if plan is self._bottom:
+            return plan, self._fields
+        known = self._fields if joins_bounded(plan, self._bottom) else without_event_time(tuple(self._fields))
+        added = (Field(f.name, f.type, f.nullable) for f in plan.schema.fields[len(known) :])
+        return plan, [*known, *added]
 
 
 @dataclass(frozen=True)

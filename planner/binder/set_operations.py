@@ -12,7 +12,7 @@ from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, BOOLEAN
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.scope import Relation
-from penstock.planner.binder.subqueries.scalar_placeholder import column
+from penstock.planner.binder.subqueries.scalar_subqueries import column
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import (
     FALSE,

@@ -1,4 +1,6 @@
-"""Calls of Python functions: the expression node, and arguments cast to what a function declares."""
+"""Calls of Python functions, scalar and aggregate: the expression nodes, and arguments cast to what a
+function declares.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ from penstock.catalog.coercion import implicit_cast
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.python_functions import (
+    PythonAggregate,
     PythonFunction,
     PythonScalar,
 )
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Call, Expression
+from penstock.planner.expressions.nodes import AggregateCall, Call, Expression
 
 
 @dataclass(frozen=True)
@@ -63,3 +66,21 @@ def python_call(
 def python_calls(expression: Expression) -> list[PythonCall]:
     """Return the calls of Python functions within an expression."""
     return [node for node in expression.walk() if isinstance(node, PythonCall)]
+
+
+@dataclass(frozen=True)
+class PythonAggregateCall(AggregateCall):
+    """An aggregate whose value the program computes from the rows of a group; ``function`` is the name it
+    has in SQL.
+    """
+
+    body: PythonAggregate = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
+
+    @property
+    def keeps_values(self) -> bool:
+        """Its rows are kept, as it is computed from all of them."""
+        return True
+
+    @property
+    def version(self) -> str:
+        return self.body.version

@@ -28,7 +28,6 @@ import penstock.engine.deploy.worker.registration
 import penstock.engine.metrics.operator_metrics
 import penstock.engine.metrics.task_metrics
 import penstock.engine.task.messages
-import penstock.planner.binder.expressions.python_aggregate_calls
 import penstock.planner.expressions.lambdas
 import penstock.planner.expressions.nodes
 import penstock.planner.expressions.python_calls
@@ -101,7 +100,7 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.planner.logical.over,
     penstock.planner.physical.operator_specs,
     penstock.planner.logical.time_attributes,
-    penstock.planner.binder.expressions.python_aggregate_calls,
+    penstock.planner.expressions.python_calls,
     penstock.planner.expressions.python_calls,
     penstock.planner.logical.set_operations,
     penstock.planner.logical.pattern_nfa,

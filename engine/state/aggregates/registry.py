@@ -18,8 +18,8 @@ from penstock.engine.state.aggregates.min_max import BestString, LeastValue, Ret
 from penstock.engine.state.aggregates.moments import MomentsPart, PairPart, ShapePart
 from penstock.engine.state.aggregates.sums import BooleanPart, CountPart, ExactSum, FloatSum
 from penstock.engine.state.aggregates.value_multiset import SortedBag, ValueBag
-from penstock.planner.binder.expressions.python_aggregate_calls import PythonAggregateCall
 from penstock.planner.expressions.nodes import KEEPS_VALUES, AggregateCall, Direction, Expression, Literal
+from penstock.planner.expressions.python_calls import PythonAggregateCall
 
 _SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 _SHAPES = ("skewness", "kurtosis")

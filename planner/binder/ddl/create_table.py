@@ -1,4 +1,6 @@
-"""CREATE TABLE and CREATE VIEW: from declarations to the catalog's nouns."""
+"""CREATE TABLE, CREATE TABLE .. LIKE and CREATE VIEW: from declarations to the catalog's tables, with the
+rules of tables that hold a changelog.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,17 @@ from dataclasses import replace
 
 from penstock.catalog.connectors.database import DATABASES, check_database_column
 from penstock.catalog.connectors.nexmark import check_nexmark_column
-from penstock.catalog.connectors.registry import check_options, metadata_keys
+from penstock.catalog.connectors.registry import (
+    check_options,
+    gives_changes,
+    is_in_database,
+    metadata_keys,
+    written_changes,
+)
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.functions.registry import can_cast
+from penstock.catalog.functions.registry import can_cast, is_deterministic
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.tables import (
     CatalogTable,
@@ -18,23 +27,86 @@ from penstock.catalog.tables import (
     MetadataColumn,
     WatermarkRule,
 )
-from penstock.catalog.types import is_timestamp
+from penstock.catalog.types import Null, is_timestamp
 from penstock.planner.binder.context import BindContext
-from penstock.planner.binder.ddl.changelog_tables import check_changes
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Column, Expression, expression_of, expression_role
+from penstock.planner.expressions.nodes import Call, Column, Expression, expression_of, expression_role
 from penstock.planner.logical.scan import Values
+from penstock.planner.parser.syntax_nodes import OptionEntry
 from penstock.planner.statements.nodes import (
     ColumnDef,
     ComputedColumnDef,
     CreateTable,
+    CreateTableAs,
+    CreateTableLike,
     MetadataColumnDef,
     Name,
     PhysicalColumnDef,
     WatermarkDef,
 )
+from penstock.planner.statements.script import parse_statement
+
+
+def check_changes(table: CatalogTable, statement: CreateTable) -> None:
+    """Raise SQL-1515 for a table of changes with metadata columns, partitions or columns computed by chance
+    or the clock, SQL-1516 for an upsert sink without a key or with a column ``op`` of its own.
+    """
+    if written_changes(table) != "append" and not is_in_database(table):
+        _check_written(table, statement)
+    if not gives_changes(table):
+        return
+    for column in statement.columns:
+        if isinstance(column, MetadataColumnDef):
+            message = f'column "{column.name.text}": a table of changes has no metadata columns'
+            hint = (
+                "a row taken back would carry other metadata than the row that was given; leave the "
+                "column out"
+            )
+            raise PenstockError("SQL-1515", message, span=column.name.span, hint=hint, sqlstate="0A000")
+    if statement.partitioned_by:
+        hint = "an update may move a row from one partition to another; leave PARTITIONED BY out"
+        raise PenstockError(
+            "SQL-1515",
+            "files of changes have no partitions",
+            span=statement.partitioned_by[0].span,
+            hint=hint,
+            sqlstate="0A000",
+        )
+    names = {column.name.text: column.name.span for column in statement.columns}
+    for computed in table.computed:
+        if any(
+            isinstance(node, Call) and not is_deterministic(node.function)
+            for node in expression_of(computed.expression).walk()
+        ):
+            message = (
+                f'column "{computed.name}" of a table of changes gives another value each time it is computed'
+            )
+            hint = "a row taken back must be the row that was given; compute it from the row's own columns"
+            raise PenstockError("SQL-1515", message, span=names[computed.name], hint=hint, sqlstate="0A000")
+
+
+def _check_written(table: CatalogTable, statement: CreateTable) -> None:
+    span = next(
+        (option.key_span for option in statement.options if option.key == "changelog.mode"),
+        statement.name.span,
+    )
+    if written_changes(table) == "upsert" and not table.primary_key:
+        hint = "add PRIMARY KEY (..) NOT ENFORCED, or write 'changelog.mode' = 'retract'"
+        raise PenstockError("SQL-1516", "upserts go by a key, and the table has none", span=span, hint=hint)
+    if table.schema.index_of("op") is not None or table.partitioned_by:
+        fault = (
+            "files of changes have no partitions"
+            if table.partitioned_by
+            else 'column "op" is taken: it tells what happened to each row'
+        )
+        raise PenstockError(
+            "SQL-1516",
+            fault,
+            span=span,
+            hint="leave it out" if table.partitioned_by else "give the column another name",
+        )
 
 
 def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
@@ -263,3 +335,61 @@ def _partitions(statement: CreateTable, source: Schema) -> tuple[str, ...]:
             hint="leave one out",
         )
     return names
+
+
+def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTable:
+    """Return the declaration of a copy: the source's columns, then the new ones; new options, watermark
+    and key take the place of old ones.
+    """
+    base = parse_statement(create_statement(source, redact=False))
+    assert isinstance(base, CreateTable)
+    new, out = statement.table, statement.excluding
+
+    def copies(part: str) -> bool:
+        return part not in out and "ALL" not in out
+
+    columns = tuple(
+        _at(column, statement.source)
+        for column in base.columns
+        if _is_copied(column, copies("GENERATED"), copies("METADATA"))
+    )
+    given = {option.key for option in new.options}
+    old = tuple(
+        OptionEntry(o.key, o.value, new.name.span, new.name.span)
+        for o in base.options
+        if copies("OPTIONS") and o.key not in given
+    )
+    return replace(
+        new,
+        columns=columns + new.columns,
+        options=old + new.options,
+        watermark=new.watermark or (base.watermark if copies("WATERMARKS") else None),
+        primary_key=new.primary_key or (base.primary_key if copies("CONSTRAINTS") else ()),
+        partitioned_by=new.partitioned_by or (base.partitioned_by if copies("PARTITIONS") else ()),
+        comment=new.comment or base.comment,
+    )
+
+
+def _is_copied(column: ColumnDef, generated: bool, metadata: bool) -> bool:
+    if isinstance(column, ComputedColumnDef):
+        return generated
+    return metadata or not isinstance(column, MetadataColumnDef)
+
+
+def _at(column: ColumnDef, source: Name) -> ColumnDef:
+    """A copied column stands, for whoever complains about it, where the source is named."""
+    return replace(column, name=Name(column.name.text, source.span))
+
+
+def table_of_query(statement: CreateTableAs, relation: Relation) -> CreateTable:
+    """Return the declaration of a table with the columns of a query; raise SQL-1309 for a column that has
+    no type of its own.
+    """
+    columns: list[ColumnDef] = []
+    for field in relation.fields:
+        if isinstance(field.type, Null):
+            hint = f"write CAST(NULL AS type) AS {field.name}"
+            message = f'column "{field.name}" is always NULL, so the table cannot know its type'
+            raise PenstockError("SQL-1309", message, span=statement.query.span, hint=hint, sqlstate="42P18")
+        columns.append(PhysicalColumnDef(Name(field.name, statement.query.span), field.type, field.nullable))
+    return replace(statement.table, columns=tuple(columns))

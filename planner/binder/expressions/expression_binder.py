@@ -17,12 +17,18 @@ from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions import literals
 from penstock.planner.binder.expressions.conditionals import CONDITIONALS, bind_case, conditional
-from penstock.planner.binder.expressions.function_rewrites import decoded, function_meant, rounded_to, similar
+from penstock.planner.binder.expressions.function_rewrites import (
+    GROUPING,
+    GroupingMark,
+    decoded,
+    function_meant,
+    rounded_to,
+    similar,
+)
 from penstock.planner.binder.expressions.json import CONSTRUCTORS, json_constructor, json_read
 from penstock.planner.binder.expressions.lambdas import bind_lambda_call, refuse_lambda, takes_lambda
 from penstock.planner.binder.expressions.nested_access import element_of, field_of, with_field_names
 from penstock.planner.binder.expressions.row_values import ROW_COMPARISONS, compared_rows, row_among
-from penstock.planner.binder.grouping_function import GROUPING, GroupingMark
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
 from penstock.planner.expressions.lambdas import LambdaVariable

@@ -1,19 +1,21 @@
-"""Spellings that are another function or a CASE: FLOOR and CEIL to a unit, SIMILAR TO, DECODE, functions
-of a unit.
+"""Functions that are rewritten to other functions or to CASE: FLOOR and CEIL to a unit, SIMILAR TO, DECODE,
+functions of a unit, GROUPING.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.types import INT, STRING, Date
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import BIGINT, INT, STRING, Date
 from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Expression, Literal
+from penstock.planner.expressions.nodes import Call, Expression, Literal
 from penstock.planner.parser.syntax_nodes import RoundedTo, span_of
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
@@ -112,3 +114,37 @@ def _regex(pattern: str, escape: str) -> str | None:
     except re.error:
         return None
     return None if inside else whole
+
+
+GROUPING = frozenset({"grouping", "grouping_id"})
+
+
+@dataclass(frozen=True)
+class GroupingMark(Expression):
+    """One bit per key, the last key's the lowest: 1 where the row's grouping set leaves the key out. No
+    keys: all of GROUP BY.
+    """
+
+    keys: tuple[Expression, ...] = ()
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.keys
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, keys=children)
+
+    def __str__(self) -> str:
+        return f"grouping({', '.join(map(str, self.keys))})"
+
+
+def bits(marks: list[Expression]) -> Expression:
+    """Return a number whose bits are the marks, the last one's the lowest."""
+    total: Expression = Literal(BIGINT, False, value=0)
+    for place, mark in enumerate(marks):
+        total = mark if place == 0 else Call(BIGINT, False, function="add", args=(_doubled(total), mark))
+    return total
+
+
+def _doubled(number: Expression) -> Expression:
+    return Call(BIGINT, False, function="multiply", args=(number, Literal(BIGINT, False, value=2)))

@@ -14,8 +14,14 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Role
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.relations.equi_keys import key_pair, with_keys
-from penstock.planner.binder.relations.from_clause import Combine, FromClause, Halves, Hinted
+from penstock.planner.binder.relations.join_conditions import (
+    Roles,
+    bounds_times,
+    join_time,
+    key_pair,
+    time_roles,
+    with_keys,
+)
 from penstock.planner.binder.relations.lookup_join import (
     Looked,
     in_terms_of,
@@ -30,8 +36,7 @@ from penstock.planner.binder.relations.snapshot_join import bind_snapshot
 from penstock.planner.binder.relations.table_functions import bind_table_function
 from penstock.planner.binder.relations.tables import Source, bind_source, bounded, one_row
 from penstock.planner.binder.relations.temporal_join import as_of_column, split_keys, versions
-from penstock.planner.binder.relations.time_bounds import Roles, bounds_times, join_time, time_roles
-from penstock.planner.binder.scope import Scope, ScopeColumn
+from penstock.planner.binder.scope import Combine, FromClause, Halves, Hinted, Scope, ScopeColumn
 from penstock.planner.binder.select_hints import BlockHints, table_name
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.joins.interval_join import IntervalJoin, as_interval_join

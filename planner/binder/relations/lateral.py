@@ -14,12 +14,10 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.output_names import item_name
-from penstock.planner.binder.relations.from_clause import FromClause
 from penstock.planner.binder.relations.joins import join_on
 from penstock.planner.binder.relations.tables import bounded, renamed
-from penstock.planner.binder.scope import Relation, Scope, ScopeColumn
-from penstock.planner.binder.star_columns import star_columns
+from penstock.planner.binder.scope import FromClause, Relation, Scope, ScopeColumn
+from penstock.planner.binder.select_list import item_name, star_columns
 from penstock.planner.binder.subqueries.correlation import (
     InnerRows,
     aggregates,
@@ -27,10 +25,8 @@ from penstock.planner.binder.subqueries.correlation import (
     is_plain,
     reaching_out,
 )
-from penstock.planner.binder.subqueries.dependent_join import FoundRows, with_domain
-from penstock.planner.binder.subqueries.lateral_top_n import first_rows
-from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
-from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
+from penstock.planner.binder.subqueries.dependent_join import FoundRows, first_rows, with_domain
+from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues, attach, column
 from penstock.planner.binder.subqueries.semi_joins import filtered
 from penstock.planner.expressions.nodes import Case, Expression, Literal, conjunction, conjuncts
 from penstock.planner.logical.joins.join import JoinKind

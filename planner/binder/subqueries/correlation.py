@@ -12,13 +12,12 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.group_by import has_aggregate
-from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.relations.join_conditions import Roles, time_roles
 from penstock.planner.binder.relations.joins import bind_from, settled_by
 from penstock.planner.binder.relations.tables import one_row
-from penstock.planner.binder.relations.time_bounds import Roles, time_roles
-from penstock.planner.binder.scope import Scope
+from penstock.planner.binder.scope import FromClause, Scope
 from penstock.planner.binder.select_hints import BlockHints
-from penstock.planner.binder.star_columns import star_columns
+from penstock.planner.binder.select_list import star_columns
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter

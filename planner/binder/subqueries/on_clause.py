@@ -9,10 +9,9 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.relations.from_clause import FromClause, JoinSides
+from penstock.planner.binder.scope import FromClause, JoinSides
 from penstock.planner.binder.subqueries.correlation import conjunct_trees, has_subquery
-from penstock.planner.binder.subqueries.scalar_placeholder import Attached, ScalarSubquery
-from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
+from penstock.planner.binder.subqueries.scalar_subqueries import Attached, ScalarSubquery, SubqueryValues
 from penstock.planner.binder.subqueries.semi_joins import filtered, roles_above
 from penstock.planner.expressions.nodes import Column, Expression, conjuncts
 from penstock.planner.logical.joins.join import JoinKind

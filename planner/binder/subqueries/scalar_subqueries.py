@@ -1,10 +1,11 @@
-"""Subqueries as values: a scalar subquery, and EXISTS and IN where they are no condition of WHERE by
-themselves.
+"""Subqueries as values: a scalar subquery, EXISTS and IN outside of WHERE; their placeholders in an
+expression, and whether a subquery has at most one row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
@@ -14,8 +15,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import BIGINT, BOOLEAN, Array
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.group_by import AggregateList, AggregateResult
-from penstock.planner.binder.relations.equi_keys import key_pair, with_keys
-from penstock.planner.binder.subqueries.cardinality import one_row_at_most, one_row_for
+from penstock.planner.binder.relations.join_conditions import key_pair, with_keys
 from penstock.planner.binder.subqueries.correlation import (
     Filtering,
     InnerRows,
@@ -27,9 +27,12 @@ from penstock.planner.binder.subqueries.correlation import (
     reaching_out,
     tested_values,
 )
-from penstock.planner.binder.subqueries.dependent_join import FoundRows, by_outer_values
-from penstock.planner.binder.subqueries.lateral_top_n import first_rows
-from penstock.planner.binder.subqueries.scalar_placeholder import ScalarSubquery, column
+from penstock.planner.binder.subqueries.dependent_join import (
+    FoundRows,
+    by_outer_values,
+    first_rows,
+    with_domain,
+)
 from penstock.planner.expressions.nodes import (
     FALSE,
     TRUE,
@@ -41,11 +44,126 @@ from penstock.planner.expressions.nodes import (
     Literal,
 )
 from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
-from penstock.planner.logical.sort import TopN
+from penstock.planner.logical.scan import Scan, Values
+from penstock.planner.logical.sort import Limit, TopN
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.parser.syntax_nodes import span_of
+
+
+@dataclass(frozen=True)
+class ScalarSubquery(Expression):
+    """The ``value`` over the one row of ``plan`` whose ``keys`` equal ``outer``, NULLs where there is none;
+    never leaves the binder.
+
+    ``certain``: there always is such a row. ``domain``: the expressions whose different values
+    ``OuterValues`` in the plan stand for.
+    """
+
+    outer: tuple[Expression, ...] = ()
+    plan: LogicalPlan = None  # type: ignore[assignment]  # dataclass order: every node is built with it
+    keys: tuple[int, ...] = ()
+    value: Expression = None  # type: ignore[assignment]  # dataclass order: every node is built with it
+    certain: bool = False
+    domain: tuple[Expression, ...] = ()
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.outer + self.domain
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, outer=children[: len(self.outer)], domain=children[len(self.outer) :])
+
+    def __str__(self) -> str:
+        return "(subquery)"
+
+
+class Attached:
+    """Rows with the subqueries of expressions joined to them one by one; columns are added at the end
+    only.
+    """
+
+    def __init__(self, plan: LogicalPlan) -> None:
+        self.plan = plan
+        self._known: list[tuple[ScalarSubquery, int]] = []
+
+    def over(self, expression: Expression) -> Expression:
+        """Return an expression with its subqueries read from the joined columns."""
+        return expression.transform(self._placed)
+
+    def _placed(self, node: Expression) -> Expression:
+        if not isinstance(node, ScalarSubquery):
+            return node
+        for other, offset in self._known:
+            if replace(other, type=node.type, nullable=node.nullable, value=node.value) == node:
+                return _moved(node, offset)
+        wide, left_keys = with_keys(self.plan, node.outer)
+        found = with_domain(node.plan, self.plan, node.domain)
+        self.plan = Join(wide, found, JoinKind.INNER if node.certain else JoinKind.LEFT, left_keys, node.keys)
+        self._known.append((node, len(wide.schema)))
+        return _moved(node, len(wide.schema))
+
+
+def attach(
+    plan: LogicalPlan, expressions: Sequence[Expression]
+) -> tuple[LogicalPlan, tuple[Expression, ...]]:
+    """Return the plan with the subqueries of its expressions joined to it, columns added at its end only,
+    and the expressions reading these.
+    """
+    attached = Attached(plan)
+    changed = tuple(attached.over(expression) for expression in expressions)
+    return attached.plan, changed
+
+
+def _moved(node: ScalarSubquery, offset: int) -> Expression:
+    return node.value.remap({i: i + offset for i in range(len(node.plan.schema))})
+
+
+def column(plan: LogicalPlan, index: int, *, padded: bool = False) -> Column:
+    """Return the column of a plan's rows; ``padded``: as it is behind a join that may pad it with NULLs."""
+    field = plan.schema[index]
+    return Column(field.type, field.nullable or padded, index=index, name=field.name)
+
+
+def one_row_at_most(plan: LogicalPlan) -> bool:
+    """Return whether a plan gives one row or none."""
+    match plan:
+        case Aggregate(keys=keys):
+            return not keys
+        case Values(rows=rows):
+            return len(rows) <= 1
+        case TopN(limit=limit) if limit <= 1:
+            return True
+        case Limit(limit=limit) if limit is not None and limit <= 1:
+            return True
+        case Project() | Filter() | Limit() | TopN():
+            return one_row_at_most(plan.inputs[0])
+    return False
+
+
+def one_row_for(plan: LogicalPlan, columns: Collection[int]) -> bool:
+    """Return whether no two rows share the values of ``columns``: they hold a primary key, the keys of a
+    group or of a first row.
+    """
+    match plan:
+        case Scan(table=table):
+            names = [field.name.lower() for field in plan.schema]
+            key = [name.lower() for name in table.primary_key]
+            return bool(key) and all(name in names and names.index(name) in columns for name in key)
+        case Aggregate(keys=keys):
+            return bool(keys) and set(range(len(keys))) <= set(columns)
+        case PartitionTop(partition=partition, limit=1, rank="row_number"):
+            return set(partition) <= set(columns)
+        case Project(input=below, expressions=expressions):
+            read = {e.index for i in columns for e in (expressions[i],) if isinstance(e, Column)}
+            return one_row_for(below, read)
+        case Filter() | WatermarkAssign():
+            return one_row_for(plan.inputs[0], columns)
+    return one_row_at_most(plan)
+
 
 _COUNT = AggregateCall("count", (), BIGINT, False)
 _ZERO = Literal(BIGINT, False, value=0)

@@ -10,12 +10,10 @@ from sqlglot import exp
 
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.relations.equi_keys import key_pair, with_keys
-from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.relations.join_conditions import Roles, key_pair, time_roles, with_keys
 from penstock.planner.binder.relations.joins import join_on, settled_by
 from penstock.planner.binder.relations.tables import bounded
-from penstock.planner.binder.relations.time_bounds import Roles, time_roles
-from penstock.planner.binder.scope import Scope
+from penstock.planner.binder.scope import FromClause, Scope
 from penstock.planner.binder.subqueries.correlation import (
     InnerRows,
     conjunct_trees,
@@ -23,8 +21,14 @@ from penstock.planner.binder.subqueries.correlation import (
     inner_rows,
     tested_values,
 )
-from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
-from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues, any_row, logical, null_facts
+from penstock.planner.binder.subqueries.scalar_subqueries import (
+    SubqueryValues,
+    any_row,
+    attach,
+    column,
+    logical,
+    null_facts,
+)
 from penstock.planner.expressions.nodes import Call, Expression, conjunction, conjuncts
 from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind

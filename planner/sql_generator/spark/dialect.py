@@ -24,8 +24,8 @@ from penstock.catalog.types import (
     YearMonthInterval,
     to_spark,
 )
-from penstock.planner.binder.expressions.python_aggregate_calls import PythonAggregateCall
 from penstock.planner.expressions.nodes import AggregateCall, Literal
+from penstock.planner.expressions.python_calls import PythonAggregateCall
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.dialect import (
     Filtered,

@@ -1,0 +1,207 @@
+"""The select list: ``*`` with EXCEPT and REPLACE, the names of columns without an alias, and generators such
+as ``explode(..)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.functions.table import is_table_function
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.nested_access import row_fields
+from penstock.planner.binder.relations.table_functions import bind_table_function
+from penstock.planner.binder.scope import FromClause, Scope, check_readable
+from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.parser.syntax_nodes import (
+    AllColumns,
+    ColumnAt,
+    FunctionCall,
+    Reference,
+    TableFunctionCall,
+    place,
+    span_of,
+)
+
+
+def item_name(node: exp.Expr, context: BindContext) -> str:
+    """Return the name of a select item without an alias: a column's own, else the expression as it is
+    written.
+    """
+    if isinstance(node, Reference):
+        return node.expressions[-1].name
+    if isinstance(node, exp.Paren):
+        return item_name(node.this, context)
+    return call_text(node) or context.written(span_of(node)) or "expression"
+
+
+def call_text(node: exp.Expr) -> str:
+    """Return a call as a column name, ``count(*)`` or ``sum(x)``, or an empty string for what is no simple
+    call.
+    """
+    if not isinstance(node, FunctionCall):
+        return ""
+    args = ["*"] if node.args.get("star") else [_argument_text(arg) for arg in node.expressions]
+    if not all(args) or node.args.get("filter") is not None:
+        return ""
+    return f"{str(node.this).lower()}({'DISTINCT ' if node.args.get('distinct') else ''}{', '.join(args)})"
+
+
+def _argument_text(node: exp.Expr) -> str:
+    if isinstance(node, Reference):
+        return node.expressions[-1].name
+    if isinstance(node, exp.Literal):
+        return f"'{node.name}'" if node.is_string else node.name
+    return call_text(node)
+
+
+def star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:
+    """Return the columns of a star by name; raise SQL-1044 for what is neither a table nor a row, and
+    SQL-1042 where no column is left.
+    """
+    scope = binder.scope
+    if scope.outer is not None and not _is_known(node, scope) and _is_known(node, scope.outer):
+        scope = scope.outer
+    return _fields_of(node, binder) if _names_row(node, scope) else _of_tables(node, scope)
+
+
+def _is_known(node: AllColumns, scope: Scope) -> bool:
+    return node.this is None or scope.has_table(node.this.name) or _names_row(node, scope)
+
+
+def _names_row(node: AllColumns, scope: Scope) -> bool:
+    """Whether ``r.*`` stands for the fields of a row: r is no table but one column."""
+    return (
+        node.this is not None and not scope.has_table(node.this.name) and len(scope.find(node.this.name)) == 1
+    )
+
+
+def _fields_of(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:
+    row = binder.bind(place(Reference(expressions=[node.this]), node.meta["start"], node.meta["end"] + 1))
+    hidden = {name.name.lower() for name in _hidden(node)}
+    return [
+        (name, value)
+        for name, value in row_fields(row, node.this, _hidden(node))
+        if name.lower() not in hidden
+    ]
+
+
+def _hidden(node: AllColumns) -> Sequence[exp.Expr]:
+    return node.args.get("except_") or []
+
+
+def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
+    qualifier, span = node.this, span_of(node)
+    if qualifier is not None and not scope.has_table(qualifier.name):
+        hint = did_you_mean(qualifier.name, scope.tables, others=True)
+        raise PenstockError(
+            "SQL-1044",
+            f'table "{qualifier.name}" is not in FROM',
+            span=span_of(qualifier),
+            hint=hint,
+            sqlstate="42P01",
+        )
+    table = None if qualifier is None else qualifier.name.lower()
+    seen = [
+        c
+        for c in scope.columns
+        if c.field.name
+        and (not c.merged if table is None else c.table is not None and c.table.lower() == table)
+    ]
+    if not seen:
+        raise PenstockError(
+            "SQL-1042", "* has no columns here", span=span, hint="write FROM and a table", sqlstate="42703"
+        )
+    names = [c.field.name for c in seen]
+    for name in _hidden(node):
+        if not any(known.lower() == name.name.lower() for known in names):
+            hint = did_you_mean(name.name, names, others=True)
+            raise PenstockError(
+                "SQL-1042",
+                f'column "{name.name}" is not among those of *',
+                span=span_of(name),
+                hint=hint,
+                sqlstate="42703",
+            )
+    hidden = {name.name.lower() for name in _hidden(node)}
+    kept = [c for c in seen if c.field.name.lower() not in hidden]
+    if not kept:
+        raise PenstockError("SQL-1042", "* EXCEPT leaves no column", span=span, sqlstate="42703")
+    for column in kept:
+        check_readable(column, span)
+    return [
+        (c.field.name, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name, span=span))
+        for c in kept
+    ]
+
+
+def with_generator(
+    source: FromClause, tree: exp.Select, context: BindContext
+) -> tuple[FromClause, Sequence[exp.Expr]]:
+    """Return the rows with those of the list's table function for each, and the list with its columns;
+    raise SQL-1111 for two, or beside groups.
+    """
+    found = [node for node in tree.expressions if _call(node, context) is not None]
+    if not found:
+        return source, tree.expressions
+    if len(found) > 1 or tree.args.get("group") is not None or tree.args.get("group_window") is not None:
+        why = (
+            "a list has one function that gives rows"
+            if len(found) > 1
+            else "a function that gives rows does not stand beside GROUP BY"
+        )
+        hint = "write it in FROM: CROSS JOIN UNNEST(..) AS u(x), or LATERAL VIEW explode(..) u AS x"
+        raise PenstockError("SQL-1111", why, span=span_of(found[-1]), hint=hint, sqlstate="42601")
+    node = found[0]
+    call = _call(node, context)
+    assert call is not None
+    function = place(
+        TableFunctionCall(this=call.this, expressions=call.expressions),
+        node.meta["start"],
+        node.meta["end"] + 1,
+    )
+    plan, given = bind_table_function(source.plan, source.scope, function, context, False)
+    if isinstance(node, exp.Alias) and len(given.columns) > 1:
+        names = ", ".join(column.field.name for column in given.columns)
+        hint = (
+            f"leave the alias out, the columns are {names}; or name them with LATERAL VIEW "
+            f"{str(call.this).lower()}(..) u AS {names}"
+        )
+        raise PenstockError(
+            "SQL-1046",
+            f"one name is given for {len(given.columns)} columns",
+            span=span_of(node),
+            hint=hint,
+            sqlstate="42P10",
+        )
+    hidden = tuple(replace(column, merged=True) for column in given.columns)
+    listed: list[exp.Expr] = []
+    for item in tree.expressions:
+        listed += (
+            [_named(node, column.index, column.field.name) for column in hidden] if item is node else [item]
+        )
+    return FromClause(plan, Scope(source.scope.columns + hidden, source.scope.outer)), listed
+
+
+def _call(node: exp.Expr, context: BindContext) -> FunctionCall | None:
+    inner = node.this if isinstance(node, exp.Alias) else node
+    if not isinstance(inner, FunctionCall) or str(inner.this).lower() in context.catalog.functions:
+        return None
+    return inner if is_table_function(str(inner.this)) else None
+
+
+def _named(node: exp.Expr, index: int, name: str) -> exp.Expr:
+    begin, end = node.meta["start"], node.meta["end"] + 1
+    column = place(ColumnAt(this=name), begin, end)
+    column.meta["index"] = index
+    shown = (
+        node.args["alias"]
+        if isinstance(node, exp.Alias)
+        else place(exp.Identifier(this=name, quoted=False), begin, end)
+    )
+    return place(exp.Alias(this=column, alias=shown), begin, end)
