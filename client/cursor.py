@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.planner.logical.plan import LogicalPlan
 
 Row = tuple[Any, ...]
+# an asynchronous fetch that is cancelled leaves its thread waiting for at most this long
 _POLL_S = 0.1
 
 
@@ -44,7 +45,7 @@ def _as_client_errors(on_interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 class Cursor:
-    """The way to a result. Used by one thread at a time; ``cancel`` may come from any.
+    """A PEP 249 cursor over one result at a time. One thread at a time uses it; any may call ``cancel``.
 
     Rows of a result that ends are final. Of an endless result that changes, each new version of a row comes
     when it is known; only ``changes`` has what it replaces.
@@ -66,12 +67,10 @@ class Cursor:
     # -- execute
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
-        """Execute one statement; ``params`` take the places of its ``?``. A query returns at once, also when
-        its result never ends.
-
-        An INSERT (or CREATE TABLE AS) whose sources all end has ended when this returns: its rows are
-        committed, ``rowcount`` says how many. One that reads an endless stream returns its ``job``. The
-        setting ``table.dml-sync`` says otherwise.
+        """Execute one statement; ``params`` are the values of its ``?``. A query returns at once, also
+        when its result never ends. An INSERT (or CREATE TABLE AS) whose sources all end has ended when
+        this returns: its rows are committed, and ``rowcount`` is their number. One that reads an endless
+        stream returns its ``job``. The setting ``table.dml-sync`` overrides this.
         """
         self._renew()
         if isinstance(params, str | bytes | Mapping) or not isinstance(params, Sequence):
@@ -152,13 +151,13 @@ class Cursor:
 
     @property
     def change_mode(self) -> str:
-        """``append``, ``upsert`` or ``retract``: whether rows of this result can be taken back."""
+        """``append``, ``upsert`` or ``retract``: whether rows of this result may be retracted."""
         return self.result.shape.change_mode
 
     @property
     def rowcount(self) -> int:
-        """The number of rows once all are fetched, or that an INSERT has written (-1 of one that was
-        restarted on its way); else -1.
+        """The number of rows once all are fetched, or that an INSERT has written (-1 if it was restarted);
+        else -1.
         """
         return self._rowcount
 
@@ -184,10 +183,8 @@ class Cursor:
         return self._fetch(self.arraysize if size is None else size, timeout)
 
     def fetchall(self, timeout: float | None = None, limit: int | None = None) -> list[Row]:
-        """Return all remaining rows; an endless result asks for ``timeout`` or ``limit`` (else
-        NotSupportedError).
-
-        A timeout before the end gives what is true so far.
+        """Return all remaining rows; an endless result needs ``timeout`` or ``limit`` (else
+        NotSupportedError). After a timeout before the end the rows are those that hold so far.
         """
         result = self._rows_result()
         if self._rowcount < 0:
@@ -261,7 +258,7 @@ class Cursor:
             self._result.cancel()
 
     def close(self) -> None:
-        """Stop the query and give up the cursor."""
+        """Stop the query and close the cursor."""
         if not self._closed:
             self.cancel()
             self._closed = True
@@ -325,7 +322,7 @@ class Cursor:
             self._rowcount = self._taken + len(self._rows)
 
     def _fill(self, result: Result, size: int, timeout: float | None) -> None:
-        """Read until ``size`` rows wait here, the time is up, or the end."""
+        """Read until ``size`` rows are buffered, the time is up, or the end."""
         if result.shape.folds and result.shape.finite:
             if self._rowcount < 0:
                 table = result.final_rows(timeout)
@@ -345,8 +342,8 @@ class Cursor:
 
 
 def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:
-    """Return rows as Python tuples, which is what PEP 249 asks for; DataError for a date Python has no
-    object for.
+    """Return rows as Python tuples, as PEP 249 demands. DataError for a date that Python has no object
+    for.
     """
     return list(
         zip(

@@ -1,7 +1,7 @@
 """The Prometheus endpoint: GET /metrics on 127.0.0.1, in text exposition format, version 0.0.4.
 
-The text is written here and not by ``prometheus_client``: that import takes 45 ms of processor time, this
-one 1 ms, and the library would still need a collector for names and units.
+The text is written here and not by ``prometheus_client``: that import takes 45 ms of processor time, this one
+1 ms. The library would still need a collector for names and units.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ def exposition(metrics: Iterable[Metric]) -> str:
 
 
 def prometheus_name(metric: Metric) -> str:
-    """Return ``penstock_<scope>_<name>`` with the base unit it is given in, and ``_total`` for counters,
-    as is the custom.
+    """Return ``penstock_<scope>_<name>`` with its base unit, and ``_total`` for counters, as is the
+    custom.
     """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", metric.name).lower()
     words = re.sub(r"_ms(_per_second)?$", "", re.sub(r"[^a-z0-9_]", "_", words))
     unit = _UNIT_WORDS.get(declaration(metric.name).unit, ("", 1.0))[0]
+    # busyTimeMs becomes penstock_task_busy_time_seconds; a name that has its unit already gets no second one
     suffix = f"_{unit}" if unit and not words.endswith(unit) and f"_{unit}_" not in f"_{words}_" else ""
     return f"penstock_{metric.scope}_{words}{suffix}{'_total' if metric.kind is MetricKind.COUNTER else ''}"
 
@@ -58,6 +59,7 @@ def _family(name: str, metrics: list[Metric]) -> Iterator[str]:
     yield f"# HELP {name} {_escaped_help(declaration(first.name).help)}"
     yield f"# TYPE {name} {first.kind}"
     for metric in metrics:
+        # a summary has one sample a quantile, and _count and _sum beside them
         suffix = f"_{metric.quantile}" if metric.quantile in ("count", "sum") else ""
         yield f"{name}{suffix}{{{_labels(metric)}}} {_value(metric)}"
 
@@ -93,15 +95,13 @@ def _escaped_help(text: str) -> str:
 
 HOST = "127.0.0.1"
 LIMITS = AdmissionLimits(strangers=64, hello_ms=10_000.0)
-"""Of readers, who stay strangers until they have their page: how many at a time, and how long each may
-take for its request and the answer.
-"""
+"""How many readers may be connected at a time, and how long each may take for its request and the answer."""
 REQUEST_BYTES = 8192
 
 
 class MetricsServer:
-    """Serves the metrics of the jobs ``jobs`` gives. Port 0 takes any that is free. CLI-6031 when the port
-    cannot be had.
+    """Serves the metrics of the jobs that ``jobs`` returns. Port 0 takes any free port. CLI-6031 when the
+    port is not free.
     """
 
     def __init__(self, jobs: Callable[[], Sequence[Job]], port: int, clock: Clock | None = None) -> None:
@@ -130,7 +130,7 @@ class MetricsServer:
 
     @property
     def admission(self) -> Admission[socket.socket]:
-        """Who is being answered, and who was hung up on."""
+        """The connections that are answered, and counts of those that were closed early."""
         return self._server.admission
 
     def close(self) -> None:
@@ -141,8 +141,8 @@ class MetricsServer:
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers each connection in a thread of its own; those that ask slowly, or too many at once, are hung
-    up on.
+    """Answers each connection in a thread of its own. It closes slow connections, and those above the
+    limit.
     """
 
     daemon_threads = True
@@ -153,7 +153,7 @@ class _Server(ThreadingHTTPServer):
         self._pause = threading.Event()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Return the next connection; OSError, which the server expects, when there is none to take now."""
+        """Return the next connection; OSError, which the server expects, when none can be accepted now."""
         connection = self.admission.accept()
         if connection is None:
             if self.admission.resting:
@@ -168,7 +168,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Called several times a second: hang up on those whose time is over."""
+        """Close connections whose time is over; the server calls it several times a second."""
         self.admission.check_time()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -182,7 +182,7 @@ def _hang_up(connection: socket.socket) -> None:
 
 
 class _Request(io.RawIOBase):
-    """The lines of a request as far as ``REQUEST_BYTES`` go; then it ends."""
+    """The lines of a request, at most ``REQUEST_BYTES`` of them; then it ends."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -203,7 +203,7 @@ class _Request(io.RawIOBase):
 
 
 class _Page(BaseHTTPRequestHandler):
-    """Answers one request; ``text`` gives the page."""
+    """Answers one request with the page that ``text`` returns."""
 
     text: Callable[[], str]
     server_version = "penstock"
@@ -231,4 +231,4 @@ class _Page(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing: being read every few seconds is no news."""
+        """Log nothing: a request comes every few seconds."""

@@ -1,5 +1,5 @@
-"""Checking a script without running it: parse and bind every statement, and gather the errors, each cause
-once.
+"""The check of a script without running it: every statement is parsed and bound, each cause of errors
+reported once.
 """
 
 from __future__ import annotations
@@ -51,12 +51,10 @@ _ONCE = (*_NOT_THERE, "SQL-1204", "SQL-1401")
 def check_script(
     session: Session, text: str, file: str | None = None, missing: set[str] | None = None
 ) -> list[PenstockError]:
-    """Return the errors of a script (up to 20), in the order they stand.
-
-    DDL, USE and SET take effect in the session, whose later statements need them, and nowhere else: the
-    session only checks from now on.
-    CREATE FUNCTION imports its module, which says the function's types. ``missing``: what scripts before this
-      one could not create; added to.
+    """Return the errors of a script (up to 20), by position. DDL, USE and SET change names and settings of
+    the session, because later statements need them. Nothing else happens: the session only checks from now
+    on. CREATE FUNCTION imports its module, which declares the function's types. ``missing``: names that
+    scripts before this one could not create; this script's are added.
     """
     session.state.checks_only = True
     check = _Check(session, text, set() if missing is None else missing)
@@ -71,7 +69,7 @@ def check_script(
 
 
 class _Check:
-    """What of a script could not be made, so that what needs it is not blamed."""
+    """The names a script could not create, so that statements that use them are not reported."""
 
     def __init__(self, session: Session, text: str, missing: set[str]) -> None:
         self._session = session
@@ -96,15 +94,15 @@ class _Check:
             self._lost = self._lost and not is_use
 
     def note_failed(self, error: PenstockError) -> None:
-        """What the statement of an error would have made is not there."""
+        """Add the name that the statement of an error would have created."""
         ordinal = error.source.statement if error.source is not None else None
         if ordinal is not None:
             start, end = self._pieces[ordinal - 1]
             self._missing.update(_created_name(self._text[start:end])[-1:])
 
     def _follows(self, error: PenstockError, *, is_use: bool) -> bool:
-        """Whether an error is only that something is not there which could not be made, or that names are
-        looked for in the wrong place.
+        """Whether an error only follows from another: its name could not be created, or a failed USE
+        changed where names are looked up.
         """
         if error.code not in _NOT_THERE or error.span is None:
             return False
@@ -113,7 +111,7 @@ class _Check:
 
 
 def _created_name(piece: str) -> list[str]:
-    """Return the parts of the name a statement creates, whether or not it can be parsed; none for other
+    """Return the parts of the name a statement creates, even if it cannot be parsed; none for other
     statements.
     """
     pieces = [piece[start:end] for _, start, end in scan(piece)]
@@ -124,9 +122,11 @@ def _created_name(piece: str) -> list[str]:
     if noun is None:
         return []
     name = pieces[noun + 1 :]
+    # IF NOT EXISTS
     while name and name[0].upper() in _BEFORE_NAMES:
         name = name[1:]
     end = 1
+    # catalog.database.name
     while name[end : end + 1] == ["."]:
         end += 2
     return _parts("".join(name[:end]))
@@ -137,7 +137,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _each_cause_once(errors: list[PenstockError]) -> Iterator[PenstockError]:
-    """Yield errors without those that say again what is not there; the first says where else."""
+    """Yield errors without repetitions of a missing name; the first error lists the other positions."""
     firsts: dict[tuple[str, str], PenstockError] = {}
     lines: dict[tuple[str, str], list[str]] = {}
     for error in errors:
@@ -156,12 +156,14 @@ def _each_cause_once(errors: list[PenstockError]) -> Iterator[PenstockError]:
 def _check_statement(session: Session, statement: LocatedStatement) -> None:
     state, pipeline, catalog = session.state, session.pipeline, session.catalog
     match statement.node:
+        # SUBSCRIBE and VERIFY run on our own runtime in every mode
         case nodes.Subscribe() as subscribed:
             pipeline.plan(pipeline.bind(subscribed), mode="streaming")
         case nodes.Verify(query):
             pipeline.plan(pipeline.bind(query), mode="streaming")
         case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet() as query:
             pipeline.plan(pipeline.bind(query))
+        # a name is declared without its job, so that later statements find it
         case nodes.CreateMaterializedView() as view:
             if not (view.if_not_exists and catalog.find(view.name.text) is not None):
                 declare_view(state, pipeline, view)

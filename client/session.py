@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Runs statements one at a time, whichever thread calls; results and jobs then live on their own.
+    """Runs statements one at a time, whichever thread calls. Results and jobs are independent of it
+    afterwards.
 
     ``catalog_dir``: where permanent tables and views are stored; None keeps them in memory. ``state_dir``:
     where jobs keep their checkpoints; None reads the setting ``execution.checkpointing.dir``.
@@ -59,8 +60,8 @@ class Session:
         return parse_statements(sql, file)
 
     def execute(self, sql: str, params: Sequence[Any] = (), hold: HoldJob = hold_no_job) -> Result:
-        """Execute the one statement of a text, ``params`` taking the places of its ``?``. Raises CLI-6005
-        for several statements or none.
+        """Execute the one statement of a text; ``params`` are the values of its ``?``. Raises CLI-6005 for
+        several statements or none.
         """
         statements = self.parse(sql)
         if len(statements) != 1:
@@ -77,10 +78,8 @@ class Session:
         self, statement: LocatedStatement, params: Sequence[Any] = (), hold: HoldJob = hold_no_job
     ) -> Result:
         """Run one parsed statement; every error has its position in the text. An INSERT whose sources all
-        end is run to its end.
-
-        ``hold`` is called with the job while it is waited for, then with None, so that another thread can
-        cancel it.
+        end runs to its end. ``hold`` is called with the job before the wait, and with None after it, so
+        that another thread can cancel the job.
         """
         result = run_located(self.state, self.pipeline, statement, params)
         if not isinstance(statement.node, Insert | ExecuteStatementSet | CreateTableAs) or result.job is None:
@@ -108,8 +107,8 @@ class Session:
         return result if result.has_rows or result.job is None else start_or_finish(self.state, result, hold)
 
     def resume(self, job: RecordedJob) -> Result:
-        """Run a recorded job's statements again in this fresh session, over its state directory; returns the
-        result of its own. STA-3054 when they hold secrets.
+        """Run a recorded job's statements again in this fresh session, over its state directory. Return
+        the result of the job's own statement. STA-3054 when they contain secrets.
         """
         from penstock.engine.checkpoint.job_directory import refuse_withheld  # the engine: not before a job
 
@@ -149,7 +148,7 @@ class Session:
             )
 
     def create_function(self, function: PythonFunction, name: str | None = None) -> None:
-        """Make a decorated Python function callable from SQL; raises SQL-1330 for a name of the language
+        """Make a decorated Python function callable from SQL. Raises SQL-1330 for a name of the language
         and SQL-1334 for an undecorated function.
         """
         with self.state.lock:
@@ -169,8 +168,8 @@ class Session:
         return self.state.jobs.all()
 
     def close(self) -> None:
-        """Stop what runs, in order: jobs of INSERT take a last checkpoint, and ``state.report`` names them.
-        Then release the engine.
+        """Stop the running jobs in order: jobs of INSERT take a last checkpoint, and ``state.report``
+        names them. Then release the engine.
         """
         with self.state.lock:
             self.state.stop_metrics_server()

@@ -1,4 +1,4 @@
-"""The jobs of INSERT: waited for by their statement, stopped with their session."""
+"""The ends of INSERT jobs: their statement waits for them, their session stops them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ _STATE_HINT = "penstock run --state DIR, or SET 'execution.checkpointing.dir', l
 
 
 def hold_no_job(job: Job | None) -> None:
-    """Take a job that is waited for where nobody wants to cancel it."""
+    """Ignore the job: nobody will cancel it."""
 
 
 def start_or_finish(state: SessionState, result: Result, hold: HoldJob) -> Result:
-    """Wait for the job of an INSERT whose sources all end, and raise what it failed of; of any other say that
-    it was started.
-
-    ``table.dml-sync`` overrules: true waits always, false never.
+    """Wait for the job of an INSERT whose sources all end, and raise its error; report any other as
+    started. ``table.dml-sync`` overrules: true waits always, false never.
     """
     job, sync = result.job, state.settings.get("table.dml-sync")
     assert job is not None
@@ -54,7 +52,7 @@ def stop_jobs(state: SessionState) -> None:
 
     An INSERT that failed is reported too, unless its error was raised before. A query is cancelled: nobody
     will read its rows. A job that waits for its restart is cancelled as well. A job without state is stopped
-    all the same: what it has read by then is committed.
+    too: its rows so far are committed.
     """
     inserts, views = state.insert_jobs(), state.durable_view_jobs()
     running = [job for job in (*inserts, *views) if not job.state.terminal]
@@ -64,6 +62,7 @@ def stop_jobs(state: SessionState) -> None:
         else:
             job.stop()
     clock = SystemClock()
+    # one deadline for all jobs together: they stop at the same time
     until_ms = clock.monotonic_ms() + STOP_S * 1e3
     for job in running:
         if not job.wait(max(0.0, until_ms - clock.monotonic_ms()) / 1e3):

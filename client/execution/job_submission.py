@@ -13,7 +13,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.client.execution.planned_query import PlannedQuery, SubmittedJob
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result, Shape, note_result
-from penstock.client.results.result_stream import BackendFeed, JobFeed, TableFeed
+from penstock.client.results.result_stream import BackendStream, JobStream, TableStream
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.properties.distribution import is_gathered_by
 from penstock.planner.expressions.nodes import SortKey
@@ -34,20 +34,20 @@ FOREIGN_STATE = "STA-3007"
 
 
 def start_on_backend(query: PlannedQuery, backends: BoundedBackends) -> Result:
-    """Start a query that the bounded backend runs whole and return its result; the rows come in the asked
-    order.
+    """Start a query that the bounded backend runs whole and return its result. Its rows come in their
+    final order.
     """
     sink, options = query.plan, query.options
     if isinstance(sink, Sink) and sink.table is not None:
         return _write_to_spark(sink, query, backends)
     rows_plan = sink.inputs[0]
     rows = backends.for_plan(rows_plan, options.backend).run(rows_plan, time_zone=options.time_zone)
-    return Result(Shape(rows_plan.schema, order=final_order(sink)), BackendFeed(rows))
+    return Result(Shape(rows_plan.schema, order=final_order(sink)), BackendStream(rows))
 
 
 def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) -> Result:
-    """Have Spark write the rows of a query to a table of its own, and wait for it; whatever interrupts the
-    wait cancels it.
+    """Have Spark write the rows of a query to a table of its own, and wait for it. An interrupt of the
+    wait cancels the query.
     """
     assert sink.table is not None
     writing = backends.for_plan(query.plan).run(query.plan, time_zone=query.options.time_zone)
@@ -72,7 +72,7 @@ def submit_job(query: PlannedQuery, state: SessionState) -> Result:
 
 
 def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
-    """Its rows go to this process only, so the job keeps no state beyond it."""
+    """Submit a query for its rows. They go to this process only, so its job writes no durable state."""
     assert query.graph is not None
     number = state.jobs.next_sink_number()
     graph, sink_id = with_unique_sink(query.graph, number)
@@ -80,7 +80,7 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
     state.jobs.submitted[job.job_id] = SubmittedJob(query, number)
     _declare_late_rows(state, graph, job)
     shape = result_shape(query)
-    return Result(shape, JobFeed(job, state.channels, sink_id, shape.limit), job)
+    return Result(shape, JobStream(job, state.channels, sink_id, shape.limit), job)
 
 
 def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
@@ -89,22 +89,24 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
     if options.state_dir:
         job_id = state.jobs.assign_id(options.name, options.state_dir)
         record = state.statement_log.record(state.settings, options.name)
+    # the record has the statements from which `penstock recover` starts the job again
     options = replace(options, take_over=state.take_over, record=record)
     notes = _start_notes(query, options, job_id)
     try:
         job = submit_with_state(state, query, options, job_id)
     except PenstockError:
         if job_id is not None:
+            # the id, and with it the state directory, is free for the next job of that name
             state.jobs.release_id(options.name, job_id)
         raise
     job.start_notes = notes
     state.jobs.submitted[job.job_id] = SubmittedJob(query, durable=options.state_dir is not None)
     _declare_late_rows(state, query.graph, job)
-    return Result(Shape(Schema(())), TableFeed(), job)
+    return Result(Shape(Schema(())), TableStream(), job)
 
 
 def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -> tuple[str, ...]:
-    """Return what to report when a job without state starts: other jobs that have written to its tables."""
+    """Return notes for the start of a job without state: other jobs that have written to its tables."""
     # it reads checkpoints: the engine is not loaded before a job starts
     from penstock.client.execution.recorded_jobs import unfinished_writers
 
@@ -173,12 +175,14 @@ def final_order(plan: LogicalPlan) -> tuple[SortKey, ...]:
 
 
 def result_shape(query: PlannedQuery) -> Shape:
-    """Return what is known of a streamed result before its first row."""
+    """Return the shape of a streamed result."""
     plan, facts = query.plan, query.facts
     top = plan.inputs[0]
     insert_only = facts.insert_only(top)
     key = None if insert_only else facts.upsert_key(top)
+    # a finite query ends by itself; where rows change, the first n rows are not the last word
     limit = None if facts.finite(top) or not insert_only else trailing_limit(top)
+    # a -U meets its +U only if one task emits both: a single subtask, or a gather by the key
     in_order = key is not None and (
         query.options.parallelism == 1
         or (query.with_exchanges is not None and is_gathered_by(query.with_exchanges.inputs[0], key))
@@ -197,7 +201,7 @@ def result_shape(query: PlannedQuery) -> Shape:
 
 
 def trailing_limit(query: LogicalPlan) -> int | None:
-    """Return how many rows a query gives at most because its last clause is LIMIT."""
+    """Return the LIMIT that is a query's last clause, if it has one."""
     while isinstance(query, Project):
         query = query.input
     return query.limit if isinstance(query, Limit) else None
@@ -215,8 +219,8 @@ def sink_tables(plan: LogicalPlan) -> list[CatalogTable]:
 
 
 def with_unique_sink(graph: JobGraph, number: int) -> tuple[JobGraph, str]:
-    """Give the collect sink of a job an id no other job has (the same query may run twice); return the
-    graph and the id.
+    """Make the id of a job's collect sink unique, because the same query may run twice. Return the graph
+    and the id.
     """
     sinks = [
         spec.operator_id

@@ -1,4 +1,4 @@
-"""The jobs that fill materialized views, and which state of a view a query reads."""
+"""The jobs that fill materialized views, and the state of a view that a query reads."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class ViewJob:
 
 @dataclass
 class MaterializedViewJobs:
-    """What fills the materialized views of a session: ``by_name`` their jobs by folded name, ``tables`` their
-    rows.
-    """
+    """The materialized views of a session. ``by_name``: their jobs by folded name. ``tables``: their rows."""
 
     tables: MaterializedTables = field(default_factory=MaterializedTables)
     by_name: dict[str, ViewJob] = field(default_factory=dict)
@@ -40,8 +38,8 @@ class MaterializedViewJobs:
         return None if view is None else view.job
 
     def pin(self, plan: LogicalPlan) -> LogicalPlan:
-        """Return a bound plan that reads one state of each view, however often it reads it. Waits for the
-        first state of a view that just began.
+        """Return a bound plan that reads one state of each view, however often the plan names it. Waits
+        for the first state of a new view.
         """
         versions: dict[str, int | None] = {}
 

@@ -1,4 +1,6 @@
-"""What the query pipeline makes of a query, stage by stage, and what a job was made of."""
+"""The values between the stages of the query pipeline: options, optimized query, planned query, submitted
+job.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannerOptions:
-    """What the settings ask of the planner."""
+    """The settings that the planner reads."""
 
     disabled_rules: tuple[str, ...]
     mode: str
@@ -50,10 +52,9 @@ class PlannerOptions:
 
 @dataclass(frozen=True)
 class OptimizedQuery:
-    """A query after the optimizer: ``plan`` is for ``runtime``, which is ``batch`` (the bounded backend runs
-    all of it) or ``streaming`` (a job of our own runtime).
-
-    ``history``: the WITH HISTORY option of its INSERT, if it has one.
+    """A query after the optimizer. ``runtime`` is ``batch``, where the bounded backend runs all of
+    ``plan``, or ``streaming``, where a job of our own runtime does. ``history``: the WITH HISTORY option
+    of its INSERT, if it has one.
     """
 
     bound: LogicalPlan
@@ -65,10 +66,9 @@ class OptimizedQuery:
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """A query that can be started. Without ``graph`` the bounded backend runs ``plan`` whole; else
-    ``with_exchanges`` is the plan with its exchanges and ``graph`` has its operator chains.
-
-    ``history``: what is loaded before ``graph`` runs.
+    """A query that can be started. Without ``graph`` the bounded backend runs ``plan`` whole. Else
+    ``with_exchanges`` is the plan with its exchanges and ``graph`` has its operator chains. ``history``:
+    the state that is loaded before ``graph`` runs.
     """
 
     bound: LogicalPlan
@@ -82,8 +82,8 @@ class PlannedQuery:
 
 @dataclass(frozen=True)
 class SubmittedJob:
-    """What a job was made of. ``sink_number``: that of the collect sink of a query; ``durable``: it keeps
-    its state beyond this process.
+    """The planned query behind a job. ``sink_number``: the number of a query's collect sink. ``durable``:
+    the job's state outlives this process.
     """
 
     query: PlannedQuery

@@ -28,7 +28,7 @@ ParsedQuery = Query | Subscribe | Insert | ExecuteStatementSet
 
 
 class QueryPipeline:
-    """Runs parsed queries in a session; each stage can be called alone and starts nothing but ``start``."""
+    """Runs parsed queries of a session. Each stage can be called alone; only ``start`` starts something."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
@@ -41,7 +41,7 @@ class QueryPipeline:
         return self.start(planned)
 
     def bind(self, statement: ParsedQuery, params: Sequence[Any] = ()) -> LogicalPlan:
-        """Resolve names and types: a query's plan ends in the client, an INSERT's in its table. The plan
+        """Resolve names and types. A query's plan ends in the client, an INSERT's in its table. The plan
         reads one state of each materialized view.
         """
         binder = Binder(self._state.catalog, self._state.settings)
@@ -75,16 +75,18 @@ class QueryPipeline:
         mode: str | None = None,
         backend: str | None = None,
     ) -> OptimizedQuery:
-        """Apply the rules for all runtimes, choose the runtime, apply the rules for that one. SQL-1715 for a
-        history of a query that reads no stream.
+        """Apply the rules for all runtimes, choose the runtime, and apply the rules for that one. SQL-1715
+        for WITH HISTORY in a query that reads no stream.
         """
         check_plan(bound, self._state.settings)
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)
         is_supported = partial(_is_supported, backend=options.backend)
         history, disabled = wish_of(bound), options.disabled_rules
+        # before a runtime is chosen: a bounded subplan that several readers share is one BoundedInput
         shared = optimize_sharing(
             bound, options.mode, disabled=disabled, observer=observer, speaks=is_supported
         )
+        # batch: the backend runs the whole plan; streaming: its largest bounded subplans become sources
         runtime, chosen = choose_runtime(shared, options.mode, speaks=is_supported)
         parallelism = options.parallelism
         if self._state.has_durable_jobs or history is not None:
@@ -100,15 +102,17 @@ class QueryPipeline:
         return OptimizedQuery(bound, plan, runtime, options, history)
 
     def plan_physical(self, query: OptimizedQuery) -> PlannedQuery:
-        """Place exchanges, chain operators, make the job graph; a batch query is left as it is. SQL-1715
-        where a history could differ from a replay.
+        """Place exchanges, chain operators and make the job graph; a batch query is left as it is.
+        SQL-1715 where a history could differ from a replay.
         """
         plan, options, settings = query.plan, query.options, self._state.settings
         if query.runtime == "batch":
             return PlannedQuery(query.bound, plan, options)
         facts = PlanFacts(state_ttl_ms=int(settings.get("table.exec.state.ttl")))
+        # INSERT INTO: does the table take the changes of this query?
         check_sinks(plan, facts)
         with_exchanges = lay_edges(plan, options.parallelism, facts=facts)
+        # an upsert table at parallelism > 1: do the changes of a key stay in order?
         check_order(with_exchanges, facts)
         graph = plan_job(
             with_exchanges,

@@ -32,7 +32,7 @@ class RecordedJob:
 
     @property
     def status(self) -> str:
-        """How it ended; RUNNING while its process lives, DIED when that is gone."""
+        """How it ended; RUNNING while its process runs, DIED when the process is gone."""
         if self.finished:
             return "FINISHED"
         return (
@@ -67,12 +67,12 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
 
 
 def job_id_of(state_dir: Path, name: str, number: int) -> str:
-    """Return the id, and directory, of the ``number``-th job of a name.
-
-    A directory that an early version named otherwise is recognized by the name it records. One that
-    records none is the first job's that asks for it.
+    """Return the id, and so the directory, of the ``number``-th job of a name. A directory that an early
+    version named otherwise is recognized by the name it records. One without a record belongs to the first
+    job that asks for it.
     """
     job_id = f"{directory_name(name)}-{number}"
+    # the directory's name before 1.2: characters outside of the set were replaced, without a hash
     early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
     if early == job_id or (state_dir / job_id).exists() or not (state_dir / early).is_dir():
         return job_id
@@ -82,8 +82,8 @@ def job_id_of(state_dir: Path, name: str, number: int) -> str:
 
 
 def unfinished_writers(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:
-    """Return a note for each unfinished job of the directory that has written to the tables of a job without
-    state: the job does not resume from theirs.
+    """Return a note for each unfinished job of the directory that has written to the tables of a job
+    without state. The job does not resume from their states.
     """
     if (state_dir / job_id / CURRENT).exists():
         return ()

@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
 
 class SessionJobs:
-    """Names and remembers the jobs a session starts; the first one starts the job manager.
-
-    ``submitted``: what each job was made of, by job id. ``reported``: ids of jobs whose end the user has
-    read. ``resume_as``: the id under which the next job continues. ``on_first_job``: called when the manager
-    starts.
+    """The jobs a session starts, and their ids; the first job starts the job manager. ``submitted``: the
+    planned query of each job, by job id. ``reported``: ids of jobs whose end was reported. ``resume_as``:
+    the id under which the next job continues. ``on_first_job``: called when the manager starts.
     """
 
     def __init__(self, services: Callable[[], Services]) -> None:
@@ -60,8 +58,8 @@ class SessionJobs:
         return next(self._sink_numbers)
 
     def assign_id(self, name: str, state_dir: Path) -> str:
-        """Return the id under which a job of that name keeps its state: the same one in the next process
-        that runs the same statements.
+        """Return the id under which a job of that name stores its state. It is the same in the next
+        process that runs the same statements.
         """
         # it reads checkpoints: the engine is not loaded before a job starts
         from penstock.client.execution.recorded_jobs import job_id_of
@@ -73,8 +71,8 @@ class SessionJobs:
         return job_id_of(state_dir, name, self._jobs_of_name[name])
 
     def release_id(self, name: str, job_id: str) -> None:
-        """Let the next job of a name have the id of one that was refused: only under that id it finds the
-        state that is there.
+        """Release the id of a job that was refused. The next job of that name needs it, to find the state
+        that is there.
         """
         if job_id.endswith(f"-{self._jobs_of_name[name]}"):
             self._jobs_of_name[name] -= 1
@@ -86,11 +84,11 @@ class SessionJobs:
 
 
 CANCEL_S = 10.0
-"""How long a cancelled job may take to end before the caller goes on without it."""
+"""How long a caller waits for a cancelled job to end."""
 
 
 def wait_for_job(job: Job) -> str:
-    """Wait for the end of a job and return a sentence about it; Ctrl-C cancels it. Raises what
+    """Wait for the end of a job and return a sentence about it. Ctrl-C cancels the job. Raises as
     ``check_end`` does.
     """
     try:
@@ -108,8 +106,8 @@ def wait_for_job(job: Job) -> str:
 
 
 def check_end(job: Job) -> None:
-    """Raise what a job failed of; RUN-2903 when it was cancelled or stopped, for then not all its rows are
-    written.
+    """Raise the error of a failed job; RUN-2903 when it was cancelled or stopped, because not all its rows
+    are written.
     """
     if job.error is not None:
         raise job.error

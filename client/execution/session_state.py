@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SessionState:
-    """What the statements of a session share. Statements change it while they hold ``lock``.
+    """The state that the statements of a session share. A statement changes it only with ``lock`` acquired.
 
     ``state_dir``: where jobs keep their checkpoints; None reads the setting ``execution.checkpointing.dir``.
     ``wait_for``: waits for the job of an INSERT that ends and returns a sentence about its end. ``report``:
@@ -82,7 +82,7 @@ class SessionState:
 
     @property
     def _readable_tables(self) -> tuple[object, ...]:
-        """What holds rows in this process that queries may read."""
+        """The tables of this process that queries may read."""
         return self.registered, self.bad_records, self.late_rows, self.views.tables
 
     def _job_services(self) -> Services:
@@ -110,7 +110,7 @@ class SessionState:
                 store.save(self.catalog)
 
     def warm_backend_for(self, table: CatalogTable) -> None:
-        """Start Spark in the background when a new table is bounded and a query will want Spark: its start
+        """Start Spark in the background when a new table is bounded and its queries need Spark. The start
         takes seconds, which the user spends typing.
         """
         wanted = (

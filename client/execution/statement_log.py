@@ -1,4 +1,4 @@
-"""The statements a session has run that made names, so that another process can resume its jobs."""
+"""The statements of a session that made names, by which another process can resume its jobs."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class StatementLog:
             self.holds_secrets = self.holds_secrets or holds_secrets(text)
 
     def record(self, settings: Settings, name: str) -> JobRecord | None:
-        """Return the record of a job that is started now; None for one that its statement alone does
-        not make: of the Table API, or with parameters.
+        """Return the record of a job that is started now. None where its statement alone does not make it:
+        in the Table API, or with parameters.
         """
         from penstock.engine.api.job_options import JobRecord  # the engine: not before a job is started
 

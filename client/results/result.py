@@ -1,6 +1,4 @@
-"""Results: the columns of what a statement gave, and its rows as they come, as changes, or folded to what
-is true at the end.
-"""
+"""Results of statements: their columns, and their rows as they come, as changes, or folded at the end."""
 
 from __future__ import annotations
 
@@ -14,9 +12,9 @@ from penstock.catalog.errors import PenstockError, out_of_memory
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, from_arrow
 from penstock.client.results.result_stream import (
-    BackendFeed,
-    Feed,
-    TableFeed,
+    BackendStream,
+    ResultStream,
+    TableStream,
     change_schema,
     new_rows,
     op_rows,
@@ -34,13 +32,13 @@ _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a result before its first row: does it end, can rows be taken back, what identifies a
-    row, and its final order.
+    """What is known of a result before its first row: whether it ends, whether rows may be retracted, the key
+    of a row, and the final order.
 
-    ``limit``: after how many rows a result that would not end by itself does. ``verbatim``: its one column
-    holds lines of text that a person wants to see as they are. ``update_key``: the upsert key, where the
-    changes of one row come in the order they were made, so that a -U meets its +U. ``subscribed``: the rows
-    are changes themselves, their first column is ``op``.
+    ``limit``: the number of rows after which an endless result ends. ``verbatim``: its one column has lines
+    of text to be shown as they are. ``update_key``: the upsert key, where changes of one key come in order,
+    so that a -U meets its +U. ``subscribed``: the rows are changes themselves, and their first column is
+    ``op``.
     """
 
     schema: Schema
@@ -61,27 +59,23 @@ class Shape:
 
     @property
     def folds(self) -> bool:
-        """Whether final rows are known only at the end: rows may be taken back, or an order was asked of a
-        stream.
+        """Whether final rows are known only at the end: rows may be retracted, or a stream has an ORDER
+        BY.
         """
         return not self.insert_only or (self.streamed and bool(self.order))
 
 
 @dataclass
 class Result:
-    """The result of one statement. ``note`` says in a sentence what a statement without rows did; ``job`` is
-    the job it started.
-
-    ``rowcount``: how many rows an INSERT that has ended has written, -1 where nobody knows. ``undo`` takes
-    back what the statement did beside starting its job, which failed.
-
-    Rows can be read in one way only: ``batches`` (final rows), ``changes`` (with op) or ``next`` (weighted
-    batches); all take from the same feed. Every method may be called by one thread at a time, ``cancel`` by
-    any.
+    """The result of one statement. Read its rows by one of ``batches`` (final rows), ``changes`` (with op) or
+    ``next`` (weighted batches): all consume the same stream. One thread at a time may call a method; any may
+    call ``cancel``. ``note``: what a statement without rows did. ``job``: the job it started. ``rowcount``:
+    the rows an ended INSERT has written, else -1. ``undo``: reverts what the statement did besides starting
+    its job, when the job fails.
     """
 
     shape: Shape
-    feed: Feed
+    stream: ResultStream
     job: Job | None = None
     note: str | None = None
     rowcount: int = -1
@@ -110,19 +104,17 @@ class Result:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the statement gives rows at all (no: DDL, SET, INSERT)."""
+        """Whether the statement returns rows at all (no: DDL, SET, INSERT)."""
         return len(self.shape.schema) > 0
 
     @property
     def ended(self) -> bool:
         """Whether no more rows will come."""
-        return self.feed.ended
+        return self.stream.ended
 
     def next(self, timeout_s: float | None = None) -> Batch | None:
-        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is
-        up or at the end.
-
-        ``locate`` gives an error its position in the statement's text.
+        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever). None at the end or
+        when the time is up. An error has its position in the statement's text.
         """
         try:
             return self._next(timeout_s)
@@ -133,20 +125,21 @@ class Result:
 
     def _next(self, timeout_s: float | None) -> Batch | None:
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
-        while not self.feed.ended:
+        while not self.stream.ended:
+            # short waits, also without a deadline: Ctrl-C is handled between them
             left_s = (
                 _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)
             )
-            batch = self.feed.next(max(0.0, left_s))
+            batch = self.stream.next(max(0.0, left_s))
             if batch is not None and batch.num_rows:
                 return batch
             if deadline is not None and self.clock.monotonic_ms() >= deadline:
                 return None
-        return self.feed.next(0)  # nothing but the error it ended with
+        return self.stream.next(0)  # nothing but the error it ended with
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow batches: final rows when the result ends; of an endless result that
-        changes, new versions of rows.
+        """Yield the rows as Arrow batches. They are final if the result ends; an endless result that
+        changes yields new versions of rows.
         """
         if self.shape.folds and self.shape.finite:
             yield from self.final_rows().to_batches()
@@ -155,8 +148,8 @@ class Result:
             yield new_rows(batch)
 
     def changes(self, timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield every change in order, first column ``op``: +I, -U, +U or -D. ``timeout_s`` ends it when
-        so long nothing came.
+        """Yield every change in order, with a first column ``op``: +I, -U, +U or -D. It ends when nothing
+        has come for ``timeout_s``.
         """
         while (batch := self.next(timeout_s)) is not None:
             yield batch.rows if self.shape.subscribed else op_rows(batch, self.shape.update_key)
@@ -167,12 +160,12 @@ class Result:
         return self.arrow_schema if self.shape.subscribed else change_schema(self.arrow_schema)
 
     def final_rows(self, timeout_s: float | None = None, limit: int | None = None) -> pa.Table:
-        """Return the folded rows in the asked order, reading to the end, to the timeout, or until there are
-        ``limit`` rows (never changing ones).
-
-        Raises CLI-6010 for an endless result without a timeout or limit. A later call returns rows that may
-        still change again.
+        """Return the folded rows in their final order. It reads to the end, to the timeout, or until there
+        are ``limit`` rows (of an insert-only result). Raises CLI-6010 for an endless result without a
+        timeout or limit. Rows of a later call may differ, where rows change.
         """
+        # a LIMIT ends an endless insert-only query; the limit of the caller does not end one whose rows
+        # change
         ends = self.shape.finite or self.shape.limit is not None
         if not ends and timeout_s is None and (limit is None or self.shape.folds):
             hint = "pass timeout=, use fetchmany(n, timeout=), iterate over the cursor, or read changes()"
@@ -183,6 +176,7 @@ class Result:
                 sqlstate="0A000",
             )
         fold = self._fold or Fold(self.arrow_schema)
+        # the next call continues with these rows: a later change may retract one of them
         self._fold = fold if self.shape.folds else None
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
         taken = 0
@@ -197,8 +191,8 @@ class Result:
         return rows if limit is None else rows.slice(0, limit)
 
     def in_order(self, rows: pa.Table) -> pa.Table:
-        """Return folded rows in the order the statement asked for; without one, rows that replace each
-        other stand by their key.
+        """Return folded rows by the ORDER BY of the statement; without one, rows with an upsert key are
+        sorted by that key.
         """
         if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
             return rows
@@ -212,30 +206,30 @@ class Result:
         )
 
     def progress(self) -> str | None:
-        """Return in a few words how far the bounded backend is, None where nothing is known; may be asked
-        from any thread.
+        """Return the progress of the bounded backend in a few words, None where nothing is known. Any
+        thread may call it.
         """
-        return self.feed.progress() if isinstance(self.feed, BackendFeed) else None
+        return self.stream.progress() if isinstance(self.stream, BackendStream) else None
 
     def cancel(self) -> None:
         """Stop what computes the result; a thread waiting for rows wakes up at once."""
-        self.feed.close()
+        self.stream.close()
 
     close = cancel
 
 
 def rows_result(rows: pa.Table, note: str | None = None) -> Result:
-    """Return a result of rows that are at hand."""
+    """Return a result of rows that exist already."""
     schema = Schema(tuple(Field(column.name, from_arrow(column.type)) for column in rows.schema))
-    return Result(Shape(schema), TableFeed(rows), note=note)
+    return Result(Shape(schema), TableStream(rows), note=note)
 
 
 def text_rows(columns: list[str], rows: Sequence[tuple[str | None, ...]], note: str | None = None) -> Result:
-    """Return a result of a few rows of strings, as SHOW and DESCRIBE give."""
+    """Return a result of a few rows of strings, as for SHOW and DESCRIBE."""
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     table = pa.table([pa.array(column, pa.string()) for column in values], names=columns)
     schema = Schema(tuple(Field(name, STRING) for name in columns))
-    return Result(Shape(schema), TableFeed(table), note=note)
+    return Result(Shape(schema), TableStream(table), note=note)
 
 
 def verbatim_result(column: str, texts: Sequence[str]) -> Result:
@@ -245,5 +239,5 @@ def verbatim_result(column: str, texts: Sequence[str]) -> Result:
 
 
 def note_result(note: str, job: Job | None = None) -> Result:
-    """Return the result of a statement that gives no rows."""
-    return Result(Shape(Schema(())), TableFeed(pa.table({})), job, note)
+    """Return the result of a statement that returns no rows."""
+    return Result(Shape(Schema(())), TableStream(pa.table({})), job, note)

@@ -1,4 +1,4 @@
-"""The order of final rows: what ORDER BY asked of a result that came as a stream."""
+"""The final order of rows: the ORDER BY of a result that came as a stream."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from penstock.planner.expressions.nodes import Column, SortKey
 
 
 def sort_by_keys(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
-    """Return the rows by the keys; ties fall by all columns in order, so the order never depends on how
-    the rows came.
+    """Return the rows sorted by the keys. Ties are sorted by all columns, so the order never depends on
+    how the rows came.
     """
     if rows.num_rows < 2:
         return rows
@@ -71,13 +71,16 @@ def _add_key(
 ) -> None:
     """Add the sort columns of one key: where its NULLs go, where NaN goes (largest), then the values."""
     direction = "descending" if descending else "ascending"
+    # NULLS FIRST or LAST is a sort column of its own, before the values
     columns.append(pc.is_null(values))
     directions.append("descending" if nulls_first else "ascending")
     if pa.types.is_nested(values.type):
+        # arrays and rows: part by part, a NULL inside below every value
         for part in sort_keys(_whole(values))[1:]:
             _add_key(columns, directions, part, descending, not descending)
         return
     if pa.types.is_floating(values.type):
+        # Arrow puts NaN beside NULL; here it is greater than every number
         columns.append(pc.is_nan(values))
         directions.append(direction)
     columns.append(values)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from penstock.engine.job.job import Job
 
 
-class Feed(Protocol):
-    """Gives weighted batches until it has ended."""
+class ResultStream(Protocol):
+    """The weighted batches of a result, one after the other."""
 
     def next(self, timeout_s: float | None) -> Batch | None:
-        """Return the next batch; None when the time is up or at the end (``ended`` tells which). Raises
-        the error that ended it.
+        """Return the next batch, or None at the end or when the time is up; ``ended`` distinguishes them.
+        Raises the error that ended the stream.
         """
 
     @property
@@ -33,13 +33,13 @@ class Feed(Protocol):
         """Whether nothing more will come."""
 
     def close(self) -> None:
-        """Stop whatever computes the result and drop what is left; may be called from any thread, and
-        twice.
+        """Stop whatever computes the result and drop the remaining rows. Any thread may call it, and
+        repeatedly.
         """
 
 
-class TableFeed:
-    """Rows that are there already: what SHOW, DESCRIBE or EXPLAIN say."""
+class TableStream:
+    """The stream of rows that exist already, as SHOW, DESCRIBE and EXPLAIN return them."""
 
     def __init__(self, rows: pa.Table | None = None) -> None:
         self._batches = [] if rows is None else rows.to_batches()
@@ -55,8 +55,8 @@ class TableFeed:
         self._batches.clear()
 
 
-class BackendFeed:
-    """The rows of a bounded backend."""
+class BackendStream:
+    """The stream of rows that a bounded backend computes."""
 
     def __init__(self, result: BoundedResult) -> None:
         self._result = result
@@ -71,18 +71,17 @@ class BackendFeed:
         return self._result.ended
 
     def progress(self) -> str | None:
-        """Return in a few words how far the backend is."""
+        """Return the backend's progress in a few words, or None."""
         return self._result.progress()
 
     def close(self) -> None:
         self._result.cancel()
 
 
-class JobFeed:
-    """What the collect sink of a job gives; closing it cancels the job, and so does the last of ``rows`` rows
-    where a LIMIT says that none follow.
-
-    A thread waits for the job's end, so that a reader learns of it at once.
+class JobStream:
+    """The stream of rows from a job's collect sink. Closing it cancels the job. ``rows``: the number of
+    rows after which the job is cancelled, because its LIMIT allows no more. A thread waits for the job's
+    end, so that a reader notices it at once.
     """
 
     def __init__(self, job: Job, channels: ResultChannels, operator_id: str, rows: int | None = None) -> None:
@@ -91,12 +90,14 @@ class JobFeed:
         self._operator_id = operator_id
         self._left = rows
         self._channel = channels.channel(operator_id)
+        # without it a reader would see the end of a failed job only at its next poll
         EngineThread(target=self._await_end, name=f"penstock-result-{operator_id}").start()
         self._close_when_none_follow()
 
     def next(self, timeout_s: float | None) -> Batch | None:
         batch = self._channel.next(timeout_s)
         if batch is not None and self._left is not None:
+            # a LIMIT emits no retractions, so rows may simply be counted
             self._left -= batch.num_rows
             self._close_when_none_follow()
         return batch
@@ -121,8 +122,8 @@ class JobFeed:
 
 
 def op_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> pa.RecordBatch:
-    """Return the changes of a batch with a first column ``op``: a -1 and a +1 of one upsert key are ``-U``
-    and ``+U``, side by side.
+    """Return the changes of a batch with a first column ``op``. A -1 and a +1 of one upsert key become
+    ``-U`` and ``+U``, side by side.
     """
     rows, ops = change_rows(batch, upsert_key)
     return with_op_column(rows, ops)
@@ -134,7 +135,8 @@ def change_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def new_rows(batch: Batch) -> pa.RecordBatch:
-    """Return the rows a batch adds, without those it takes back."""
+    """Return the rows that a batch adds, without its retractions."""
+    # no weights: every row counts +1
     if batch.weights is None:
         return batch.rows
     return batch.rows.take(array_of(np.repeat(np.arange(batch.num_rows), np.maximum(batch.weights, 0))))

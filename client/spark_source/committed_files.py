@@ -28,7 +28,7 @@ FORMATS = ("parquet", "arrow")
 
 @dataclass(frozen=True)
 class FileToRead:
-    """One file, by its path, and what stands in its directory's name: (column, text or None)."""
+    """One file, by its path, and the partition values of its directory's name: (column, text or None)."""
 
     path: str
     format: str
@@ -39,8 +39,8 @@ class FileToRead:
 
 
 class CommittedFiles:
-    """Reads the log of a directory. DAT-4622 where there is none, DAT-4623 for a format Spark's workers
-    are not given.
+    """The commit log of a directory. DAT-4622 where there is none, DAT-4623 for a format that Spark's
+    workers do not read.
     """
 
     def __init__(self, root: Path) -> None:

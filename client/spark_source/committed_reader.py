@@ -40,10 +40,9 @@ class CommittedReader(DataSourceReader):
 
 
 class PushingReader(CommittedReader):
-    """Tests filters where the files are read.
-
-    Only where it is asked for: Spark 4.3 keeps what was pushed with the relation, and a second use of one
-    DataFrame or view, in the same query or in a later one, reads with the filters of the first.
+    """A reader that tests filters where the files are read. Only on request: Spark 4.3 stores pushed
+    filters with the relation. A second use of one DataFrame or view, in the same query or a later one,
+    reads with the filters of the first.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:

@@ -147,9 +147,7 @@ def _state(pinned: PinnedView) -> pa.Table | None:
 
 
 def _rows(pinned: PinnedView) -> pa.Table:
-    """Return the rows of a view. Parts of subtasks may take back one another's rows, so all are taken
-    together.
-    """
+    """Return the rows of a view. A subtask may retract rows of another one, so the parts are summed."""
     state = _state(pinned)
     if state is None:
         return pinned.schema.empty_table()

@@ -19,9 +19,9 @@ _PACKAGES = ("catalog", "planner", "engine", "client")
 def register_spark(spark: Any, *, ship: bool | None = None) -> None:
     """Let a Spark session read ``format("penstock")``.
 
-    ``ship``: send penstock's modules to the session's workers, where it is not installed; by default when the
-    session is not of one machine, or its workers run another Python than this. BND-5026 when that is of
-    another version or has no pyarrow.
+    ``ship``: send penstock's modules to the session's workers, for workers without penstock. By default they
+    are sent when the session is not of one machine, or its workers run another Python. BND-5026 when that
+    Python is of another version or has no pyarrow.
     """
     remote = not hasattr(spark, "_jsc")  # a session of Spark Connect has no context of its own
     if ship is None:

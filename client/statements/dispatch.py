@@ -51,7 +51,7 @@ def run_located(
 
 
 def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogStore) -> None:
-    """Fill a catalog by the statements of its store; from now on its changes are saved there."""
+    """Fill a catalog by the statements of its store. From now on its changes are saved there."""
     namespace, was_loading = state.catalog.current, state.loading
     state.catalog.current, state.loading = ObjectPath(store.catalog), True
     try:

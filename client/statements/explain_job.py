@@ -1,5 +1,5 @@
-"""EXPLAIN ANALYZE JOB and EXPLAIN WHY NO OUTPUT FOR JOB: a job's plan with its counters, what it waits for,
-and which task is its bottleneck.
+"""EXPLAIN ANALYZE JOB and EXPLAIN WHY NO OUTPUT FOR JOB: a job's counters, its pending rows and its
+bottleneck.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def explain_job(state: SessionState, node: nodes.ExplainJob) -> Result:
-    """Return the physical plan of a job with what each operator has counted, or why it gives no rows; one
+    """Return the physical plan of a job with each operator's counters, or why the job has no output; one
     line a row.
     """
     job = find_job(state, node.job_id, node.job_span)
@@ -31,8 +31,8 @@ def explain_job(state: SessionState, node: nodes.ExplainJob) -> Result:
 
 
 def analysis(state: SessionState, job: Job) -> list[str]:
-    """Return the job's chains, sinks first, each operator with its rows, state and time, each chain with
-    how its tasks spent theirs.
+    """Return the job's chains, sinks first. Each operator has its rows, state and time; each task has its
+    time shares.
     """
     metrics = job.metrics()
     graph = state.jobs.submitted[job.job_id].query.graph
@@ -88,8 +88,8 @@ def _counts(operator: OperatorReport) -> str:
 
 
 def silence(job: Job) -> list[str]:
-    """Return what a job has read and given, how far time is in each split and who holds it back, what
-    waits, and what follows from it.
+    """Return the rows a job has read and written, the watermark of each split, the buffered rows, and a
+    conclusion.
     """
     metrics = job.metrics()
     lines = [
@@ -99,19 +99,19 @@ def silence(job: Job) -> list[str]:
     for operator in metrics.operators:
         lines += _splits(operator)
     for operator in metrics.operators:
-        lines += _waiting(operator)
+        lines += _buffered(operator)
     return [*lines, f"so: {_verdict(job, metrics)}"]
 
 
 def why_unfinished(job: Job) -> tuple[str, bool]:
-    """Return in a sentence what a job that runs has come to, and whether rows have come out of it."""
+    """Return a sentence about a running job's output, and whether there is any."""
     metrics = job.metrics()
     return f"job {job.job_id}: {_verdict(job, metrics)}", bool(metrics.rows_out)
 
 
 def _splits(operator: OperatorReport) -> list[str]:
-    """Each open split of a watermark assigner; the one that is furthest behind holds the merged watermark
-    back.
+    """Return a line for each open split of a watermark assigner. The split furthest behind delays the
+    merged watermark.
     """
     if not operator.splits:
         return []
@@ -141,7 +141,7 @@ def _holder(operator: OperatorReport) -> str | None:
     return min(active)[2] if active else None
 
 
-def _waiting(operator: OperatorReport) -> list[str]:
+def _buffered(operator: OperatorReport) -> list[str]:
     if not operator.state_entries:
         return []
     held = f"{operator.name}: holds {operator.state_entries:,} entries"
@@ -161,6 +161,7 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
     pruned, skipped = (
         sum(o.counters.get(name, 0) for o in metrics.operators) for name in ("rows_pruned", "rows_skipped")
     )
+    # runtime filters dropped every row
     if pruned + skipped and pruned >= metrics.rows_in:
         return (
             f"no row has a key of the side of its join that was loaded first: {pruned + skipped:,} were "
@@ -173,7 +174,9 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
     ]
     if not swallowed:
         return "rows are on their way"
+    # operators come in plan order: the first one with input and no output is the reason
     first = swallowed[0]
+    # its window was closed before each row came
     if first.late_rows >= first.rows_in:
         return (
             f"every row that came to {first.name} was late; a longer delay of the watermark, or EMIT .. "
@@ -194,17 +197,19 @@ def _who_holds(metrics: JobMetrics) -> str:
     return ""
 
 
+# busy for half of its time: the task limits the job; backpressured for a tenth: it waits for the slowest one
 _MUCH = 0.5
 _SOME = 0.1
 
 
 def bottleneck(tasks: Sequence[TaskFigures], *, running: bool) -> str:
-    """Return a sentence naming the slowest task: by the last seconds while the job runs, by all its time
-    when it has ended.
+    """Return a sentence that names the slowest task: by the last seconds while the job runs, by all its
+    time after.
     """
     if not tasks:
         return "slowest: no task runs"
     shares = {id(task): _shares(task, running=running) for task in tasks}
+    # a sink that waits for its target is the bottleneck, though it is not busy itself
     stuck = [
         task for task in tasks if task.operators[-1].name.startswith("sink ") and shares[id(task)][1] >= _MUCH
     ]
@@ -226,7 +231,7 @@ def bottleneck(tasks: Sequence[TaskFigures], *, running: bool) -> str:
 
 
 def _shares(task: TaskFigures, *, running: bool) -> tuple[float, float]:
-    """How much of its time a task was busy, and backpressured."""
+    """Return the shares of its time that a task was busy, and backpressured."""
     spent = task.per_second if running else task.time
     whole = sum(spent) or 1.0
     return spent.busy / whole, spent.backpressured / whole

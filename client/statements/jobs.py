@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.engine.job.job import Job
     from penstock.engine.job.job_metrics import OperatorReport
 
+# a last checkpoint of large state takes long
 _STOP_TIMEOUT_S = 60.0
 _LOOK_S = 0.01
 _FIRST_US = -62_135_596_800_000_000  # the year 1
@@ -49,7 +50,7 @@ def control_job(
 
 
 def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, drain: bool) -> Result:
-    """Stop a job, and when a savepoint is wanted copy its last checkpoint there once it has stopped."""
+    """Stop a job; for a savepoint, then copy its last checkpoint."""
     directory = None if savepoint is None else _savepoint_directory(state, savepoint)
     if directory is not None and job.checkpoint_storage is None:
         hint = (
@@ -88,7 +89,7 @@ def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, d
 
 
 def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Result:
-    """Have a job go on at another parallelism, and wait until it does."""
+    """Rescale a job to another parallelism, and wait until it runs."""
     if job.state.terminal:
         raise PenstockError(
             "STA-3040",
@@ -212,8 +213,8 @@ def _wall_text(at_ms: int) -> str:
 
 
 def worker_facts(job: Job) -> list[tuple[str, str | None]]:
-    """Return a line for each worker process of a job, and what became of those that were lost; nothing for
-    a job of this process alone.
+    """Return a line for each worker process of a job, and one about lost workers; nothing for an embedded
+    job.
     """
     workers = job.processes
     if workers is None:
@@ -249,7 +250,7 @@ def state_text(operator: OperatorReport) -> str:
 
 
 def moment_text(time_us: int | None) -> str | None:
-    """Return an event time as text; None when there is none, or when all time has passed."""
+    """Return an event time as text; None when there is none."""
     if time_us is None or time_us < _FIRST_US:
         return None
     return (

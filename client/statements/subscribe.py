@@ -1,6 +1,4 @@
-"""SUBSCRIBE: the changes of a query as rows of their own, each with its op, whatever shows or fetches
-them.
-"""
+"""SUBSCRIBE: the changes of a query as rows, each with its op, in every client."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING
 from penstock.client.results.result import Result, Shape
-from penstock.client.results.result_stream import Feed, op_rows
+from penstock.client.results.result_stream import ResultStream, op_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD
 from penstock.planner.logical.sort import Sort
@@ -23,30 +21,31 @@ if TYPE_CHECKING:
     from penstock.client.execution.query_pipeline import QueryPipeline
 
 
-class ChangesFeed:
-    """Gives each change of another feed as a new row: its op, then the row."""
+class ChangeStream:
+    """The stream of another stream's changes as new rows: the op, then the row."""
 
-    def __init__(self, feed: Feed, update_key: tuple[int, ...] | None) -> None:
-        self._feed = feed
+    def __init__(self, stream: ResultStream, update_key: tuple[int, ...] | None) -> None:
+        self._stream = stream
         self._update_key = update_key
 
     def next(self, timeout_s: float | None) -> Batch | None:
-        batch = self._feed.next(timeout_s)
+        batch = self._stream.next(timeout_s)
         return None if batch is None else Batch(op_rows(batch, self._update_key))
 
     @property
     def ended(self) -> bool:
-        return self._feed.ended
+        return self._stream.ended
 
     def close(self) -> None:
-        self._feed.close()
+        self._stream.close()
 
 
 def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Sequence[Any] = ()) -> Result:
-    """Start the job of a query and return its changes; our own runtime runs it in every mode, for a
-    backend gives final rows only.
+    """Start the job of a query and return its changes. Our own runtime runs it in every mode: a backend
+    returns final rows only.
     """
     bound = pipeline.bind(node, params)
+    # a sort without LIMIT has no answer before the end, so it has no changes
     if isinstance(bound.inputs[0], Sort):
         span = span_of(node.query.tree.args["order"])
         hint = "leave the order out, or add LIMIT n to follow the first n rows"
@@ -61,4 +60,4 @@ def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Sequence[A
     shape = result.shape
     schema = Schema((Field(OP_FIELD.name, STRING, False), *shape.schema.without_roles()))
     changes = Shape(schema, shape.finite, streamed=True, limit=shape.limit, subscribed=True)
-    return replace(result, shape=changes, feed=ChangesFeed(result.feed, shape.update_key))
+    return replace(result, shape=changes, stream=ChangeStream(result.stream, shape.update_key))

@@ -1,5 +1,5 @@
-"""VERIFY .. AGAINST BATCH: a query on our own runtime, its changes folded, beside the same query on the
-bounded backend.
+"""VERIFY .. AGAINST BATCH compares a query on our own runtime, its changes folded, with the bounded
+backend's answer.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 BACKENDS = ("spark", "duckdb")
 SHOWN_ROWS = 20
+# sums of DOUBLE in another order differ by about 1e-15 each: a million of them stay below this
 TOLERANCE = 1e-9
 _SHOWN_WIDTH = 160
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Rows only one of two tables has; a positive count is the stream's, a negative one the batch's."""
+    """Rows that only one of two tables has. A positive count is the stream's, a negative one the batch's."""
 
     rows: pa.Table
     counts: np.ndarray
@@ -56,9 +57,8 @@ class Difference:
 
 
 def verify(pipeline: QueryPipeline, node: nodes.Verify) -> Result:
-    """Run a query both ways, over the rows up to a moment if it names one, and say that the rows are equal.
-
-    VER-7002 with some of those that are not, VER-7001 where there is no batch.
+    """Run a query both ways, over the rows up to a timestamp if it names one, and report that the rows are
+    equal. VER-7002 with some of the differing rows, VER-7001 where there is no batch.
     """
     bound = pipeline.bind(node.query)
     if node.up_to is not None:
@@ -95,8 +95,8 @@ def verify(pipeline: QueryPipeline, node: nodes.Verify) -> Result:
 def _compare(
     pipeline: QueryPipeline, node: nodes.Verify, stream: PlannedQuery, batch: PlannedQuery, directory: Path
 ) -> Result:
-    """Run both ways, one after the other, and compare part by part: memory holds a part of the rows,
-    whatever their number.
+    """Run both ways, one after the other, and compare part by part. Memory contains one part of the rows
+    at a time.
     """
     # its kernels: not before something is compared
     from penstock.engine.changelog.multiset_compare import ComparedRows
@@ -142,7 +142,7 @@ class DifferenceSoFar:
         self._lines: list[str] = []
 
     def add(self, found: Difference) -> None:
-        """Take what differs in one part."""
+        """Add the difference of one part."""
         self.extra += int(found.counts[found.counts > 0].sum())
         self.missing -= int(found.counts[found.counts < 0].sum())
         self._rows += found.rows.num_rows
@@ -155,8 +155,8 @@ class DifferenceSoFar:
 
 
 def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
-    """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are
-    not exact may differ by one in 1e9.
+    """Return the difference of two multisets of rows. NULL equals NULL, NaN equals NaN; inexact numbers
+    may differ by one in 1e9.
     """
     from penstock.engine.changelog.multiset_compare import ComparedRows
 
@@ -178,14 +178,15 @@ def _difference(rows: pa.Table, weights: np.ndarray) -> Difference:
 
 
 def _nearly_equal(rows: pa.Table, counts: np.ndarray, inexact: list[int]) -> np.ndarray:
-    """Return which rows have a row of the other side that is equal but for rounding: rows are sorted, so
-    that such rows stand at one rank.
+    """Return which rows equal a row of the other side but for rounding. Rows are sorted, so such rows have
+    one rank.
     """
     exact, _ = group_numbers(rows.select([i for i in range(rows.num_columns) if i not in inexact]))
     if len(inexact) == rows.num_columns:
         exact = np.zeros(rows.num_rows, np.int64)
     values = [rows.column(i).to_numpy() for i in inexact]
     rounded = [_rounded(column) for column in values]
+    # by exact columns, then rounded ones, then the values: the n-th rows of both sides are candidates
     order = np.lexsort((*values[::-1], *rounded[::-1], exact))
     sides = [order[counts[order] > 0], order[counts[order] < 0]]
     found = np.zeros(rows.num_rows, np.bool_)
@@ -209,7 +210,7 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 
 def _ranks(groups: np.ndarray) -> np.ndarray:
-    """Return the place of each element within its run of equal numbers."""
+    """Return the position of each element within its run of equal numbers."""
     starts = (
         np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.zeros(0, np.int64)
     )
