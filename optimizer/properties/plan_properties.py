@@ -8,21 +8,15 @@ from typing import TypeVar
 from penstock.catalog.connectors.registry import Boundedness
 from penstock.catalog.connectors.registry import boundedness as table_boundedness
 from penstock.catalog.tables import CatalogTable
-from penstock.optimizer.properties.state_bounds import StateBound, state_bound
 from penstock.optimizer.properties.unique_keys import unique_keys
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.aggregate import Aggregate, Phase
-from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
-from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
-from penstock.planner.logical.joins.temporal_join import TemporalJoin
-from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import Keys, LogicalPlan
+from penstock.planner.logical.plan import Keys, LogicalPlan, StateBound
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
-from penstock.planner.logical.sort import TemporalSort
 from penstock.planner.logical.time_attributes import WatermarkAssign
-from penstock.planner.logical.window_table import WindowTable
 
 T = TypeVar("T")
 
@@ -49,7 +43,7 @@ class PlanFacts:
         self, boundedness: Callable[[CatalogTable], Boundedness] = table_boundedness, *, state_ttl_ms: int = 0
     ) -> None:
         self._boundedness = boundedness
-        self._state_ttl_ms = state_ttl_ms
+        self.default_ttl_ms = state_ttl_ms
         self._known: dict[tuple[str, int], tuple[LogicalPlan, object]] = {}
 
     def _once(self, name: str, node: LogicalPlan, derive: Callable[[LogicalPlan], T]) -> T:
@@ -99,13 +93,7 @@ class PlanFacts:
         A join settled by time loads none that a watermark tells time of, as one of a stream that ends: rows
         may be late there as anywhere.
         """
-        if isinstance(join, SnapshotJoin):
-            return ()
-        for port in (1, 0):
-            side = join.inputs[port]
-            if self.bounded(side) and not (isinstance(join, IntervalJoin) and self.tells_time(side)):
-                return (port,)
-        return ()
+        return join.loaded_ports(self)
 
     def tells_time(self, node: LogicalPlan) -> bool:
         """Return whether a watermark of rows stands in a plan: one that is NULL, of what a backend
@@ -135,7 +123,7 @@ class PlanFacts:
                 f"the {('left', 'right')[join.copied]} side of a {join.kind} join has rows without a "
                 "partner, which every copy would give"
             )
-        if isinstance(join, IntervalJoin) and not self.bounded_ports(join):
+        if join.frees_by_time and not self.bounded_ports(join):
             return "the join is settled by time, its rows meet by key"
         if not self.insert_only(join.inputs[1 - join.copied]):
             return "the other side takes rows back, which must meet the rows they take back"
@@ -171,8 +159,7 @@ class PlanFacts:
         """Where late rows are dropped, a row that is taken back too late stays beside the one that
         replaced it.
         """
-        drops_late = isinstance(node, TemporalSort) or (isinstance(node, WindowTable) and node.window.merging)
-        if drops_late and not all(map(self.insert_only, node.inputs)):
+        if node.drops_late_rows and not all(map(self.insert_only, node.inputs)):
             return frozenset()
         return unique_keys(node, self.unique_keys)
 
@@ -194,29 +181,13 @@ class PlanFacts:
         """Return how long a row of a side of a join is kept untouched, milliseconds; 0: for ever, or as
         long as time or a complete side says.
         """
-        if isinstance(join, IntervalJoin) or self.bounded_ports(join):
-            return 0
-        hint = None if join.ttl_ms is None else join.ttl_ms[port]
-        return self._state_ttl_ms if hint is None else hint
+        return join.side_ttl_ms(self, port)
 
-    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int:
+    def ttl_ms(self, node: LogicalPlan) -> int:
         """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds;
         0: for ever, or as long as time says.
         """
-        if isinstance(node, TemporalJoin):
-            return 0 if self.finite(node.right) else self._state_ttl_ms
-        if isinstance(node, MatchRecognize):
-            return (
-                self._state_ttl_ms
-                if node.partition and (node.counts or node.history or node.within_us is None)
-                else 0
-            )
-        keys = node.keys if isinstance(node, Aggregate) else node.partition
-        by_time = isinstance(node, Over) and self.in_time(node) and node.remembers is None
-        in_window = not isinstance(node, Aggregate) and node.window is not None
-        if not keys or by_time or in_window or (isinstance(node, Aggregate) and node.phase is Phase.LOCAL):
-            return 0
-        return self._state_ttl_ms if node.ttl_ms is None else node.ttl_ms
+        return node.state_ttl_ms(self)
 
     def unheeded_ttl(self, node: LogicalPlan) -> str | None:
         """Return why a node is not kept as long as a hint says, ``None`` where there is no hint or it is
@@ -230,7 +201,7 @@ class PlanFacts:
         ):
             return (
                 "rows are freed by the watermark"
-                if isinstance(node, IntervalJoin)
+                if node.frees_by_time
                 else "a side that ends is loaded first and kept whole"
             )
         if isinstance(node, Aggregate | Over | PartitionTop) and node.ttl_ms and not self.ttl_ms(node):
@@ -248,7 +219,11 @@ class PlanFacts:
 
     def state(self, node: LogicalPlan) -> StateBound:
         """Return what a node keeps between rows, and what bounds it."""
-        return self._once("state", node, lambda n: state_bound(n, self))
+        return self._once("state", node, self._derive_state)
+
+    def _derive_state(self, node: LogicalPlan) -> StateBound:
+        bound, ttl_ms = node.state_bound(self), node.state_ttl_ms(self)
+        return StateBound(bound.keeps, None, duration_text(ttl_ms * 1000)) if ttl_ms else bound
 
     def state_bound(self, node: LogicalPlan) -> str:
         """Return ``bounded``, ``bounded by TTL ..``, or ``unbounded because ..`` for a node whose state

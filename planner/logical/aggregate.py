@@ -19,8 +19,24 @@ from penstock.planner.logical.distribution import (
     move_keys,
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
-from penstock.planner.logical.node_text import calls_text, emission_text, keys_text, window_text
-from penstock.planner.logical.plan import NO_KEYS, ColumnPruner, Keys, LogicalPlan, Needed, Pruned, UnaryNode
+from penstock.planner.logical.node_text import (
+    calls_text,
+    duration_text,
+    emission_text,
+    keys_text,
+    window_text,
+)
+from penstock.planner.logical.plan import (
+    NO_KEYS,
+    ColumnPruner,
+    Keys,
+    LogicalPlan,
+    Needed,
+    Pruned,
+    StateBound,
+    StateFacts,
+    UnaryNode,
+)
 from penstock.planner.logical.windows import (
     ON_CLOSE,
     AttachedWindow,
@@ -37,6 +53,11 @@ class Phase(StrEnum):
     SINGLE = "single"
     LOCAL = "local"
     GLOBAL = "global"
+
+
+_PARTIAL_STATE = StateBound("partial results until the next watermark or batch")
+# Aggregates of which a retraction may bring back an earlier value, so that they keep all values then.
+_BEST = frozenset({"min", "max", "any_value", "max_by", "min_by", "first_value", "last_value"})
 
 
 @dataclass(frozen=True)
@@ -109,6 +130,30 @@ class Aggregate(UnaryNode):
         child, positions, calls = _prune_input(self, keep, frozenset(), pruner)
         names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
         return Aggregate(child, keys, calls, names, ttl_ms=self.ttl_ms), _moved_calls(self, keep)
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        if self.phase is Phase.LOCAL:
+            return _PARTIAL_STATE
+        source = self.input.schema
+        if self.keys:
+            keys = ", ".join(source[key].name for key in self.keys)
+            why = f"each distinct ({keys}) keeps an entry for ever; group by a window as well"
+            return self._grows(facts, "one entry per key", why)
+        # One row for all: it grows where an aggregate keeps the values it has seen.
+        if any(call.distinct for call in self.aggregates):
+            why = "DISTINCT keeps every value it has seen; aggregate within a window"
+            return self._grows(facts, "the distinct values", why)
+        if keepers := [call.function for call in self.aggregates if call.keeps_values]:
+            why = f"{keepers[0]} keeps every value it has seen; aggregate within a window"
+            return self._grows(facts, "every value", why)
+        if any(call.function in _BEST for call in self.aggregates) and not facts.insert_only(self.input):
+            return self._grows(facts, "every value", "a value taken back may bring back any earlier one")
+        return StateBound("one row")
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        if not self.keys or self.phase is Phase.LOCAL:
+            return 0
+        return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
 
 
 @dataclass(frozen=True)
@@ -203,6 +248,18 @@ class WindowAggregate(UnaryNode):
         width = len(self.keys)
         bounds = {width + len(self.aggregates) + i: width + len(keep) + i for i in range(3)}
         return pruned, _moved_calls(self, keep) | bounds
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        if self.phase is Phase.LOCAL:
+            return _PARTIAL_STATE
+        us = self.emission.lateness_us
+        late = f" by {duration_text(us)}" if us else ""
+        merging = isinstance(self.window, Windowing) and self.window.merging
+        if merging and not facts.insert_only(self.input):
+            keeps = "rows of open sessions, freed when the watermark passes the session's end"
+        else:
+            keeps = "one entry per key and open window, dropped when the watermark passes the window's end"
+        return StateBound(f"{keeps}{late}")
 
 
 def _needed_calls(node: Aggregate | WindowAggregate, needed: Needed) -> list[int]:

@@ -19,6 +19,8 @@ from penstock.planner.logical.plan import (
     Needed,
     PassThroughNode,
     Pruned,
+    StateBound,
+    StateFacts,
 )
 from penstock.planner.logical.windows import Emission
 
@@ -73,6 +75,10 @@ class Emit(PassThroughNode):
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         child, positions = pruner.prune(self.input, needed)
         return replace(self, input=child), positions
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        final = self.kind is EmitKind.FINAL
+        return StateBound("every row until all have come" if final else "changes until they are given")
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:

@@ -24,7 +24,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
-from penstock.planner.logical.plan import UnaryNode
+from penstock.planner.logical.plan import StateBound, StateFacts, UnaryNode
 from penstock.planner.logical.windows import demand
 
 Rows = frozenset[int]
@@ -302,3 +302,23 @@ class MatchRecognize(UnaryNode):
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return ({key: key for key in self.partition} if self.all_rows else dict(enumerate(self.partition)),)
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        """A match in the making is given up by WITHIN; without it, it may wait for its next row for ever."""
+        held = "rows until the watermark passes them, and those of matches in the making"
+        names = ", ".join(self.input.schema[key].name for key in self.partition)
+        if self.counts and self.partition:
+            why = f"each distinct ({names}) keeps the number of its matches for ever"
+            return self._grows(facts, f"{held}, and a number per partition", why)
+        if self.history and self.partition:
+            kept = f"its last {self.history} rows"
+            why = f"each distinct ({names}) keeps {kept} for ever"
+            return self._grows(facts, f"{held}, and of each partition {kept}", why)
+        if self.within_us is None:
+            why = "a match in the making may wait for its next row for ever; add WITHIN INTERVAL .."
+            return self._grows(facts, held, why)
+        return StateBound(held)
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        grows = self.counts or self.history or self.within_us is None
+        return facts.default_ttl_ms if self.partition and grows else 0

@@ -18,7 +18,16 @@ from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
 from penstock.planner.logical.distribution import InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
-from penstock.planner.logical.plan import ColumnPruner, Keys, LogicalPlan, Needed, PassThroughNode, Pruned
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Keys,
+    LogicalPlan,
+    Needed,
+    PassThroughNode,
+    Pruned,
+    StateBound,
+    StateFacts,
+)
 from penstock.planner.logical.windows import AttachedWindow, demand
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -215,6 +224,30 @@ class Over(PassThroughNode):
         pruned = replace(kept, input=child, calls=moved, **_moved_specification(self, positions))
         return pruned, positions | {width + old: len(child.schema) + new for new, old in enumerate(keep)}
 
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        inserts = facts.insert_only(self.input)
+        if not (self.timely and inserts):
+            why = "any row may still change; order by a time attribute to let time settle rows"
+            return self._grows(
+                facts, "every row", why if inserts else f"the input takes rows back, and {why}"
+            )
+        held = "rows until the watermark passes them"
+        if self.window is not None:
+            return StateBound(f"{held}, and what each partition needs until its window ends")
+        if self.remembers is None:
+            return StateBound(f"{held}, and those within the frame; freed by the watermark")
+        if not self.partition:
+            return StateBound(f"{held}, and {self.remembers}")
+        names = ", ".join(self.input.schema[key].name for key in self.partition)
+        why = f"each distinct ({names}) keeps {self.remembers} for ever"
+        return self._grows(facts, f"{held}, and per partition {self.remembers}", why)
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        freed_by_time = self.timely and facts.insert_only(self.input) and self.remembers is None
+        if not self.partition or freed_by_time or self.window is not None:
+            return 0
+        return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
+
 
 @dataclass(frozen=True)
 class PartitionTop(PassThroughNode):
@@ -287,6 +320,25 @@ class PartitionTop(PassThroughNode):
         shown = self.rank_name if width in needed else None
         pruned = replace(self, input=child, rank_name=shown, **_moved_specification(self, positions))
         return pruned, positions | ({} if shown is None else {width: len(child.schema)})
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        inserts = facts.insert_only(self.input)
+        keeps = f"the first {self.limit} of each partition" if inserts else "every row"
+        if self.window is not None and inserts:
+            return StateBound(f"{keeps}, freed when the watermark passes the window's end")
+        if not inserts:
+            why = "a row taken back may let any other row of its partition into the first"
+            return self._grows(facts, keeps, why)
+        if not self.partition:
+            return StateBound(f"the first {self.limit} rows")
+        names = ", ".join(self.input.schema[key].name for key in self.partition)
+        why = f"each distinct ({names}) keeps its first rows for ever; partition by a window as well"
+        return self._grows(facts, keeps, why)
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        if not self.partition or self.window is not None:
+            return 0
+        return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
 
 
 def _columns_of_specification(node: Over | PartitionTop, needed: Needed) -> Needed:

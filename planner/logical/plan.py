@@ -37,6 +37,40 @@ Needed = frozenset[int]
 """The columns of a node that something above it reads."""
 
 
+class StateFacts(Protocol):
+    """What the bound of a node's state depends on; ``PlanFacts`` of the optimizer answers."""
+
+    default_ttl_ms: int
+    """How long state lives untouched where no hint says otherwise, milliseconds; 0: for ever."""
+
+    def finite(self, node: LogicalPlan) -> bool:
+        """Return whether a node's rows end by themselves."""
+        ...
+
+    def bounded(self, node: LogicalPlan) -> bool:
+        """Return whether a node reads bounded tables only."""
+        ...
+
+    def insert_only(self, node: LogicalPlan) -> bool:
+        """Return whether a node never retracts a row."""
+        ...
+
+    def tells_time(self, node: LogicalPlan) -> bool:
+        """Return whether a watermark is assigned in a plan."""
+        ...
+
+
+@dataclass(frozen=True)
+class StateBound:
+    """What a node keeps (None: nothing between rows), why it grows as long as rows come (None: it does
+    not), and how long entries live untouched.
+    """
+
+    keeps: str | None
+    grows: str | None = None
+    ttl: str | None = None
+
+
 class ColumnPruner(Protocol):
     """The recursion of the rule ``prune_columns``, as a node asks it to prune its inputs."""
 
@@ -131,6 +165,28 @@ class LogicalPlan:
         that are read to their end before the others.
         """
         return all(inputs)
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        """Return what the node keeps between rows and what bounds it, without its time to live.
+
+        Inputs that end bound everything.
+        """
+        return StateBound(None)
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds; 0:
+        for ever, or as long as time says.
+        """
+        return 0
+
+    def _grows(self, facts: StateFacts, keeps: str, why: str) -> StateBound:
+        """Return the bound of a state that grows as long as rows come, for a reason."""
+        return StateBound(keeps, None if all(map(facts.finite, self.inputs)) else why)
+
+    @property
+    def drops_late_rows(self) -> bool:
+        """Whether rows behind the watermark are dropped, so that a retraction may be, too."""
+        return False
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         """Return the node without columns that nobody needs, and where each needed column is now.

@@ -25,6 +25,8 @@ from penstock.planner.logical.plan import (
     Needed,
     PassThroughNode,
     Pruned,
+    StateBound,
+    StateFacts,
 )
 from penstock.planner.logical.windows import demand
 
@@ -85,6 +87,11 @@ class Limit(PassThroughNode):
         child, positions = pruner.prune(self.input, needed)
         return replace(self, input=child), positions
 
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        if facts.insert_only(self.input):
+            return StateBound("a count")
+        return self._grows(facts, "every row", "a row taken back lets any other row take its place")
+
 
 @dataclass(frozen=True)
 class TopN(PassThroughNode):
@@ -120,6 +127,11 @@ class TopN(PassThroughNode):
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         return self._changed(keys=tuple(key.map(rewrite) for key in self.keys))
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        if facts.insert_only(self.input):
+            return StateBound(f"the first {self.limit + self.offset} rows")
+        return self._grows(facts, "every row", "a row taken back may let any other row into the first")
 
 
 @dataclass(frozen=True)
@@ -173,6 +185,13 @@ class TemporalSort(PassThroughNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (SINGLE,)
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        return StateBound("rows until the watermark passes them")
+
+    @property
+    def drops_late_rows(self) -> bool:
+        return True
 
 
 def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:

@@ -36,6 +36,8 @@ from penstock.planner.logical.plan import (
     Needed,
     PassThroughNode,
     Pruned,
+    StateBound,
+    StateFacts,
     UnaryNode,
 )
 from penstock.planner.logical.projection import Filter, Project
@@ -86,6 +88,9 @@ class WatermarkAssign(PassThroughNode):
         child, positions = pruner.prune(self.input, reads)
         pruned = WatermarkAssign(child, positions[self.time_column], self.watermark.remap(positions))
         return pruned, positions
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        return StateBound("one watermark per split")
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,9 @@ class ProcessingTime(UnaryNode):
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         child, positions = pruner.prune(self.input, needed | {self.time_column})
         return ProcessingTime(child, positions[self.time_column]), positions
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        return StateBound("the last time given")
 
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)

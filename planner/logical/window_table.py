@@ -32,6 +32,8 @@ from penstock.planner.logical.plan import (
     Needed,
     PassThroughNode,
     Pruned,
+    StateBound,
+    StateFacts,
 )
 from penstock.planner.logical.projection import Filter
 from penstock.planner.logical.windows import (
@@ -107,6 +109,15 @@ class WindowTable(PassThroughNode):
         # the three columns it appends stay together, behind those of the input
         moved = positions | {width + i: len(child.schema) + i for i in range(3)}
         return replace(self, input=child, window=self.window.moved(positions)), moved
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        if not self.window.merging:
+            return StateBound(None)
+        return StateBound("rows of open sessions, freed when the watermark passes the session's end")
+
+    @property
+    def drops_late_rows(self) -> bool:
+        return self.window.merging
 
 
 @dataclass(frozen=True)

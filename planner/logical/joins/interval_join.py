@@ -14,7 +14,8 @@ from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
 from penstock.planner.logical.node_digest import Meaning, hash_parts
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.node_text import duration_text
+from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts
 from penstock.planner.logical.windows import demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
@@ -202,6 +203,47 @@ class IntervalJoin(BinaryJoin):
     def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
         return {"time": JoinTime(self.time.left.moved(left), self.time.right.moved(right))}
 
+    @property
+    def frees_by_time(self) -> bool:
+        return True
+
+    def loaded_ports(self, facts: StateFacts) -> tuple[int, ...]:
+        """A side whose event time a watermark tells is not loaded first, though it ends: its rows may be late
+        as those of any stream.
+        """
+        sides = self.inputs
+        loaded = (p for p in (1, 0) if facts.bounded(sides[p]) and not facts.tells_time(sides[p]))
+        return next(((port,) for port in loaded), ())
+
+    def side_bound(self, facts: StateFacts) -> StateBound:
+        """A row is freed when its earliest deadline has passed; a side without deadlines keeps its rows."""
+        if self.loaded_ports(facts):
+            return super().side_bound(facts)
+        words = [self._freed(port) for port in (0, 1)]
+        keeps = (
+            "rows of both sides until their window ends"
+            if self.time.of_windows
+            else f"rows of the left side {words[0]}, of the right side {words[1]}"
+        )
+        for port, side in enumerate(self.time.sides):
+            # also of a side that ends: what it keeps grows with it, and the words for it say "for ever"
+            if not side.deadlines:
+                mine, theirs = ("left", "right")[port], ("left", "right")[1 - port]
+                time = self.inputs[1 - port].schema[self.time.sides[1 - port].time_column].name
+                why = (
+                    f"rows of the {mine} side are kept for ever, as nothing bounds {time} of the {theirs} "
+                    "side from above; bound it from both sides"
+                )
+                return StateBound(keeps, why)
+        return StateBound(keeps)
+
+    def _freed(self, port: int) -> str:
+        side, schema = self.time.sides[port], self.inputs[port].schema
+        if not side.deadlines:
+            return "for ever"
+        times = sorted({_late_text(schema[d.column].name, d.offset_us) for d in side.deadlines})
+        return f"until the watermark passes {' or '.join(times)}"
+
 
 def as_interval_join(join: Join, time: JoinTime) -> IntervalJoin:
     """Return a join with what time says of its sides."""
@@ -216,3 +258,9 @@ def as_interval_join(join: Join, time: JoinTime) -> IntervalJoin:
         join.copied,
         time=time,
     )
+
+
+def _late_text(name: str, offset_us: int) -> str:
+    if offset_us == 0:
+        return name
+    return f"{name} {'+' if offset_us > 0 else '-'} {duration_text(abs(offset_us))}"

@@ -21,8 +21,16 @@ from penstock.planner.logical.distribution import (
     by_keys,
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
-from penstock.planner.logical.node_text import join_condition_text
-from penstock.planner.logical.plan import ColumnPruner, Keys, LogicalPlan, Needed, Pruned
+from penstock.planner.logical.node_text import duration_text, join_condition_text
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Keys,
+    LogicalPlan,
+    Needed,
+    Pruned,
+    StateBound,
+    StateFacts,
+)
 from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.windows import demand
 
@@ -233,6 +241,52 @@ class BinaryJoin(LogicalPlan):
     def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
         """Return the fields that name these columns, when the columns of the sides have moved."""
         return {}
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        """The bound without time to live, and then with that of each side."""
+        bound, times = self.side_bound(facts), [self.side_ttl_ms(facts, port) for port in (0, 1)]
+        if not any(times):
+            return bound
+        sides = ("left", "right")
+        endless = [port for port in (0, 1) if not times[port] and not facts.finite(self.inputs[port])]
+        words = [f"{duration_text(t * 1000)} {side}" for t, side in zip(times, sides, strict=True) if t]
+        text = duration_text(times[0] * 1000) if times[0] == times[1] else ", ".join(words)
+        why = "rows of the {} side are kept for ever; give it a STATE_TTL as well"
+        return StateBound(bound.keeps, why.format(sides[endless[0]]) if endless else None, text)
+
+    def side_bound(self, facts: StateFacts) -> StateBound:
+        """Return what the join keeps of its sides, time to live left aside."""
+        first = self.loaded_ports(facts)
+        if first:
+            return StateBound("the left side" if first == (0,) else "the right side")
+        named = zip(("left", "right"), self.inputs, strict=True)
+        endless = [name for name, side in named if not facts.finite(side)]
+        sides = " and the ".join(endless)
+        grows = (
+            f"rows of the {sides} side are kept for ever, as any may match later; join within a window or "
+            "an interval, or a bounded table"
+        )
+        return StateBound("rows of both sides", grows if endless else None)
+
+    def side_ttl_ms(self, facts: StateFacts, port: int) -> int:
+        """Return how long a row of a side is kept untouched, milliseconds; 0: for ever, or as long as time or
+        a complete side says.
+        """
+        if self.frees_by_time or self.loaded_ports(facts):
+            return 0
+        hint = None if self.ttl_ms is None else self.ttl_ms[port]
+        return facts.default_ttl_ms if hint is None else hint
+
+    @property
+    def frees_by_time(self) -> bool:
+        """Whether the watermark says how long rows are kept."""
+        return False
+
+    def loaded_ports(self, facts: StateFacts) -> tuple[int, ...]:
+        """Return the side that is loaded to its end before rows of the other are joined: a bounded one, the
+        right one where both are.
+        """
+        return next(((port,) for port in (1, 0) if facts.bounded(self.inputs[port])), ())
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,16 @@ from penstock.planner.logical.distribution import Partitioning
 from penstock.planner.logical.joins.join import JoinKind, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, expression_text, join_condition_text
-from penstock.planner.logical.plan import NO_KEYS, ColumnPruner, Keys, LogicalPlan, Needed, Pruned
+from penstock.planner.logical.plan import (
+    NO_KEYS,
+    ColumnPruner,
+    Keys,
+    LogicalPlan,
+    Needed,
+    Pruned,
+    StateBound,
+    StateFacts,
+)
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.windows import demand
 
@@ -117,3 +126,6 @@ class LookupJoin(LogicalPlan):
         residual = None if self.residual is None else self.residual.remap(moved)
         keys = tuple(of_left[key] for key in self.left_keys), tuple(of_scan[key] for key in self.right_keys)
         return LookupJoin(left, scan, self.kind, *keys, residual), moved
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        return StateBound("rows whose answers are under way")

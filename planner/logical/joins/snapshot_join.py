@@ -15,6 +15,7 @@ from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
 from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
+from penstock.planner.logical.plan import StateBound, StateFacts
 from penstock.planner.logical.windows import demand
 
 
@@ -71,6 +72,18 @@ class SnapshotJoin(BinaryJoin):
 
     def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
         return {"build_time": right[self.build_time]}
+
+    def loaded_ports(self, facts: StateFacts) -> tuple[int, ...]:
+        """None: the right side is loaded to a point in its time, not to its end."""
+        return ()
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        keeps = "the right side as it is, and rows of the left side until that is loaded"
+        ttl_ms = self.side_ttl_ms(facts, 1)
+        if ttl_ms:
+            return StateBound(keeps, None, duration_text(ttl_ms * 1000))
+        why = "rows of the right side are kept until they are taken back; say state_ttl"
+        return StateBound(keeps, None if facts.finite(self.right) else why)
 
 
 def as_snapshot_join(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:

@@ -21,7 +21,15 @@ from penstock.planner.logical.joins.interval_join import WINDOW_ROLES, lateness_
 from penstock.planner.logical.joins.join import JoinKind, digest_join_condition, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
-from penstock.planner.logical.plan import ColumnPruner, Keys, LogicalPlan, Needed, Pruned
+from penstock.planner.logical.plan import (
+    ColumnPruner,
+    Keys,
+    LogicalPlan,
+    Needed,
+    Pruned,
+    StateBound,
+    StateFacts,
+)
 from penstock.planner.logical.windows import demand
 
 
@@ -149,3 +157,16 @@ class TemporalJoin(LogicalPlan):
             residual=None if self.residual is None else self.residual.remap(moved),
         )
         return pruned, moved
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        keeps = (
+            "rows of the left side until the watermark passes them, and per key the version in force and "
+            "later ones"
+        )
+        if facts.finite(self.right):
+            return StateBound(keeps)
+        names = ", ".join(self.right.schema[key].name for key in self.right_keys)
+        return StateBound(keeps, f"each distinct ({names}) of the right side keeps its last version for ever")
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        return 0 if facts.finite(self.right) else facts.default_ttl_ms
