@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.nexmark_events import FORMATS, KINDS, files_ddl, written
-from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
+from penstock.catalog.connectors.generated import NEXMARK_TABLES
 
 FOLDER = Path(__file__).resolve().parent.parent / "queries" / "nexmark"
 AIM = 0.3

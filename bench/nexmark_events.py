@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
+from penstock.catalog.connectors.generated import NEXMARK_TABLES
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import SystemClock

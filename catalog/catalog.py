@@ -7,9 +7,8 @@ from copy import copy
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.namespaces import Databases
-from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
-from penstock.catalog.tables import CatalogTable, MaterializedView, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
 
 Relation = CatalogTable | View
 

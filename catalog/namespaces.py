@@ -1,14 +1,30 @@
-"""Catalogs and the databases in them: what exists, compared without case."""
+"""Catalogs and their databases, compared without case; and the interface of a catalog of another system."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import field
+from typing import Protocol
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.external_catalog import ExternalCatalog
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
+from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, CatalogTable, ObjectPath
+
+
+class ExternalCatalog(Protocol):
+    """A catalog whose databases and tables another system keeps. Names are compared without case."""
+
+    system: str
+    default_database: str
+
+    def databases(self) -> list[str]:
+        """Return the names of its databases."""
+
+    def tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database, none for one that is not there."""
+
+    def table(self, full_name: str, database: str, name: str) -> CatalogTable | None:
+        """Return a table under its full name here, ``None`` when there is none."""
 
 
 @dataclasses.dataclass

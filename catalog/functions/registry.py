@@ -1,7 +1,10 @@
-"""The registry of functions: names and aliases, what a call's arguments become, what it gives."""
+"""The registry of functions: names and aliases, the resolution of a call to a signature, and the generated
+reference page.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from penstock.catalog.coercion import can_cast, common_type
@@ -10,12 +13,11 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.functions.aggregate import AGGREGATES
 from penstock.catalog.functions.bitwise import BIT_FUNCTIONS
 from penstock.catalog.functions.datetime import TIMES
-from penstock.catalog.functions.higher_order import LAMBDAS
 from penstock.catalog.functions.json import JSON
-from penstock.catalog.functions.nested import NESTED
+from penstock.catalog.functions.nested import LAMBDAS, NESTED
 from penstock.catalog.functions.scalar import CONDITIONALS, MATHEMATICS, OPERATORS, TRIES
 from penstock.catalog.functions.string import DAYS, NUMBERS, STRINGS, WORDS
-from penstock.catalog.functions.table import table_function_names
+from penstock.catalog.functions.table import TABLE_FUNCTIONS, table_function_names
 from penstock.catalog.functions.type_rules import Function, Mismatch, Operand
 from penstock.catalog.functions.window import WINDOW_FUNCTIONS
 from penstock.catalog.name_suggestions import did_you_mean
@@ -221,3 +223,66 @@ def _count(least: int, most: int | None) -> str:
     if least == most:
         return f"{least} argument{'s' if least != 1 else ''}"
     return f"{least} to {most} arguments"
+
+
+_UNSPOKEN = ("sum0",)
+
+_HEAD = """# Functions
+
+Written by `python -m penstock.catalog.functions.registry`; do not edit. Values are those of Spark SQL in ANSI mode.
+Overflow, division by zero and a value that cannot be read raise an error that shows the expression and the row. `TRY_CAST` returns NULL instead. A function of a NULL is NULL unless it
+says otherwise.
+
+"""
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    families = {**SCALAR_FAMILIES, "Aggregates": AGGREGATES}
+    return _HEAD + "\n".join(
+        [*(_family(title, functions) for title, functions in families.items()), _windows(), _tables()]
+    )
+
+
+def _windows() -> str:
+    lines = [
+        "## Window functions",
+        "",
+        "With OVER, as every aggregate: see [OVER.md](OVER.md).",
+        "",
+        "| call | meaning |",
+        "|---|---|",
+    ]
+    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in WINDOW_FUNCTIONS]
+    return "\n".join(lines) + "\n"
+
+
+def _tables() -> str:
+    lines = [
+        "## Table functions",
+        "",
+        "In FROM: see [NESTED.md](NESTED.md).",
+        "",
+        "| call | rows |",
+        "|---|---|",
+    ]
+    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in TABLE_FUNCTIONS]
+    return "\n".join(lines) + "\n"
+
+
+def _family(title: str, functions: tuple[Function, ...]) -> str:
+    shown = [f for f in functions if f.name not in _UNSPOKEN]
+    lines = [f"## {title}", "", "| call | meaning | also called |", "|---|---|---|"]
+    lines += [
+        f"| `{_cell(f.usage)}` | {_cell(f.help)} | {', '.join(f'`{alias}`' for alias in f.aliases)} |"
+        for f in shown
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
 from penstock.catalog.persistence.show_create import (
     create_statement,
     function_statement,
     quoted_name,
     quoted_text,
 )
-from penstock.catalog.tables import MaterializedView, View
+from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, MaterializedView, ObjectPath, View
 
 FORMAT = 1
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from penstock.catalog.connectors.spark import CATALOG_KEYS, SETTING_PREFIX, SPARK
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.object_path import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
 from penstock.catalog.persistence.catalog_store import CatalogStore
-from penstock.catalog.tables import MaterializedView
+from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, MaterializedView, ObjectPath
 from penstock.client.results.result import Result, note_result
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import Name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span, out_of_memory
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.object_path import ObjectPath
+from penstock.catalog.tables import ObjectPath
 from penstock.client.results.result import Result
 from penstock.client.statements import (
     catalogs,

@@ -15,10 +15,9 @@ from penstock.catalog.connectors.registry import (
 )
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.functions.registry import function_kinds
-from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.schema import Role
-from penstock.catalog.tables import CatalogTable, MaterializedView, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
 from penstock.client.results.result import Result, rows_result, text_rows, verbatim_result
 from penstock.client.statements.catalogs import database_named
 from penstock.client.statements.functions import python_function_rows

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from penstock.catalog.connectors.lookup import lookup_option
-from penstock.catalog.connectors.registry import is_in_database
+from penstock.catalog.connectors.registry import is_in_database, lookup_option
 from penstock.catalog.connectors.spark import is_in_spark
 from penstock.catalog.errors import PenstockError, out_of_memory
 from penstock.catalog.frozen_dataclass import dataclass

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from penstock.catalog.connectors.lookup import lookup_option, reload_ms
+from penstock.catalog.connectors.registry import lookup_option, reload_ms
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock

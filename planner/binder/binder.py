@@ -9,10 +9,9 @@ from sqlglot import exp
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
-from penstock.catalog.tables import CatalogTable, MaterializedView, View
+from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.alter_table import altered_declaration
 from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query

@@ -57,8 +57,8 @@ import penstock.planner.logical.windows
 import penstock.planner.physical.operator_specs
 import penstock.planner.physical.runtime_filter
 import penstock.planner.physical.state_compatibility
-from penstock.catalog.object_path import ObjectPath
 from penstock.catalog.python_functions import PythonFunction
+from penstock.catalog.tables import ObjectPath
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.bad_record_store import RejectedRecord

@@ -9,7 +9,7 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 
-from penstock.catalog.connectors.lookup import lookup_option, reload_ms
+from penstock.catalog.connectors.registry import lookup_option, reload_ms
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of, is_true
 from penstock.engine.api.job_options import JobOptions

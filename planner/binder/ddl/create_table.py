@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.catalog.connectors.database import DATABASES, check_database_column
-from penstock.catalog.connectors.nexmark import check_nexmark_column
+from penstock.catalog.connectors.generated import check_nexmark_column
 from penstock.catalog.connectors.registry import (
     check_options,
     gives_changes,

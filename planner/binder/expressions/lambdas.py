@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from penstock.catalog.coercion import common_type, is_orderable
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.functions.higher_order import LAMBDA_NAMES
+from penstock.catalog.functions.nested import LAMBDA_NAMES
 from penstock.catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.lambdas import Lambda, LambdaVariable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.catalog.connectors.lookup import is_looked_up, reload_ms
+from penstock.catalog.connectors.registry import is_looked_up, reload_ms
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import BOOLEAN, DATE, STRING, is_integer

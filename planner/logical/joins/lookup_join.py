@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from penstock.catalog.connectors.lookup import lookup_option, reload_ms
+from penstock.catalog.connectors.registry import lookup_option, reload_ms
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression, columns_read

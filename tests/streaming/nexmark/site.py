@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
+from penstock.catalog.connectors.generated import NEXMARK_TABLES
 from penstock.planner.statements.nodes import Insert, Query, Statement
 from tests.harness.case_files import case_files
 from tests.harness.reading import drain, open_source, table_of

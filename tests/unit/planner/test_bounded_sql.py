@@ -11,9 +11,8 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.functions.aggregate import AGGREGATES
 from penstock.catalog.functions.bitwise import BIT_FUNCTIONS
-from penstock.catalog.functions.higher_order import LAMBDAS
 from penstock.catalog.functions.json import JSON
-from penstock.catalog.functions.nested import NESTED
+from penstock.catalog.functions.nested import LAMBDAS, NESTED
 from penstock.catalog.functions.registry import SCALAR_FAMILIES
 from penstock.catalog.functions.scalar import TRIES
 from penstock.catalog.functions.string import DAYS, NUMBERS, WORDS

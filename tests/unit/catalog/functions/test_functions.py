@@ -9,7 +9,6 @@ import pytest
 
 from penstock.catalog.coercion import common_type_of
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.functions.reference_page import page
 from penstock.catalog.functions.registry import (
     SCALAR_FAMILIES,
     can_cast,
@@ -17,6 +16,7 @@ from penstock.catalog.functions.registry import (
     function_names,
     is_aggregate,
     is_deterministic,
+    page,
     resolve,
     resolve_aggregate,
 )
@@ -190,5 +190,5 @@ def test_every_scalar_function_has_a_kernel_or_is_bound_away() -> None:
 def test_the_page_of_functions_is_current() -> None:
     written = Path(__file__).resolve().parents[4] / "docs" / "FUNCTIONS.md"
     assert written.read_text(encoding="utf-8") == page(), (
-        "run: python -m penstock.catalog.functions.reference_page > docs/FUNCTIONS.md"
+        "run: python -m penstock.catalog.functions.registry > docs/FUNCTIONS.md"
     )

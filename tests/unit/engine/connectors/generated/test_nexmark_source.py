@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
+from penstock.catalog.connectors.generated import NEXMARK_TABLES
 from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session

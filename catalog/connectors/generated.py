@@ -1,5 +1,5 @@
-"""What the nexmark connector may be told, and the columns its tables have: the public model of an auction
-site's people, auctions and bids.
+"""The options of the connectors that generate rows: datagen and nexmark, and the columns of nexmark's
+tables.
 """
 
 from __future__ import annotations
@@ -9,6 +9,54 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, DataType, Row, to_arrow
+
+FIELD_KINDS = ("random", "sequence", "now")
+
+DATAGEN_OPTIONS = (
+    Option(
+        "rows-per-second",
+        OptionKind.INT,
+        10_000,
+        "how fast rows come in all, bursts of a second apart (0: as fast as it goes)",
+        minimum=0,
+    ),
+    Option(
+        "number-of-rows",
+        OptionKind.INT,
+        None,
+        "how many rows there are in all; without it rows never end",
+        minimum=0,
+    ),
+    Option("seed", OptionKind.INT, 0, "another seed, other random values"),
+    Option(
+        "splits",
+        OptionKind.INT,
+        1,
+        "how many parts rows are dealt into, so that as many subtasks can generate",
+        minimum=1,
+    ),
+    Option(
+        "fields.*.kind",
+        OptionKind.ENUM,
+        None,
+        "random values, a sequence, or the time of generation",
+        FIELD_KINDS,
+    ),
+    Option("fields.*.min", OptionKind.STRING, None, "least random value"),
+    Option("fields.*.max", OptionKind.STRING, None, "greatest random value"),
+    Option("fields.*.start", OptionKind.STRING, None, "first value of a sequence"),
+    Option("fields.*.end", OptionKind.STRING, None, "last value of a sequence; rows end with it"),
+    Option(
+        "fields.*.step",
+        OptionKind.DURATION,
+        None,
+        "how far apart the times of two successive rows are",
+        minimum=0,
+    ),
+    Option("fields.*.length", OptionKind.INT, 16, "length of a random string", minimum=0),
+    Option("fields.*.values", OptionKind.STRING, None, "comma-separated values to choose from"),
+)
+
 
 NEXMARK_OPTIONS = (
     Option(
