@@ -1,4 +1,4 @@
-"""Filter and project fused: rows whose predicate is TRUE, then one column per expression."""
+"""Calc: a filter and a projection fused. Rows whose predicate is TRUE, then one column per expression."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Project = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class CalcOperator(Operator):
-    """Keeps the weights and marks of the rows it keeps. Columns no projection reads are dropped before
-    rows are filtered.
+    """Keeps the weights and the lateness of the rows that pass. Columns no projection reads are dropped
+    before rows are filtered.
     """
 
     def __init__(self, spec: CalcSpec, options: JobOptions) -> None:
@@ -52,7 +52,7 @@ class CalcOperator(Operator):
         return None
 
     def _in_halves(self, batch: Batch, out: Output) -> PendingOutput:
-        """Values of all rows are too much for one batch: go on with fewer rows at once."""
+        """The values of all rows are too large for one batch: retry with fewer rows at once."""
         middle = batch.num_rows // 2
         yield from self.on_batch(batch.slice(0, middle), 0, out) or ()
         yield

@@ -1,4 +1,4 @@
-"""EMIT CHANGES EVERY: changes of a query without windows, put together."""
+"""EMIT CHANGES EVERY: the changes of a query without windows, buffered and consolidated."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _ROWS_MAX = 1 << 17
 
 
 class ChangeBuffer:
-    """Holds changes until ``every_us`` of the clock have gone since they were last given; 0 holds nothing.
-    The owner gives all before a barrier.
+    """Buffers changes until ``every_us`` of the clock have passed since the last flush; 0 buffers nothing.
+    The owner flushes before a barrier.
     """
 
     def __init__(self, every_us: int, clock: Clock) -> None:
@@ -27,7 +27,7 @@ class ChangeBuffer:
         self._flushed_ms: float | None = None
 
     def add(self, changes: Sequence[Batch], out: Output) -> PendingOutput:
-        """Take changes, each of rows."""
+        """Add changes, or emit them at once when nothing is to be buffered."""
         if not changes:
             return
         if not self._every_ms:
@@ -41,7 +41,7 @@ class ChangeBuffer:
             self._buffered, self._rows = difference([], self._buffered), 0
 
     def flush_due(self, out: Output) -> PendingOutput:
-        """Give what is held when its time has come."""
+        """Emit what is buffered when it is due."""
         if (
             self._buffered
             and self._flushed_ms is not None
@@ -50,7 +50,7 @@ class ChangeBuffer:
             yield from self.flush(out)
 
     def flush(self, out: Output) -> PendingOutput:
-        """Give what is held."""
+        """Emit what is buffered, consolidated: changes that cancel out are not emitted."""
         if not self._buffered:
             return
         net = difference([], self._buffered)
@@ -59,7 +59,7 @@ class ChangeBuffer:
 
 
 class BufferedEmission(Operator):
-    """Changes go out thinned, all of them before a barrier and at the end."""
+    """Base of operators that emit changes through a buffer. It is flushed before a barrier and at the end."""
 
     _changes: ChangeBuffer
 
@@ -68,14 +68,14 @@ class BufferedEmission(Operator):
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         for _ in self._changes.flush(out):
-            """Nothing may be held over a barrier, whether there is room or not."""
+            """No change may be buffered over a barrier, whether there is credit or not."""
 
     def on_end(self, out: Output) -> PendingOutput | None:
         return start_output(self._changes.flush(out))
 
 
 class EmitChangesOperator(BufferedEmission):
-    """Nothing is held over a barrier, so there is no state."""
+    """The buffer is empty at a barrier, so there is no state."""
 
     def __init__(self, spec: ThinnedRowsSpec, options: JobOptions) -> None:
         self._every_us = spec.every_us

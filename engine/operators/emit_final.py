@@ -1,4 +1,4 @@
-"""EMIT FINAL: what changes of rows come to, given once, when all have come."""
+"""EMIT FINAL: the rows that are left once all changes have come, emitted at the end of input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.planner.physical.operator_specs import FinalRowsSpec
 
 
 class EmitFinalOperator(Operator):
-    """Keeps the rows there are; changes of one row meet in one subtask."""
+    """Keeps the current rows; all changes of a row come to one subtask."""
 
     def __init__(self, spec: FinalRowsSpec, options: JobOptions) -> None:
         self._key_columns = spec.keys

@@ -1,5 +1,5 @@
-"""The one table from operator spec to operator class. A class is imported by the first plan that needs it, so
-that starting up stays quick.
+"""The table from operator spec to operator class. A class is imported by the first plan that needs it, which
+keeps the start fast.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
         )
     module, _, name = (entry if isinstance(entry, str) else entry(spec)).partition(":")
     operator_class = getattr(import_module(module), name)
-    # a history runs operators inside itself: this function is handed in, its file imports no factory
+    # a history runs operators inside itself: this function is injected, so its file does not import the
+    # factory
     made: Operator = (
         operator_class(spec, options, build_operator)
         if isinstance(spec, HistorySpec)
@@ -174,4 +175,4 @@ _OPERATOR_CLASSES: dict[type[OperatorSpec], str | Callable[[Any], str]] = {
     MatchSpec: "penstock.engine.operators.match.match_recognize:MatchRecognizeOperator",
     SinkSpec: _sink,
 }
-"""By the class of a spec ``module:class``, or the choice among several of them."""
+"""By class of the spec: ``module:class``, or the function that chooses one."""

@@ -1,5 +1,5 @@
-"""LIMIT and OFFSET without an order, in one task: the first rows that come, or of rows that change as many
-as there may be.
+"""LIMIT and OFFSET without an order, in one task: the first rows that come; of a changelog, any rows up to
+the limit.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from penstock.planner.physical.operator_specs import LimitSpec
 
 _NO_LIMIT = 2**63 - 1
 _FEW = 64
-"""So many candidates are looked at first, then twice as many."""
+"""So many candidates are examined first, then twice as many."""
 
 
 class LimitOperator(Operator, ListState):
-    """Counts the rows seen; the input only ever inserts. Later rows are let go."""
+    """Append-only: counts the rows seen, and drops the later ones."""
 
     def __init__(self, spec: LimitSpec, options: JobOptions) -> None:
         self._offset = spec.offset
@@ -51,7 +51,9 @@ class LimitOperator(Operator, ListState):
             out.collect(batch.slice(first, last - first))
 
     def _limit_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> None:
-        """Emit rows of weights with the weight of theirs that lies between offset and end."""
+        """Emit the rows whose ordinals, counted by weight, are between offset and end, with that part of
+        their weight.
+        """
         ends = self._seen + np.cumsum(weights)
         first = np.maximum(ends - weights, self._offset)
         emitted = (ends if self._end is None else np.minimum(ends, self._end)) - first
@@ -73,12 +75,11 @@ class LimitOperator(Operator, ListState):
 
 
 class RetractLimitOperator(Operator):
-    """Keeps all rows, and of each how many are emitted: in all ``limit`` of those that are left when
-    ``offset`` others are not.
+    """Stores all rows, and of each how many are emitted: ``limit`` in all, of those left after ``offset``.
 
     A row of weight w counts as w rows, one of negative weight as none. An emitted row stays until it is
-    retracted or too many are; then any other row takes its place. Which rows are emitted depends on the order
-    in which changes come, how many does not.
+    retracted or too many are emitted; then any other row replaces it. Which rows are emitted depends on the
+    order of the changes; how many does not.
     """
 
     def __init__(self, spec: LimitSpec, options: JobOptions) -> None:
@@ -118,7 +119,7 @@ class RetractLimitOperator(Operator):
         wanted = min(max(present - self._offset, 0), self._limit)
         more = _shared_out(after - left, wanted - emitted)
         self._store(batch, ids, left + more)
-        if not len(self._rows):  # the ids begin anew
+        if not len(self._rows):  # row ids start anew
             self._spare, self._emitted = _Candidates(), _Candidates()
         others, changes = self._elsewhere(wanted - emitted - int(more.sum()))
         pieces = [Batch(batch.rows, left + more - shown)]
@@ -131,7 +132,7 @@ class RetractLimitOperator(Operator):
         return start_output(emit_all(_changes(pieces), out))
 
     def _counted(self) -> tuple[int, int]:
-        """How many rows there are and how many of them are emitted, after a restore as well."""
+        """The number of rows, and how many of them are emitted; also after a restore."""
         if self._totals is None:
             ids = self._rows.store.live_ids()
             self._note(ids)
@@ -142,20 +143,20 @@ class RetractLimitOperator(Operator):
         return self._totals
 
     def _note(self, ids: np.ndarray) -> None:
-        """Remember of rows whether more of them can be emitted, and whether any of them are."""
+        """Record for rows whether more of them can be emitted, and whether any of them are."""
         self._spare.add(ids[self._spare_of(ids) > 0], self._rows.store.capacity)
         self._emitted.add(ids[self._emitted_of(ids) > 0], self._rows.store.capacity)
 
     def _spare_of(self, ids: np.ndarray) -> np.ndarray:
-        """Return how many more of each could be emitted; none of a row that is gone."""
+        """Return how many more of each can be emitted; none of a deleted row."""
         return np.maximum(self._rows.store.weights(ids) - self._rows.matches[ids], 0)
 
     def _emitted_of(self, ids: np.ndarray) -> np.ndarray:
-        """Return how many of each are emitted; none of a row that is gone."""
+        """Return how many of each are emitted; none of a deleted row."""
         return np.where(self._rows.store.weights(ids) > 0, self._rows.matches[ids], 0)
 
     def _store(self, batch: Batch, ids: np.ndarray, shown: np.ndarray) -> None:
-        """Store changed rows and how many of each are emitted; ``ids`` are those of rows that were there
+        """Store changed rows and how many of each are emitted; ``ids`` are those of the rows that existed
         before.
         """
         self._rows.change(batch, self._slot.lookup_or_insert([], batch.num_rows), shown)
@@ -165,8 +166,8 @@ class RetractLimitOperator(Operator):
         self._note(now[now >= 0])
 
     def _elsewhere(self, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows, and how many more of each to emit (below 0: fewer) so that there are ``wanted``
-        more; what changed has none to spare then.
+        """Return rows, and how many more of each to emit (below 0: fewer), so that ``wanted`` more are
+        emitted. A changed row has none to spare.
         """
         if wanted >= 0:
             return self._spare.take(wanted, self._spare_of)
@@ -175,10 +176,10 @@ class RetractLimitOperator(Operator):
 
 
 class _Candidates:
-    """Row ids of which something may be had, each once, the latest on top. Ids of which nothing is left leave
+    """A stack of row ids with something left, each once, the latest on top. Ids with nothing left are removed
     when they are met.
 
-    So finding some costs what was added since, not a look at all rows.
+    So a search costs what was added since the last, not a scan of all rows.
     """
 
     def __init__(self) -> None:
@@ -200,8 +201,8 @@ class _Candidates:
         self._size += ids.size
 
     def take(self, wanted: int, left: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return ids and how many to take of each so that there are ``wanted``, or all there are; ``left``
-        says how many each has.
+        """Return ids and how many to take of each, so that the sum is ``wanted`` or all there are; ``left``:
+        how many each has.
         """
         found, counts, at_once = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], _FEW
         while wanted and self._size:
@@ -221,17 +222,13 @@ class _Candidates:
 
 
 def _shared_out(spare: np.ndarray, wanted: int) -> np.ndarray:
-    """Return how many to take of each so that there are ``wanted`` in all, or all there are: the first
-    ones first.
-    """
+    """Return how many to take of each, first ones first, so that the sum is ``wanted`` or all there are."""
     ends = np.cumsum(spare)
     return np.clip(wanted - (ends - spare), 0, spare)
 
 
 def _changes(pieces: list[Batch]) -> list[Batch]:
-    """Return what changes: what is retracted before what is inserted; a row may be both among the changed
-    and the others.
-    """
+    """Return the changes, retractions before insertions; a row may be among the changed and the others."""
     weights = all_weights(pieces)
     order = np.argsort(weights > 0, kind="stable")
     order = order[weights[order] != 0]

@@ -1,5 +1,5 @@
-"""MiniBatch: full batches held back for a moment, to be taken together with those that are ready behind
-them.
+"""The mini-batch buffer: full batches are buffered for a moment and processed together with those ready
+behind them.
 """
 
 from __future__ import annotations
@@ -12,20 +12,19 @@ from penstock.engine.exchange.batch_concat import concat_batches
 BATCHES_AT_ONCE = 4
 _SMALL = 8
 _TAKEN_WITHIN_MS = 1.0
-"""Rows known to be ready are taken by the task's next step; should it be kept from that, those that are
-held go on alone.
+"""Rows known to be ready are processed by the task's next step. When that is delayed, the buffered rows are
+processed alone after this time.
 """
 
 
 class MiniBatch:
-    """Batches up to ``BATCHES_AT_ONCE`` full ones, for half the buffer timeout: it is for the way to the next
-    task's rows, of which this is a part.
+    """Buffers up to ``BATCHES_AT_ONCE`` full batches for half the buffer timeout: the other half is the
+    exchange's behind it.
 
-    A batch of less than an eighth of a full one says that its producer has no more, so it holds up nothing,
-    unless the task knows of rows that are ready ``behind`` it: to take them first delays nothing, and two
-    small batches at once cost little more than one. Where rows would wait for the timeout behind the
-    operator, ``small_ones`` wait as well: their way on is the shorter for it. What together makes no full
-    batch is taken as one.
+    A batch below an eighth of a full one means that its producer has no more, so it is processed at once. An
+    exception are rows known to be ready ``behind`` it: two small batches together cost little more than one.
+    With ``small_ones`` small batches are buffered too, for an operator whose output would wait for the
+    timeout anyway. Batches that together make no full one are concatenated.
     """
 
     def __init__(self, options: JobOptions, clock: Clock, *, small_ones: bool = False) -> None:
@@ -39,7 +38,7 @@ class MiniBatch:
         self.until_ms: float | None = None
 
     def add(self, batch: Batch, *, behind: bool = False) -> bool:
-        """Hold a batch; return whether it is time to take what is held."""
+        """Buffer a batch; return whether the buffer must be processed now."""
         self._batches.append(batch)
         self._rows += batch.num_rows
         if self._rows >= BATCHES_AT_ONCE * self._full or not (
@@ -53,7 +52,7 @@ class MiniBatch:
         return False
 
     def take(self) -> list[Batch]:
-        """Return what is held, and hold it no longer."""
+        """Return what is buffered, and empty the buffer."""
         batches, rows = self._batches, self._rows
         self._batches, self._rows, self.until_ms = [], 0, None
         return concat_batches(batches) if len(batches) > 1 and rows <= self._full else batches

@@ -1,4 +1,6 @@
-"""Rows that say how often they stand: the count becomes the weight."""
+"""Replicate rows: the last column of a row is a count, which becomes its weight (INTERSECT ALL, EXCEPT
+ALL).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from penstock.planner.physical.operator_specs import RepeatSpec
 
 
 class ReplicateRowsOperator(Operator):
-    """A row of weight w whose last column is n goes on without that column, with weight w·n."""
+    """A row of weight w whose last column is n is emitted without that column, with weight w·n."""
 
     def __init__(self, spec: RepeatSpec, options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()

@@ -1,5 +1,5 @@
-"""The sink operator: rows to a writer; what the writer prepared is state until its checkpoint is durable,
-then it is committed.
+"""The sink operator: it writes rows, and commits what a checkpoint holds once that is durable. Its variant
+writes a materialized view.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from penstock.planner.physical.operator_specs import SinkSpec
 class SinkOperator(Operator, ListState):
     """Two-phase commit over one writer.
 
-    Before the barrier of a checkpoint the writer prepares; what it prepared is list state, so it is in that
-    checkpoint; when the checkpoint is complete it is committed. After a restore, what the checkpoint holds is
-    committed again (harmless if it was) before any new row.
+    Before a checkpoint's barrier the writer prepares. What it prepared is list state of that checkpoint, and
+    is committed when the checkpoint is complete. After a restore, what the checkpoint holds is committed
+    again before any new row; a commit is idempotent.
     """
 
     def __init__(self, spec: SinkSpec, options: JobOptions) -> None:
@@ -108,8 +108,8 @@ class SinkOperator(Operator, ListState):
         return start_output(self._in_pieces(batch))
 
     def _in_pieces(self, batch: Batch) -> PendingOutput:
-        """Write rows, one of a great weight bit by bit; changes of a key stay together, the client is
-        given weights.
+        """Write rows, one of a great weight in pieces. Changes of a key stay together; a client gets
+        weights.
         """
         for number, piece in enumerate(batch.copies(copies_at_once(weights_of(batch), batch.rows))):
             if number:
@@ -147,7 +147,7 @@ class SinkOperator(Operator, ListState):
             self._writer.close()
 
     def _refuse_nulls(self, batch: Batch) -> None:
-        """Keep the promise of NOT NULL: IntegrityError RUN-2005 before a NULL is written."""
+        """Enforce NOT NULL: IntegrityError RUN-2005 before a NULL is written."""
         for index in self._never_null:
             if batch.rows.column(index).null_count:
                 name = self._spec.schema[index].name
@@ -162,15 +162,17 @@ class SinkOperator(Operator, ListState):
                 raise PenstockError("RUN-2005", message, hint=hint, sqlstate="23502")
 
     def _start(self) -> None:
-        """Clear what an attempt that never completed a checkpoint left behind, once, before the first row."""
+        """Delete what an attempt that never completed a checkpoint left behind, once, before the first
+        row.
+        """
         if not self._started:
             self._started = True
             self._writer.recover([])
 
 
 def _inserts(batch: Batch, spec: SinkSpec) -> Batch:
-    """Return a changelog of insertions as plain rows. INT-9005 when rows are taken back: planning lets no
-    such query through.
+    """Return an append-only changelog as plain rows. INT-9005 for retractions: planning refuses such a
+    query.
     """
     if batch.weights is None:
         return batch
@@ -187,7 +189,7 @@ def _inserts(batch: Batch, spec: SinkSpec) -> Batch:
 
 
 class MaterializedViewSinkOperator(Operator):
-    """Keeps what came, so that a job that goes on from a checkpoint fills the view anew, also in another
+    """Stores the rows, so that a job resumed from a checkpoint fills the view anew, also in another
     process.
     """
 
@@ -221,7 +223,7 @@ class MaterializedViewSinkOperator(Operator):
         self._view.complete(checkpoint_id)
 
     def _begin(self) -> None:
-        """Tell the view once, before any change, what this subtask was restored with."""
+        """Send the view, once and before any change, what this subtask was restored with."""
         if not self._begun:
             self._begun = True
             self._view.begin(

@@ -1,4 +1,4 @@
-"""Temporal sort: rows wait until the watermark has passed their time, then they are given in order."""
+"""Temporal sort: rows wait until the watermark has passed their time, and are then emitted in order."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from penstock.planner.physical.operator_specs import TemporalSortSpec
 
 
 class TemporalSortOperator(Operator):
-    """Runs in one task. Rows without a time, and rows behind the watermark, are dropped and counted; rows
-    taken back on time are not given.
+    """Runs in one task. Rows without a time, and late rows, are dropped and counted. A row that is retracted
+    before it is emitted is not emitted.
     """
 
     def __init__(self, spec: TemporalSortSpec, options: JobOptions) -> None:
@@ -58,7 +58,7 @@ class TemporalSortOperator(Operator):
         return start_output(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
-        """Rows of a window come until the watermark has reached its end, which is later than their time."""
+        """Rows of a window wait until the watermark has reached its end, which is later than their time."""
         self._passed.us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(self._passed.us)
         order = self._order.sorted_pieces([batch.rows for batch in due])

@@ -1,4 +1,4 @@
-"""UNION ALL: rows of every port go on as they come."""
+"""UNION ALL: rows of every port are forwarded as they come."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.planner.physical.operator_specs import UnionSpec
 
 
 class UnionOperator(Operator):
-    """The ports agree in types; the names are those of the first."""
+    """The ports agree in types; the column names are those of the first."""
 
     def __init__(self, spec: UnionSpec, options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()

@@ -1,4 +1,4 @@
-"""Table functions: each row once per row its function gives for it."""
+"""Table functions (UNNEST and others): each row once per row its function returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.planner.physical.operator_specs import UnnestSpec
 
 
 class UnnestOperator(Operator):
-    """Rows keep their weights and marks, so a row taken back takes back all it gave. Nothing is kept
+    """Rows keep their weights and lateness, so a retracted row retracts all it emitted. Nothing is stored
     between batches.
     """
 
@@ -42,7 +42,7 @@ class UnnestOperator(Operator):
         return start_output(self._in_pieces(batch, out))
 
     def _in_pieces(self, batch: Batch, out: Output) -> PendingOutput:
-        """Emit the rows of the function in pieces; what each input row still lacks is known when those of
+        """Emit the rows of the function in pieces. What an input row still lacks is known when the rows of
         the next begin.
         """
         progress = _Progress(np.zeros(batch.num_rows, np.bool_))
@@ -67,8 +67,8 @@ class UnnestOperator(Operator):
     def _pieces(
         self, rows: pa.RecordBatch, kept: pa.RecordBatch
     ) -> Iterator[tuple[np.ndarray | None, list[pa.Array]]]:
-        """Yield what the function gives in pieces that may be emitted at once beside the columns of the
-        input: none without rows but the first.
+        """Yield the function's rows in pieces that may be emitted beside the columns of the input. Only the
+        first may be empty.
         """
         some, widest = False, widest_row(kept)
         for parents, columns in self._expand(rows):
@@ -90,8 +90,8 @@ class UnnestOperator(Operator):
         progress: _Progress,
         out: Output,
     ) -> bool:
-        """Emit one piece, and with OUTER the rows before ``last`` that got nothing; return whether that
-        was any.
+        """Emit one piece and, with OUTER, the rows before ``last`` without any; return whether there was
+        output.
         """
         spec = self._spec
         emit_batch = [columns[i] for i in spec.gives]
@@ -142,7 +142,7 @@ def _sizes(kept: pa.RecordBatch, parents: np.ndarray, emit_batch: pa.RecordBatch
 
 
 class _Progress:
-    """How far the rows of a batch have come. ``found``: which of them got something."""
+    """The progress in a batch. ``found``: which rows have got a row of the function."""
 
     def __init__(self, found: np.ndarray) -> None:
         self._found = found
@@ -150,9 +150,7 @@ class _Progress:
         self._row, self._rows_of_it = -1, 0
 
     def numbers(self, parents: np.ndarray) -> pa.Array:
-        """Number the function's rows within those of their input row, from 1 on, going on where the piece
-        before has ended.
-        """
+        """Number the function's rows within those of their input row, from 1, continuing the last piece."""
         if not parents.size:
             return arrow_numpy.array_of(np.zeros(0, np.int64))
         places = np.arange(parents.size)
@@ -162,8 +160,8 @@ class _Progress:
         return arrow_numpy.array_of(numbers)
 
     def absent(self, parents: np.ndarray, last: int) -> np.ndarray:
-        """Return the rows from where the piece before has ended to before ``last`` that got nothing, now
-        that these have got something.
+        """Return the rows from the end of the last piece to before ``last`` without any; these have got
+        something now.
         """
         self._found[parents] = True
         first, self._complete = self._complete, last
@@ -173,7 +171,7 @@ class _Progress:
 def _with_absent(
     parents: np.ndarray, emit_batch: list[pa.Array], absent: np.ndarray
 ) -> tuple[np.ndarray, list[pa.Array]]:
-    """Add a row of NULLs for each input row without any, in its place."""
+    """Add a row of NULLs for each input row without any, in its position."""
     if not absent.size:
         return parents, emit_batch
     together = np.concatenate([parents, absent])

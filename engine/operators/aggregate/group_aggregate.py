@@ -27,12 +27,12 @@ _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
 class GroupAggregateOperator(Operator):
-    """Emits per changed key the old row with weight -1, if there was one, and the new row with weight +1, if
-    any rows are left.
+    """For each changed key, emits the old row with weight -1, if there was one, and the new row with weight
+    +1, if the group is not empty.
 
-    Batches that are ready are taken together, up to a few full ones, so that a key changes once and not once
-    per batch. Nothing is emitted for a key whose row stays as it was. Without keys there is always one row,
-    given over no rows at the first barrier or the end if need be.
+    Ready batches are processed together, up to a few full ones: a key then changes once, not once per batch.
+    A key whose row is unchanged emits nothing. Without keys there is always one row, emitted over no rows at
+    the first barrier or the end.
     """
 
     gathers = True
@@ -70,12 +70,12 @@ class GroupAggregateOperator(Operator):
         self._take(out)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        """What a checkpoint sees is the answer over the rows so far, also when there were none."""
+        """A checkpoint sees the result over the rows so far, also when there were none."""
         self._take(out)
         self._emit_global_row(out)
 
     def _take(self, out: Output) -> None:
-        """Add the rows of the batches that are held and emit what that changed."""
+        """Add the rows of the buffered batches and emit what they changed."""
         batches = self._held.take()
         if not batches:
             return
@@ -99,8 +99,8 @@ class GroupAggregateOperator(Operator):
         self._metrics.state_entries = len(state.keys)
 
     def _without_absent(self, batch: Batch) -> Batch:
-        """Return rows without those that take back what went into a group that has expired: a group begins
-        with a row that is there.
+        """Drop the retractions of rows that belonged to an expired group: a new group begins with a row that
+        was inserted.
         """
         weights = weights_of(batch)
         if not (weights < 0).any():
@@ -123,7 +123,7 @@ class GroupAggregateOperator(Operator):
         return self._ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget groups that have lived long enough; nothing is given for them."""
+        """Expire groups by their time to live; nothing is emitted for them."""
         if self._state.writes is None:
             return
         self._take(out)
@@ -134,8 +134,8 @@ class GroupAggregateOperator(Operator):
             self._metrics.state_entries = len(self._state.keys)
 
     def _emit(self, touched: np.ndarray, pairs: list[pa.Array], known: bool, out: Output) -> None:
-        """Emit rows out of pairs of old and new ones, which stay next to each other; forget the keys no
-        row is left of.
+        """Emit the old and the new row of each changed key next to each other; drop the keys that have no row
+        left.
         """
         *results, count = pairs
         counts = col.words(count).reshape(-1, 2)

@@ -1,5 +1,5 @@
-"""The LOCAL phase of a split unbounded aggregate: partial rows per key before the exchange. Keeps nothing
-past a barrier.
+"""The LOCAL phase of a split unbounded aggregate: partial rows per key before the exchange. It keeps nothing
+over a barrier.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _REST_BATCHES = 128
 
 
 class ReductionMonitor:
-    """Pays while at most half as many rows come out as go in; after two trials that did not it rests for a
-    while, and is tried again.
+    """Decides whether partial aggregation pays: it must at least halve the rows. After two trials that did
+    not, it pauses for a while before the next.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class ReductionMonitor:
         return False
 
     def saw(self, rows_in: int, rows_out: int) -> None:
-        """Learn from a trial; small ones say nothing."""
+        """Record a trial; a small one is ignored."""
         if rows_in < _FEWEST_ROWS:
             return
         self._failed = self._failed + 1 if rows_out * 2 > rows_in else 0
@@ -49,12 +49,11 @@ class ReductionMonitor:
 
 
 class LocalAggregateOperator(Operator):
-    """Aggregates what has come within half the buffer timeout, even when it is little: it would wait for the
-    exchange else.
+    """Aggregates the rows of half the buffer timeout, however few: otherwise they would wait for the
+    exchange.
 
-    Lets each row through as the partial it is where aggregating does not make rows fewer, and where nothing
-    waits, as the timeout is 0, those of small batches: to aggregate them here costs more than they do behind
-    the exchange.
+    Where aggregation does not pay, each row is forwarded as a partial of its own. With timeout 0 so are small
+    batches: aggregating them costs more here than behind the exchange.
     """
 
     def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:

@@ -1,5 +1,5 @@
-"""The join settled by time: rows are freed when the watermark has passed the last time of the other side
-they can meet.
+"""Interval joins and window joins: a row is freed once the watermark has passed the last time of the other
+side it can match.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from penstock.planner.physical.operator_specs import JoinSpec
 
 
 class IntervalJoinOperator(RegularJoinOperator):
-    """Interval joins and window joins. Pairs are given as they are found; rows that stay without a match when
-    their deadline passes, so rows given are never taken back unless the inputs take rows back.
+    """Pairs are emitted as they are found. In outer joins, rows without a match are emitted when their
+    deadline passes. So output is only retracted when an input retracts.
 
-    Two rows meet unless one of them came when the watermark of its split had passed the last time the other
-    can meet. That is a matter of the two rows alone, so neither what was freed by then nor who came first
-    shows. A row that no partner can be there for, nor come, is late: dropped and counted. Of a side that
-    takes rows back every row behind its split's watermark is. Rows without a time match nothing. The
-    watermark is held back so that rows given are on time above, unless they were behind it when they came.
+    Two rows match unless one of them came after the watermark of its split had passed the last time the other
+    can match. This depends on the two rows alone, so the result depends neither on freed rows nor on the
+    order of arrival. A row that no partner can match any more is late: dropped and counted. On a side with
+    retractions every row behind its split's watermark is late. Rows without a time match nothing. The
+    watermark is delayed, so that emitted rows are not late above unless they were late here.
     """
 
     def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
@@ -42,8 +42,8 @@ class IntervalJoinOperator(RegularJoinOperator):
         self._watermark_us = MIN_WATERMARK_US
 
     def _required_columns(self, port: int) -> tuple[int, ...]:
-        """The columns of a side that must not be NULL for a match: its keys and what the times of matches
-        are told by.
+        """The columns of a side that must not be NULL for a match: its keys, and the columns the times of
+        matches depend on.
         """
         side, other = self._time.sides[port], self._time.sides[1 - port]
         times = {deadline.column for deadline in side.deadlines} | (
@@ -75,7 +75,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         return super()._side_options(port) | {"lates": self._spec.insert_only[port]}
 
     def _prompt(self, port: int) -> Alone:
-        """Rows without a match wait for one, until the other side has ended."""
+        """Rows without a match wait until their deadline, or until the other side has ended."""
         waits = self._alone[port] is Alone.UNMATCHED and not self._ended[1 - port]
         return Alone.NEVER if waits else self._alone[port]
 
@@ -83,12 +83,12 @@ class IntervalJoinOperator(RegularJoinOperator):
         batch = self._drop_late(batch, port)
         if batch.num_rows:
             yield from super()._join(batch, port, out)
-            if batch.behind is not None:  # nothing may be left to wait for
+            if batch.behind is not None:  # no row may be left unmatched at the end
                 yield from self._settle_due(port, out)
 
     def _drop_late(self, batch: Batch, port: int) -> Batch:
-        """Drop and count the late rows; those that stay tell the watermark they are behind, the least one
-        when they are on time.
+        """Drop and count the late rows. The others keep the watermark they are behind, the least int64 when
+        they are not.
         """
         side = self._time.sides[port]
         column = batch.rows.column(side.time_column)
@@ -110,8 +110,8 @@ class IntervalJoinOperator(RegularJoinOperator):
         return without_late(marked, late, reached, self._metrics)
 
     def _meets_nothing(self, rows: pa.RecordBatch, bounds: np.ndarray, port: int) -> np.ndarray:
-        """Return the rows for which no partner can come any more, nor be there still: the last that may be
-        kept have gone.
+        """Return the rows that have no partner and can get none: the last stored one that could match is
+        freed.
         """
         none = np.zeros(rows.num_rows, np.bool_)
         for column in self._needed[port]:
@@ -133,7 +133,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         )
 
     def _meet(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
-        """Return which pairs had neither row come too late for the other; None for all."""
+        """Return the pairs of which neither row was too late for the other; None for all."""
         own, other = self._sides[port], self._sides[1 - port]
         meet = None
         if batch.behind is not None and isinstance(other, ExpiringJoinSide):
@@ -146,7 +146,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         return meet
 
     def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
-        """A pair came when its later row did."""
+        """A pair is as late as its later row."""
         own, other = None if batch.behind is None else batch.behind[at], self._sides[1 - port].behind(ids)
         return self._delayed_watermark(
             own if other is None else other if own is None else np.maximum(own, other)
@@ -159,7 +159,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         self._emit_alone(batch.rows, batch.weights, self._delayed_watermark(batch.behind), port, out)
 
     def _delayed_watermark(self, behind: np.ndarray | None) -> np.ndarray | None:
-        """The watermark behind the join that rows are behind, when some are."""
+        """The watermark below the join that rows are behind, when some are."""
         if behind is None or (behind == MIN_WATERMARK_US).all():
             return None
         return _less(behind, self._hold_us)
@@ -190,13 +190,13 @@ class IntervalJoinOperator(RegularJoinOperator):
         return max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
 
     def _end_port(self, port: int, out: Output) -> PendingOutput:
-        """Nothing will match the rows of the other side any more: those without a match are given now."""
+        """The rows of the other side can match nothing any more: emit those without a match now."""
         self._ended[port] = True
         yield from self._emit_unmatched(self._sides[1 - port].store.live_ids(), 1 - port, out)
         self._forget(1 - port)
 
     def _settle(self, ids: np.ndarray, port: int, out: Output) -> PendingOutput:
-        """Give what stayed without a match of some rows of a side, and forget them."""
+        """Emit those of some rows of a side that stayed without a match, and free all of them."""
         if not ids.size:
             return
         yield from self._emit_unmatched(ids, port, out)
@@ -209,7 +209,7 @@ class IntervalJoinOperator(RegularJoinOperator):
 
 
 def _less(times_us: np.ndarray, by_us: int) -> np.ndarray:
-    """Return times less some microseconds; the least one stays."""
+    """Return times less some microseconds; the least int64 stays."""
     return np.where(
         times_us == MIN_WATERMARK_US, times_us, np.maximum(times_us, MIN_WATERMARK_US + max(by_us, 0)) - by_us
     )

@@ -1,5 +1,5 @@
-"""The lookup join: a batch's keys are asked for at once, and rows go on when the answer is there, in the
-order they came or as answers come.
+"""The lookup join: the keys of a batch are requested at once. Rows are emitted once their answer is there, in
+input order or in order of the answers.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _LOOK_AGAIN_MS = 1.0
 
 
 class LookupJoinOperator(Operator):
-    """Rows under way are state: a barrier does not wait for answers, and a restored job asks again for the
-    rows it held.
+    """Rows with outstanding requests are state: a barrier does not wait for answers, and a restored job
+    requests again.
 
-    Time passes the rows it stands behind only when they have gone on. At most ``lookup.capacity`` batches are
-    under way; then inputs wait.
+    A watermark is forwarded only after the rows in front of it. At most ``lookup.capacity`` batches are
+    outstanding; then the inputs are blocked.
     """
 
     def __init__(self, spec: LookupJoinSpec, options: JobOptions) -> None:
@@ -83,13 +83,13 @@ class LookupJoinOperator(Operator):
         self._asking = lookup_asking(self._client, what, spec.left_keys, context.clock, self._versions)
 
     def _open_versions(self, context: Context) -> TableVersions | None:
-        """Where a job keeps checkpoints, they name the version of a table that is read again."""
+        """A job with checkpoints names in them the version of a table that is reloaded."""
         options = self._options
         if reload_ms(self._spec.table) is None or not (
             options.state_dir is not None or options.checkpoint_interval_ms > 0
         ):
             return None
-        # what runs bounded plans knows where their rows are staged
+        # the bounded backend knows where the rows are staged
         from penstock.engine.bounded.registry import BoundedBackends
 
         root = context.services.get(BoundedBackends).staging_root(
@@ -160,7 +160,7 @@ class LookupJoinOperator(Operator):
         self._batches += 1
 
     def _head_is_done(self) -> bool:
-        """Whether something can go on; a request that takes too long goes on as an error."""
+        """Whether something can be emitted; a request that takes too long ends with an error."""
         now_ms = self._clock.monotonic_ms()
         for rows in self._pending:
             if isinstance(rows, Watermark):
@@ -172,7 +172,7 @@ class LookupJoinOperator(Operator):
         return False
 
     def _emit_ready(self, out: Output) -> PendingOutput:
-        """Let go on what can: from the head, and out of order whatever no time stands before."""
+        """Emit what can be emitted: from the head, or out of order up to the first watermark."""
         waiting: list[Asked] = []
         while self._pending:
             rows = self._pending.popleft()
@@ -232,7 +232,7 @@ class LookupJoinOperator(Operator):
         yield from self._join(rows, out)
 
     def _report_failure(self) -> None:
-        """Tell of a table that could not be read again, once per reason until it could."""
+        """Report a table that could not be reloaded, once per reason until a reload succeeds."""
         failure = self._asking.failure
         reason = None if failure is None else (failure.code, failure.message.splitlines()[0][:160])
         if reason is None and self._warned:
@@ -259,9 +259,7 @@ class LookupJoinOperator(Operator):
             self._emit_pairs(rows.batch, piece, matched, out)
 
     def _emit_pairs(self, batch: Batch, piece: Met, matched: np.ndarray, out: Output) -> None:
-        """Give a piece of the pairs, and where the join does, rows that by now are known to have met
-        nothing.
-        """
+        """Emit one piece of pairs and, in a left join, the rows that are now known to have no match."""
         left, at = batch.rows, piece.at
         columns = [*left.take(array_of(at)).columns, *piece.found.take(array_of(piece.met)).columns]
         if self._residual is not None and at.size:
@@ -281,7 +279,7 @@ class LookupJoinOperator(Operator):
     def _padded(
         self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array], single: np.ndarray
     ) -> tuple[np.ndarray, list[pa.Array]]:
-        """Add rows that met nothing, NULLs beside them, where they stand."""
+        """Insert rows without a match at their positions, padded with NULLs."""
         if not single.size:
             return at, columns
         nulls = [pa.nulls(single.size, kind) for kind in self._output.types[left.num_columns :]]

@@ -37,11 +37,13 @@ from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import JoinSpec
 
 Gather = Callable[[list[int]], list[pa.Array]]
-"""Gives columns of one side, by their positions in it, a value for each pair."""
+"""Returns columns of one side, by their positions in it, with one value for each pair."""
 
 
 class ResidualCondition:
-    """A predicate over left and right columns, those of the right side counted on from ``left_width``."""
+    """The join condition beyond the equal keys; the right side's columns are numbered from ``left_width`` on.
+    It is evaluated over the columns it reads, so pairs that fail are never built.
+    """
 
     def __init__(self, condition: Expression, left_width: int, time_zone: str) -> None:
         read = sorted(condition.columns())
@@ -54,7 +56,7 @@ class ResidualCondition:
         self._holds = compile_predicate(narrow, EvaluationContext(time_zone))
 
     def holds(self, left: Gather, right: Gather, pairs: int) -> np.ndarray:
-        """Return which pairs satisfy the condition; NULL is no."""
+        """Return which pairs satisfy the condition; NULL does not."""
         columns = (left(self._left) if self._left else []) + (right(self._right) if self._right else [])
         if not columns:
             columns = [pa.nulls(pairs)]
@@ -66,14 +68,14 @@ class ResidualCondition:
 
 
 class Alone(Enum):
-    """When a row of a side is given by itself, outside pairs."""
+    """When a row of a side is emitted alone, outside pairs."""
 
     NEVER = "never"
     UNMATCHED = "unmatched"
     MATCHED = "matched"
 
     def shows(self, matches: np.ndarray) -> np.ndarray:
-        """Return which rows with these match counts are given by themselves."""
+        """Return which rows with these match counts are emitted alone."""
         return matches == 0 if self is Alone.UNMATCHED else matches != 0
 
 
@@ -91,11 +93,13 @@ _ALONE = {
 class RegularJoinOperator(Operator, ListState):
     """Joins port 0 with port 1.
 
-    A change of weight w on one side gives each matching row of the other side (weight v) with weight w·v. A
-    row given by itself (padded with NULLs in outer joins) appears and vanishes as its matches vanish and
-    appear. NULL keys match nothing. Rows of a side are kept only while the other side may still bring rows.
-    With a bounded port, rows of the other wait in ``held`` until it has ended, so nothing is ever corrected.
-    Pairs are made and emitted in pieces, however many rows one row matches.
+    The changelog rule: a change of weight w on one side emits each matching row of the other side (weight v)
+    with weight w·v. A row emitted alone (padded with NULLs in outer joins) is retracted when its first match
+    comes and emitted again when its last match goes. NULL keys match nothing.
+
+    Rows of a side are stored only while the other side may still send rows. With a bounded port, rows of the
+    other side wait in ``held`` until it has ended, so nothing is ever corrected. Pairs are emitted in pieces,
+    however many rows one row matches.
     """
 
     def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
@@ -142,14 +146,14 @@ class RegularJoinOperator(Operator, ListState):
         )
 
     def _side_options(self, port: int) -> dict[str, bool]:
-        """What must be kept beside the rows of a side."""
+        """Options of the stored side of a port."""
         return {
             "retracting": not self._spec.insert_only[port],
             "counts": self._alone[port] is not Alone.NEVER,
         }
 
     def _prompt(self, port: int) -> Alone:
-        """When a row of a side is given by itself right away."""
+        """When a row of a side is emitted alone immediately."""
         return self._alone[port]
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -169,7 +173,7 @@ class RegularJoinOperator(Operator, ListState):
         return [{"loaded": not self._loading}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """All subtasks agree: the end of the bounded side came before the barrier or after it."""
+        """All subtasks agree: the bounded side ended before the barrier, or after it."""
         if self._load_first is not None and any(item["loaded"] for item in items):
             self._ended[self._load_first] = True
 
@@ -189,7 +193,7 @@ class RegularJoinOperator(Operator, ListState):
         self._report_keys()
 
     def _report_keys(self) -> None:
-        """Once the loaded side is complete, tell what prunes the other."""
+        """Once the loaded side is complete, report its keys to the scan of the other side."""
         if self._tells and self._load_first is not None and not self._loading:
             self._tells = False
             if not self._ended[1 - self._load_first]:
@@ -200,7 +204,7 @@ class RegularJoinOperator(Operator, ListState):
         return any(self._spec.ttl_ms)
 
     def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
-        """Forget rows that have lived long enough; nothing is given for them."""
+        """Expire rows by their time to live; nothing is emitted for them."""
         for port, side in enumerate(self._sides):
             expired = side.due(now_ms)
             if expired.size:
@@ -217,7 +221,7 @@ class RegularJoinOperator(Operator, ListState):
 
     def on_port_end(self, port: int, out: Output) -> PendingOutput | None:
         if self._loading and port != self._load_first:
-            self._ended_held = True  # its rows are still held: the side being loaded must be kept for them
+            self._ended_held = True  # the loading side must stay stored for the rows that wait for it
             return None
         return start_output(self._counted(self._end_port(port, out)))
 
@@ -237,7 +241,7 @@ class RegularJoinOperator(Operator, ListState):
         return self._load_first is not None and not self._ended[self._load_first]
 
     def _finish_loading(self, port: int, out: Output) -> PendingOutput:
-        """The bounded side is complete: give its rows that stand alone, then join what has waited."""
+        """The bounded side is complete: emit its rows without a match, then join what has waited."""
         side = self._sides[port]
         if self._alone[port] is Alone.UNMATCHED:
             ids = side.store.live_ids()
@@ -248,14 +252,14 @@ class RegularJoinOperator(Operator, ListState):
             yield from self._join(batch, 1 - port, out)
 
     def _forget(self, port: int) -> None:
-        """Let go of the rows of a side that nothing can match any more: the other side has ended."""
+        """Free the rows of a side that nothing can match any more: the other side has ended."""
         self._sides[port].clear()
         slots = self._index.live_slots()
         self._index.remove(slots[self._sides[1 - port].links.counts(slots) == 0])
 
     def _join(self, batch: Batch, port: int, out: Output) -> PendingOutput:
         own, other = self._sides[port], self._sides[1 - port]
-        # a copy is also what other subtasks are restored from
+        # other subtasks are restored from every subtask's copy
         keep = not self._ended[1 - port] or port == self._spec.copied
         batch = own.consolidated(batch, keep=keep)
         batch = self._without_null_keys(batch, port, out)
@@ -286,8 +290,8 @@ class RegularJoinOperator(Operator, ListState):
             self._index.remove(emptied[other.links.counts(emptied) == 0])
 
     def _known_matches(self, batch: Batch, matched: np.ndarray, port: int) -> np.ndarray:
-        """Return match counts that say what was given for rows: for one that is kept, those it has had,
-        also by rows that have expired since.
+        """Return the match counts that describe what was emitted: of a stored row the matches it has had,
+        expired ones included.
         """
         own = self._sides[port]
         if self._sides[1 - port].writes is None:
@@ -296,8 +300,8 @@ class RegularJoinOperator(Operator, ListState):
         return np.where(ids >= 0, own.matches[np.maximum(ids, 0)], matched)
 
     def _without_null_keys(self, batch: Batch, port: int, out: Output) -> Batch:
-        """Rows with a NULL where a match needs a value match nothing: give them by themselves where the
-        join does, and keep the others.
+        """Rows with NULL in a key match nothing: emit them alone where the join does, and return the
+        others.
         """
         columns = [batch.rows.column(key) for key in self._needed[port]]
         missing = np.zeros(batch.num_rows, np.bool_)
@@ -313,8 +317,8 @@ class RegularJoinOperator(Operator, ListState):
     def _match(
         self, batch: Batch, slots: np.ndarray, matched: np.ndarray, port: int, out: Output
     ) -> PendingOutput:
-        """Give all pairs of a batch with the other side; add up each row's match count (the weight of the
-        other side's matching rows).
+        """Emit all pairs of a batch with the other side; add up each row's match count (the weight of its
+        matches).
         """
         own_counts = self._alone[port] is not Alone.NEVER
         other_counts = self._alone[1 - port] is not Alone.NEVER
@@ -350,7 +354,7 @@ class RegularJoinOperator(Operator, ListState):
     def _emit_pairs(
         self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Give one piece of the pairs (position in the batch, row id of the other side); return those that
+        """Emit one piece of pairs (position in the batch, row id of the other side); return those that
         satisfy the residual condition.
         """
         other = self._sides[1 - port]
@@ -382,8 +386,8 @@ class RegularJoinOperator(Operator, ListState):
         return weights if batch.weights is None else weights * batch.weights[at]
 
     def _count_matches(self, rows: np.ndarray, change: np.ndarray, port: int, out: Output) -> PendingOutput:
-        """Add to the match counts of distinct stored rows; give or take back those that begin or cease to
-        stand alone.
+        """Add to the match counts of distinct stored rows. Emit those that lost their last match, retract
+        those that got their first.
         """
         side = self._sides[port]
         before, after = side.match(rows, change)
@@ -397,7 +401,7 @@ class RegularJoinOperator(Operator, ListState):
     def _emit_stored(
         self, ids: np.ndarray, port: int, out: Output, sign: np.ndarray | None = None
     ) -> PendingOutput:
-        """Give stored rows of a side by themselves, or take them back where ``sign`` is -1."""
+        """Emit stored rows of a side alone, or retract them where ``sign`` is -1."""
         store = self._sides[port].store
         for first, last in store.pieces(ids):
             if first:
@@ -418,7 +422,7 @@ class RegularJoinOperator(Operator, ListState):
         port: int,
         out: Output,
     ) -> None:
-        """Give rows of one side without a partner: padded with NULLs, or as they are in semi and anti
+        """Emit rows of one side without a partner: padded with NULLs, or as they are in semi and anti
         joins.
         """
         if not rows.num_rows:
@@ -430,13 +434,13 @@ class RegularJoinOperator(Operator, ListState):
         self._emit(columns, weights, behind, out)
 
     def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
-        """Joined with a complete side, a row is as late as it was; otherwise a join's rows have no time of
+        """Joined with a complete side, a row stays as late as it was; otherwise a join's rows have no time of
         their own.
         """
         return batch.behind[at] if batch.behind is not None and self._ended[1 - port] else None
 
     def _stored_lateness(self, ids: np.ndarray, port: int) -> np.ndarray | None:
-        """Kept rows of a side have no time of their own."""
+        """Stored rows of a side have no time of their own."""
         return None
 
     def _emit(
@@ -452,7 +456,5 @@ def _pair_sizes(rows: pa.RecordBatch, positions: np.ndarray, other: JoinSide, id
 
 
 def _is_whole(at: np.ndarray, num_rows: int) -> bool:
-    """Return whether the positions name every row once, in order, as when each row finds exactly one
-    partner.
-    """
+    """Return whether the positions are 0, 1, 2, ..: each row has exactly one partner."""
     return at.size == num_rows and num_rows > 0 and at[0] == 0 and bool((np.diff(at) == 1).all())

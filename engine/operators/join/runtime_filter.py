@@ -1,5 +1,5 @@
-"""Keys of the loaded side of a join: what its subtasks tell of them, and rows of the other side held
-against them.
+"""Runtime filters: the keys of the loaded side of a join, as its subtasks report them, and the operator that
+filters the other side's scan.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _LEAST_SHARE = 0.2
 
 
 Mask = Callable[[Sequence[pa.Array]], np.ndarray]
-"""Key columns of some rows to which of them have one of the keys."""
+"""Maps the key columns of some rows to the mask of those that may have a match."""
 
 
 def summarize_keys(index: KeyIndex) -> JoinKeys:
-    """Return what a subtask tells of its keys: all of them while they are few, else the least and the
-    greatest, of very many nothing.
+    """Return what a subtask reports of its keys: all while they are few, else their range; nothing when they
+    are very many.
     """
     if len(index) > RANGE_KEYS_MOST:
         return JoinKeys(None)
@@ -47,8 +47,8 @@ def summarize_keys(index: KeyIndex) -> JoinKeys:
 
 
 def ranged(keys: pa.RecordBatch) -> JoinKeys:
-    """Return the least and the greatest value of each column as two rows, NULLs where a type has no order
-    a filter can go by.
+    """Return the least and the greatest value of each column as two rows; NULLs where a filter cannot use the
+    type's order.
     """
     columns = [_range_of(column) for column in keys.columns]
     if all(column.null_count for column in columns):
@@ -64,7 +64,7 @@ def _range_of(column: pa.Array) -> pa.Array:
 
 
 def merge_keys(parts: Sequence[JoinKeys]) -> JoinKeys:
-    """Return what the subtasks of a join know together."""
+    """Return the union of what the subtasks of a join report."""
     known = [part.keys for part in parts if part.keys is not None]
     if len(known) < len(parts):
         return JoinKeys(None)
@@ -79,8 +79,8 @@ def _index_of(keys: pa.RecordBatch) -> KeyIndex:
 
 
 def mask_of(told: JoinKeys) -> Mask | None:
-    """Return what tests rows, as the join would find them: NaN equals NaN, and a NULL has no match.
-    ``None`` where nothing is known.
+    """Return the test of rows as the join would match them: NaN equals NaN, NULL matches nothing. ``None``
+    where nothing is known.
     """
     if told.keys is None:
         return None
@@ -106,10 +106,10 @@ def _within(ends: pa.RecordBatch) -> Mask:
 
 
 class RuntimeFilterOperator(Operator):
-    """Stands above what makes time, so rows it drops have moved time. It keeps nothing: what it drops would
-    have come to nothing.
+    """Runs behind the watermark generator, so the rows it drops have advanced the watermark. It has no state:
+    the rows it drops have no match.
 
-    Where it has dropped less than a fifth of the first hundred thousand rows, it gives up.
+    When it has dropped less than a fifth of the first hundred thousand rows, it stops filtering.
     """
 
     def __init__(self, spec: RuntimeFilterSpec, options: JobOptions) -> None:

@@ -1,5 +1,5 @@
-"""The snapshot join: rows wait until a table is loaded to a point in its time, then each meets the table
-as it is when the row passes.
+"""The snapshot join: rows wait until a table is loaded up to a point in its time. Then each row joins the
+table as it is when the row passes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from penstock.planner.physical.operator_specs import SnapshotJoinSpec
 
 
 class SnapshotJoinOperator(RegularJoinOperator):
-    """Port 0 gives the rows, port 1 the changes of the table, which count when port 1's own time has reached
-    them; one that comes later counts at once, as does one without a time. What is given is never taken back.
+    """Port 0 is the stream, port 1 the changelog of the table. A change is applied when the watermark of port
+    1 has reached its time; a late change, or one without a time, at once. Output is never retracted.
 
-    Until the table is loaded its rows stand still and so does time, which is that of port 0. A restored job
-    whose subtasks were not all done loading goes on loading in all of them.
+    Until the table is loaded, rows and the watermark of port 0 wait. A restored job whose subtasks had not
+    all finished loading loads on in all of them.
     """
 
     passes_time = False
@@ -36,7 +36,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
     def __init__(self, spec: SnapshotJoinSpec, options: JobOptions) -> None:
         super().__init__(spec, options)
         self._told, self._zone = spec, options.time_zone
-        self._ended = [False, True]  # the table, whatever it is, is all a row can meet
+        self._ended = [False, True]  # a row joins nothing but the table, whatever its kind
         self._rows_ended = False
         self._is_loaded = False
         self._build_us = MIN_WATERMARK_US
@@ -54,7 +54,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
         )
 
     def _now_us(self, wall_ms: int) -> int:
-        """The moment as the table's time tells it: of the session's zone where its type has none."""
+        """The moment in the table's time: in the session's time zone where its type has none."""
         offset = datetime.fromtimestamp(wall_ms / 1000, ZoneInfo(self._zone)).utcoffset()
         has_zone = self._schemas[1].field(self._told.build_time).type.tz is not None
         return wall_ms * 1000 + (
@@ -108,8 +108,8 @@ class SnapshotJoinOperator(RegularJoinOperator):
                 yield from self._apply(out)
 
     def _counts_from(self, batch: Batch) -> np.ndarray:
-        """Their time, but what is taken back stays until that counts which comes with it for its key: an
-        update is seen whole or not at all.
+        """The times of changes. A retraction waits for the insertion of its key that comes with it, so that
+        an update is applied as a whole.
         """
         times = np.asarray(col.words(batch.rows.column(self._told.build_time)), np.int64)
         if batch.weights is None or (batch.weights > 0).all():
@@ -126,8 +126,8 @@ class SnapshotJoinOperator(RegularJoinOperator):
         return np.where(added, times, np.maximum(times, latest[slots]))
 
     def _apply(self, out: Output) -> PendingOutput:
-        """Let the changes count that the table's time has reached: a row whose time is that of the loading
-        belongs to what is loaded.
+        """Apply the changes that the table's watermark has reached. A row at the time of the load belongs to
+        it.
         """
         for due in self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1):
             yield from self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
@@ -156,7 +156,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
             out.watermark(self._rows_us)
 
     def _finish(self, out: Output) -> PendingOutput:
-        """The table is loaded: join what has waited, and let time go on."""
+        """The table is loaded: join what has waited, and forward the watermark."""
         self._is_loaded = True
         for batch in self._rows_waiting.release():
             yield
@@ -165,7 +165,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
         self._release_table()
 
     def _release_table(self) -> None:
-        """Nothing will meet the table any more."""
+        """No row will join the table any more."""
         if self._rows_ended and self._is_loaded:
             self._ended[0] = True
             self._pending.release()
@@ -189,8 +189,8 @@ class SnapshotJoinOperator(RegularJoinOperator):
         return super().wants_ticks or self._told.idle_ms is not None
 
     def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
-        """Forget rows of the table that have lived long enough; take a table whose time stands still for
-        long as loaded.
+        """Expire rows of the table by their time to live. A table whose watermark is idle for long counts as
+        loaded.
         """
         super().on_processing_time(now_ms, out)
         if self._loading and self._told.idle_ms is not None:

@@ -1,5 +1,5 @@
-"""The temporal join: rows wait until time has passed them, then each meets the version that was in force
-at its time.
+"""The temporal join: rows wait until the watermark has passed them. Then each joins the version that was
+valid at its time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from penstock.planner.physical.operator_specs import TemporalJoinSpec
 
 
 class TemporalJoinOperator(Operator):
-    """Port 0 gives the rows, port 1 the versions. Late rows of both are dropped and counted, so each row
-    meets the same version however rows come.
+    """Port 0 is the stream, port 1 the versions. Late rows of both are dropped and counted, so a row joins
+    the same version in whatever order rows come.
 
-    A version taken back while it is on time has never been; a row taken back that was never given ends the
-    version in force at its time. Of each key the version in force at the watermark stays, and those after it.
+    A version retracted before the watermark passed it never existed. A retraction of a row that was never
+    inserted ends the version valid at its time. Of each key, the version valid at the watermark and the later
+    ones are stored.
     """
 
     def __init__(self, spec: TemporalJoinSpec, options: JobOptions) -> None:
@@ -89,7 +90,7 @@ class TemporalJoinOperator(Operator):
         self._count_entries()
 
     def _matchable(self, batch: Batch, port: int) -> np.ndarray:
-        """Return which rows have a key and a time; the others meet nothing."""
+        """Return which rows have a key and a time; the others match nothing."""
         whole = np.ones(batch.num_rows, np.bool_)
         for index in (*self._keys[port], self._spec.times[port]):
             column = batch.rows.column(index)
@@ -127,7 +128,7 @@ class TemporalJoinOperator(Operator):
         return self._spec.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget the versions of keys that have had no new one for long enough."""
+        """Expire the versions of keys without a new version for long enough."""
         expired = self._versions.due(now_ms)
         if expired.size:
             _, ids = self._versions.links.expand(expired)
@@ -144,7 +145,7 @@ class TemporalJoinOperator(Operator):
         )
 
     def _answer(self, batch: Batch, out: Output) -> PendingOutput:
-        """Emit rows that time has passed with their versions, in pieces that may be emitted at once."""
+        """Emit the rows the watermark has passed with their versions, in pieces."""
         slots = self._index.lookup([batch.rows.column(key) for key in self._keys[0]], batch.num_rows)
         ids = self._versions.in_force(slots, col.words(batch.rows.column(self._spec.times[0])))
         store = self._versions.store

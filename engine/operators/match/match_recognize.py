@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE: rows wait until the watermark has passed them, then the search for matches goes on over
+"""MATCH_RECOGNIZE: rows wait until the watermark has passed them; then the search for matches resumes over
 them.
 """
 
@@ -47,19 +47,18 @@ from penstock.planner.logical.over import Frame, FrameUnit
 from penstock.planner.physical.operator_specs import MatchSpec
 
 _FRESH = 2**62
-"""The mark of rows that have just passed, above those of unfinished matches."""
+"""The order of rows that have just passed: above those of unfinished matches."""
 
 _SO_FAR = Frame(FrameUnit.ROWS, None, 0)
 
 
 class MatchRecognizeOperator(Operator):
-    """A match is given when nothing that may still come can change it: when no preferred way is open any
-    more.
+    """Emits a match once no later row can change it: no preferred alternative is open any more.
 
-    Kept of what has passed: the rows of each partition's unfinished match with the way they were taken, the
-    rows before it that PREV looks at, and the number of matches where it is told. Where the time of matches
-    is told, time goes on only behind those that may still be given. Rows without a time, and rows behind the
-    watermark, are dropped and counted.
+    State: the rows of each partition's unfinished match with their transitions, the rows before it that PREV
+    reads, and the number of matches if MATCH_NUMBER is asked for. If the time of matches is used above, the
+    watermark waits for the matches that may still be emitted. Rows without a time, and late rows, are dropped
+    and counted.
     """
 
     def __init__(self, spec: MatchSpec, options: JobOptions) -> None:
@@ -116,7 +115,7 @@ class MatchRecognizeOperator(Operator):
         return start_output(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
-        """Search on where rows have passed, and where time ends an unfinished match."""
+        """Resume the search where rows have passed, and where time ends an unfinished match."""
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(passed_us)
         slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
@@ -136,8 +135,8 @@ class MatchRecognizeOperator(Operator):
         return self._spec.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget the unfinished matches of partitions that have had no row for long enough, and what else
-        is kept of them.
+        """Expire the unfinished matches of partitions without a row for long enough, and their other
+        state.
         """
         expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
         if expired.size:
@@ -151,8 +150,8 @@ class MatchRecognizeOperator(Operator):
         return time_us if held_us == MAX_WATERMARK_US else min(time_us, held_us)
 
     def _timed_out(self, ends: bool) -> np.ndarray:
-        """Return the slots of unfinished matches that no row can join any more; right after a restore
-        those of all, to know what holds time back.
+        """Return the slots of unfinished matches that no row can extend any more. After a restore all are
+        returned once, to know what delays the watermark.
         """
         if self._spec.within_us is None and not ends and not self._restored:
             return np.zeros(0, np.int64)
@@ -164,14 +163,16 @@ class MatchRecognizeOperator(Operator):
         return self._rows.slots(unfinished)
 
     def _pass(self, due: np.ndarray, touched: np.ndarray, ends: bool) -> Batch | None:
-        """Search on in the partitions of due rows; return the matches found."""
+        """Resume the search in the partitions of due rows; return the matches."""
         rows = self._rows
         _, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
         part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
         marks = np.concatenate([rows.marks(earlier), np.full(due.size, _FRESH)])[part.origins]
         if ((marks[1:] < marks[:-1]) & (part.slots[1:] == part.slots[:-1])).any():
-            marks = marks[np.lexsort((marks, part.slots))]  # rows alike in all columns have changed places
+            marks = marks[
+                np.lexsort((marks, part.slots))
+            ]  # rows that are equal in all columns have changed places
         parts = self._parts(part, marks, ends)
         times = rows.times(ids)[part.origins]
         matches, tests = self._search.of(part, times, parts, self._watermark_us)
@@ -184,7 +185,7 @@ class MatchRecognizeOperator(Operator):
         return found
 
     def _parts(self, part: Partitions, marks: np.ndarray, ends: bool) -> Parts:
-        """Return where the search goes on in each partition."""
+        """Return where the search resumes in each partition."""
         firsts = np.flatnonzero(part.starts == np.arange(part.starts.size))
         before = np.add.reduceat(marks == BEFORE, firsts, dtype=np.int64)
         taken = (marks >= 0) & (marks < _FRESH)
@@ -201,7 +202,7 @@ class MatchRecognizeOperator(Operator):
         return Batch(self._values.of(part, matches, numbered(matches.parts, before)))
 
     def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
-        """Time waits for matches that may still be given and end at a row that has passed."""
+        """The watermark waits for matches that may still be emitted and end at a row that has passed."""
         if not self._spec.tells_time:
             return
         if self._keys.capacity > self._held_us.size:
@@ -214,8 +215,8 @@ class MatchRecognizeOperator(Operator):
         self._held_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
 
     def _keep(self, part: Partitions, parts: Parts, ids: np.ndarray, old: np.ndarray, history: int) -> None:
-        """Keep the rows of unfinished matches and those before them that are looked at; forget the others,
-        and partitions nothing is kept of.
+        """Store the rows of unfinished matches and the rows before them that PREV reads. Drop the others, and
+        partitions without state.
         """
         here = np.arange(ids.size)
         counts = parts.ends - np.append(0, parts.ends[:-1])
@@ -231,7 +232,7 @@ class MatchRecognizeOperator(Operator):
             self._free(part.slots[parts.ends - 1])
 
     def _free(self, slots: np.ndarray) -> None:
-        """Forget the partitions of these slots that no row is left of, waiting or passed."""
+        """Drop the partitions among these slots that have no row left."""
         used = np.zeros(self._keys.capacity, np.bool_)
         used[self._rows.slots(self._rows.store.live_ids())] = True
         unused = slots[~used[slots]]
@@ -241,12 +242,11 @@ class MatchRecognizeOperator(Operator):
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """What is shown of matches, whose rows stand one after the other: ``part`` the sorted rows, ``matches``
-    those found in them.
+    """The rows of found matches: ``part`` are the sorted rows, ``matches`` the matches in them.
 
-    ``rows``: the positions among the matches' rows of those shown; ``lasts``: of the last rows of their
-    matches. Of each of the matches' rows, ``owners``: which match it is of, ``begins``: where that begins,
-    ``labels``: its variable. ``numbers``: of each match within its partition.
+    ``rows``: positions of the emitted rows among the matches' rows; ``lasts``: of the last row of each match.
+    By row of a match: ``owners`` its match, ``begins`` where that begins, ``labels`` its variable.
+    ``numbers``: of each match within its partition.
     """
 
     part: Partitions
@@ -260,7 +260,7 @@ class _Shown:
 
 
 class MatchMeasures:
-    """Computes the output of one pattern."""
+    """Computes the output columns of one pattern."""
 
     def __init__(
         self, spec: MatchSpec, labels: np.ndarray, excluded: np.ndarray, time_column: int, time_zone: str
@@ -280,7 +280,7 @@ class MatchMeasures:
         self._columns = range(len(spec.input_schema)) if spec.all_rows else spec.partition
 
     def of(self, part: Partitions, matches: Matches, numbers: np.ndarray) -> pa.RecordBatch:
-        """Return the rows shown, match by match; ``numbers``: the number of each match in its partition."""
+        """Return the output rows, match by match; ``numbers``: the number of each match in its partition."""
         lengths = np.diff(matches.ends, prepend=0)
         owners = np.repeat(np.arange(lengths.size), lengths)
         ends = np.repeat(matches.ends, lengths)
@@ -318,7 +318,7 @@ class MatchMeasures:
         return what.part.rows.column(self._time_column).take(last)
 
     def _at_row(self, number: int, value: RowValue, what: _Shown, at: np.ndarray) -> pa.Array:
-        """Find the row among its variables' as they are numbered through all matches."""
+        """Find the n-th row of the variables; their rows are numbered through all matches."""
         evaluate = self._expressions[number]
         assert evaluate is not None
         member = self._member(value.rows)[what.labels]
@@ -339,7 +339,7 @@ class MatchMeasures:
         return np.array([number in rows for number in range(len(self._spec.variables))], np.bool_)
 
     def _over_rows(self, value: RowsAggregate, what: _Shown, at: np.ndarray) -> pa.Array:
-        """Aggregate over the rows of each match that are of the variables."""
+        """Aggregate over those rows of each match that belong to the variables."""
         rows = what.part.rows.take(array_of(what.matches.rows))
         width = rows.num_columns
         member = array_of(self._member(value.rows)[what.labels])
@@ -359,9 +359,7 @@ class MatchMeasures:
 
 
 def numbered(parts: np.ndarray, before: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Return the number of each match, given its part (ascending) and how many matches each part had
-    before.
-    """
+    """Return the number of each match from its part (ascending) and how many matches each part had before."""
     begins = np.flatnonzero(np.diff(parts, prepend=-1))
     within = np.arange(parts.size) - np.repeat(begins, np.diff(np.append(begins, parts.size)))
     return np.asarray(before)[parts] + within + 1

@@ -1,4 +1,4 @@
-"""MatchSearch: one pattern looked for in sorted rows."""
+"""The search for one pattern in sorted rows: its NFA, and the evaluation of the variables' conditions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from penstock.planner.logical.pattern_nfa import automaton_of
 from penstock.planner.physical.operator_specs import MatchSpec
 
 MOST_STEPS = 10_000_000
-"""How many rows may be tried for one match."""
+"""The most rows that may be tried for one match."""
 
 MOST_ROWS = 1_000_000
-"""How many rows a match may have."""
+"""The most rows a match may have."""
 
 _NOTES_MAX = 1 << 23
 
@@ -60,10 +60,10 @@ _ALONE, _ALONG = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Where partitions are searched, int64 each: from ``starts``, ``lengths`` rows of which an unfinished
-    match has taken, to ``ends``.
+    """Where partitions are searched, int64 each. From ``starts`` on, ``lengths`` rows belong to an unfinished
+    match; the search goes to ``ends``.
 
-    ``steps``: by row, the transition that took it. ``finals``: whether no row will follow.
+    ``steps``: by row, the transition that accepted it. ``finals``: whether no row will follow.
     """
 
     starts: np.ndarray
@@ -75,8 +75,8 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Columns for programs, one after the other, each with a cell more than rows: that of no row. Whole
-    numbers, floating-point ones, validity.
+    """Columns for condition programs, one after the other; each has a last cell for "no row". Integers,
+    floats, validity.
     """
 
     whole: np.ndarray
@@ -85,10 +85,10 @@ class Cells:
 
 
 class ConditionEvaluation:
-    """The conditions of the variables of one pattern. Programs as arrays: ``code`` with ``code_at`` by
+    """The conditions of the variables of one pattern, as arrays of programs: ``code`` with ``code_at`` by
     variable, ``totals``, ``places``, ``member``.
 
-    ``member``: by set of rows and variable, whether the variable's rows are in the set.
+    ``member``: by set of rows and variable, whether the variable's rows belong to the set.
     """
 
     def __init__(self, definitions: Sequence[Definition], variables: int, time_zone: str) -> None:
@@ -140,15 +140,15 @@ class ConditionEvaluation:
 
     @property
     def alone(self) -> bool:
-        """Whether all conditions are of rows alone."""
+        """Whether every condition reads its own row only."""
         return self.code.size == 0
 
     def _over(self, expression: Expression, values: Sequence[Value]) -> _Over:
         return _Over(expression, values, self._context)
 
     def of(self, part: Partitions) -> np.ndarray:
-        """Return what is known of sorted rows alone, uint8 by row and variable: 0 the row is not the
-        variable's, 1 it is, 2 its program decides.
+        """Return what the row alone decides, uint8 by row and variable: 0 it does not match, 1 it does, 2 the
+        program decides.
         """
         start = [_ALONG if variable in self._programs.code else _ALONE for variable in range(self._variables)]
         known = np.tile(np.array(start, np.uint8), (part.rows.num_rows, 1))
@@ -157,7 +157,7 @@ class ConditionEvaluation:
         return known.ravel()
 
     def cells(self, part: Partitions) -> Cells:
-        """Return the columns programs load."""
+        """Return the columns that programs load."""
         stride = part.rows.num_rows + 1
         shape = (len(self._columns), stride)
         whole, real, valid = np.zeros(shape, np.int64), np.zeros(shape, np.float64), np.zeros(shape, np.uint8)
@@ -183,7 +183,7 @@ class ConditionEvaluation:
 
 
 class _Over:
-    """An expression over values that are all read at one row."""
+    """An expression whose values are all read at one row."""
 
     def __init__(self, expression: Expression, values: Sequence[Value], context: EvaluationContext) -> None:
         self._read = sorted(expression.columns())
@@ -195,8 +195,8 @@ class _Over:
         self._evaluate = compile_expression(expression.remap(positions), context)
 
     def of(self, part: Partitions, absent: bool) -> pa.Array:
-        """Return the expression at each of the sorted rows, and with ``absent`` one more: at no row, where
-        all values are NULL.
+        """Return the expression at each of the sorted rows; with ``absent`` also at no row, where all values
+        are NULL.
         """
         columns = [earlier(evaluate(part.rows), part, before) for evaluate, before in self._values]
         if absent:
@@ -208,8 +208,8 @@ class _Over:
 
 
 def earlier(values: pa.Array, part: Partitions, before: int) -> pa.Array:
-    """Return for each of the sorted rows the value that many rows before it in its partition, NULL where
-    there is none.
+    """Return, for each sorted row, the value so many rows before it in its partition, NULL where there is
+    none.
     """
     if not before:
         return values
@@ -231,7 +231,7 @@ def _whole(array: pa.Array) -> np.ndarray:
 
 
 def _ranks(arrays: list[pa.Array]) -> list[np.ndarray]:
-    """Return texts as the ranks they have among all texts of all arrays."""
+    """Return strings as their ranks among all strings of all arrays."""
     if not arrays:
         return []
     coded = pc.dictionary_encode(pa.concat_arrays(arrays))
@@ -246,8 +246,8 @@ def _ranks(arrays: list[pa.Array]) -> list[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Matches found, int64 each: their ``parts``, where each ends in ``rows``, which are its rows among
-    the sorted ones, and their ``places``.
+    """Found matches, int64 each: their ``parts``, their end in ``rows``, which are positions of their rows,
+    and the ``places`` of these in the pattern.
     """
 
     parts: np.ndarray
@@ -257,8 +257,8 @@ class Matches:
 
 
 class MatchSearch:
-    """The automaton of a pattern and the conditions of its variables. ``labels``: by place, its variable;
-    ``excluded``: whether it is not shown.
+    """The NFA of a pattern and the conditions of its variables. By place of the pattern, ``labels``: its
+    variable; ``excluded``: whether its row is not output.
     """
 
     def __init__(self, spec: MatchSpec, time_zone: str) -> None:
@@ -280,13 +280,13 @@ class MatchSearch:
 
     @property
     def transitions(self) -> int:
-        """How many transitions there are."""
+        """The number of transitions."""
         return self._targets.size
 
     def of(
         self, part: Partitions, times: np.ndarray, parts: Parts, now_us: int
     ) -> tuple[Matches, np.ndarray]:
-        """Return the matches, ``parts`` moved on behind them, and what rows alone fulfil (for
+        """Return the matches, with ``parts`` advanced behind them, and what rows alone decide (for
         ``first_ends``).
         """
         tests = self._tests.of(part)
@@ -340,7 +340,7 @@ class MatchSearch:
         return _joined(found), tests
 
     def first_ends(self, parts: Parts, tests: np.ndarray, waiting: np.ndarray) -> np.ndarray:
-        """Return for each of the ``waiting`` parts the first row at which a match may still end, or -1."""
+        """Return, for each of the ``waiting`` parts, the first row at which a match may still end, or -1."""
         reached = np.empty(2 * (self._offsets.size - 1), np.uint8)
         rows = np.empty(waiting.size, np.int64)
         kernel.first_ends(

@@ -1,5 +1,5 @@
-"""OVER in time: rows wait until the watermark has passed them, then each gets its values, once and for
-all.
+"""OVER: over event time rows wait until the watermark has passed them and get their values once; over changes
+partitions are recomputed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from penstock.planner.physical.operator_specs import OverSpec
 
 
 class EventTimeOverOperator(Operator):
-    """Rows of one time pass together, so peers never part. Rows without a time, and rows behind the
-    watermark, are dropped and counted.
+    """Rows of one time pass together, so peers are never separated. Rows without a time, and late rows, are
+    dropped and counted.
 
-    Kept of what has passed: rows within a RANGE distance of the watermark, the last rows of each partition
-    that ROWS and LAG reach, its first row for FIRST_VALUE, and its totals for ranks and frames that begin
-    with the partition. Partitions within windows are forgotten when their window ends.
+    State of passed rows: those within a RANGE distance of the watermark, the last rows that ROWS and LAG
+    reach, the first row for FIRST_VALUE, and accumulators for ranks and frames that start with the partition.
+    Partitions within windows are dropped when their window ends.
     """
 
     def __init__(self, spec: OverSpec, options: JobOptions) -> None:
@@ -115,7 +115,7 @@ class EventTimeOverOperator(Operator):
         return start_output(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
-        """Let pass what the watermark has passed; rows of a window come until the watermark has reached
+        """Process the rows the watermark has passed. Rows of a window wait until the watermark has reached
         its end, which is later than their time.
         """
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
@@ -135,7 +135,7 @@ class EventTimeOverOperator(Operator):
         return self._spec.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget what is kept of partitions that have had no row for long enough."""
+        """Expire the state of partitions without a row for long enough."""
         expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
         if expired.size:
             self._free(self._unused(expired))
@@ -143,7 +143,7 @@ class EventTimeOverOperator(Operator):
             self._metrics.state_entries = len(self._rows)
 
     def _passed(self, touched: np.ndarray, due: np.ndarray, time_us: int) -> Batch:
-        """Return the due rows of some partitions with their values, and keep what later rows need."""
+        """Return the due rows of some partitions with their values, and store what later rows need."""
         rows, totals = self._rows, self._totals
         totals.reserve()
         self._lives.touch(touched, self._keys.capacity)
@@ -179,7 +179,7 @@ class EventTimeOverOperator(Operator):
         self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
 
     def _expire(self, time_us: int) -> None:
-        """Let go of rows that no later row's distance reaches, and of partitions nothing is kept of."""
+        """Drop rows that no later row's distance reaches, and partitions without state."""
         if self._spec.history or self._keeps_first or self._keeps_totals:
             return
         linked = self._rows.linked_ids()
@@ -194,7 +194,7 @@ class EventTimeOverOperator(Operator):
         return slots[~used[slots]]
 
     def _close(self, time_us: int) -> None:
-        """Forget the partitions whose window has ended."""
+        """Drop the partitions whose window has ended."""
         if self._spec.window is None:
             return
         live = self._keys.live_slots()
@@ -209,7 +209,7 @@ class EventTimeOverOperator(Operator):
             self._metrics.windows_closed += int(ended.size)
 
     def _window_ends(self, slots: np.ndarray) -> np.ndarray:
-        """Return when the windows of partitions end, which is one of their columns."""
+        """Return the window ends of partitions; the end is one of their columns."""
         assert self._spec.window is not None
         return col.words(self._keys.keys(slots)[self._spec.partition.index(self._spec.window.end_column)])
 
@@ -221,7 +221,7 @@ class EventTimeOverOperator(Operator):
 
 
 class RetractOverOperator(PartitionRecompute):
-    """Takes any order, any frame and any changes."""
+    """Recomputes the touched partitions: any order, any frame, any changes."""
 
     def __init__(self, spec: OverSpec, options: JobOptions) -> None:
         super().__init__(spec, options)

@@ -1,5 +1,5 @@
-"""OverFrames: what calls with OVER give for sorted rows. Aggregates over frames are merged from blocks of
-1, 2, 4, .. rows.
+"""Values of OVER calls for sorted rows. Aggregates over frames are merged from blocks of 1, 2, 4, .. rows (a
+sparse table).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _ROWS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What partitions had before their first row that wants values. By row, int64: ``first`` such row's
-    position, rows and groups of peers before it.
+    """What precedes, in each partition, its first row that needs values. By row, int64: ``first`` such row's
+    position, rows and peer groups before it.
 
-    ``accumulators`` hold by slot the aggregates of the rows before, for frames that begin with the partition.
+    ``accumulators`` hold by slot the aggregates of the rows before, for frames that start with the partition.
     """
 
     first: np.ndarray
@@ -61,8 +61,8 @@ class OverFrames:
         )
 
     def of(self, part: Partitions, groups: PeerGroups, before: Before | None = None) -> list[pa.Array]:
-        """Return one column per call: its value for each row, or with ``before`` for each row from the
-        first that wants one.
+        """Return one column per call: its value for each row; with ``before``, for each row from the first
+        that needs one.
         """
         positions = np.arange(part.rows.num_rows)
         wanted = positions if before is None else np.flatnonzero(positions >= before.first)
@@ -90,7 +90,7 @@ class OverFrames:
         return groups.numbers - groups.numbers[before.first] + before.groups + 1
 
     def _frames(self, part: Partitions, groups: PeerGroups) -> tuple[np.ndarray, np.ndarray]:
-        """Return where each row's frame begins and the position behind its end."""
+        """Return for each row the first position of its frame and the position behind its last."""
         start, end = self.frame.start, self.frame.end
         if self.frame.unit is FrameUnit.ROWS:
             here = np.arange(part.rows.num_rows)
@@ -104,7 +104,7 @@ class OverFrames:
         return low, high
 
     def _distances(self, rows: pa.RecordBatch) -> np.ndarray:
-        """The order key as ascending whole numbers; NULLs are as far away as can be."""
+        """The order key as ascending integers; NULLs are farther away than any distance."""
         assert self._distance_key is not None
         evaluate, key = self._distance_key
         column = evaluate(rows)
@@ -145,8 +145,8 @@ class OverFrames:
     def _gathered(
         self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None
     ) -> list[pa.Array]:
-        """Add the rows of each frame: blocks of aggregates that keep values are no smaller than the rows
-        in them. As many frames at once as fit.
+        """Aggregate the rows of each frame, as many frames at once as fit. For aggregates that store values,
+        a block costs its rows.
         """
         from_before = before if before is not None and self.frame.start is None else None
         low = low if from_before is None else np.maximum(low, from_before.first)
@@ -172,7 +172,7 @@ class OverFrames:
     def _value_at_offset(
         self, call: AggregateCall, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray
     ) -> pa.Array:
-        """The value of one other row."""
+        """The value of one row at an offset (LAG, LEAD, FIRST_VALUE, ..)."""
         values = self._arguments[call](part.rows)
         if call.function in ("lag", "lead"):
             distance, fallback = call.args[1], call.args[2]

@@ -1,5 +1,5 @@
-"""What operators share that answer by whole partitions under any changes: per batch, what a touched
-partition showed and what it shows now.
+"""Base of operators that recompute whole partitions under any changes. Per batch they emit the difference of
+a touched partition's output before and after.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _NO_LIMIT = np.iinfo(np.int64).max
 
 
 class PartitionRecompute(Operator):
-    """Keeps all rows by partition and gives the difference of what ``show`` makes of the touched partitions;
-    a row of weight w counts as w rows.
+    """Stores all rows by partition and emits the difference of ``show`` for the touched partitions; a row of
+    weight w counts as w rows.
 
-    Partitions within windows are forgotten when their window closes, and rows that come later than that are
-    dropped and counted.
+    Partitions within windows are dropped when their window closes; later rows of them are dropped and
+    counted.
     """
 
     def __init__(self, spec: OverSpec | PartitionTopSpec, options: JobOptions) -> None:
@@ -104,7 +104,7 @@ class PartitionRecompute(Operator):
         self._metrics.state_entries = len(self._rows)
 
     def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> PendingOutput:
-        """Change whole partitions, and give what that changes of what they show."""
+        """Change whole partitions, and emit the difference of their output."""
         before = self._shown(touched)
         emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
         changes = difference([before], [self._shown(touched)])
@@ -122,7 +122,7 @@ class PartitionRecompute(Operator):
         return Batch(pa.RecordBatch.from_arrays(self.show(part), schema=self._schema))
 
     def _noted(self) -> PartitionEnds:
-        """The ends of windows, those of restored rows included."""
+        """The window ends of partitions, those of restored rows included."""
         assert self._window is not None
         if self._ends is None:
             self._ends = PartitionEnds()
@@ -141,7 +141,7 @@ class PartitionRecompute(Operator):
             self._metrics.windows_closed += int(ended.size)
 
     def _forget(self, slots: np.ndarray) -> None:
-        """Forget whole partitions."""
+        """Drop whole partitions."""
         _, ids = self._rows.links.expand(slots)
         self._rows.remove(ids)
         self._keys.remove(slots)
@@ -152,9 +152,7 @@ class PartitionRecompute(Operator):
         return self._ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget partitions that have lived long enough, whole: what is shown of them stays, and nothing
-        they show changes by it.
-        """
+        """Expire whole partitions by their time to live. Their output stays; nothing is emitted."""
         expired = self._rows.due(now_ms)
         if expired.size:
             self._forget(expired)
@@ -162,5 +160,5 @@ class PartitionRecompute(Operator):
 
 
 def columns_of(rows: pa.RecordBatch, more: Sequence[pa.Array]) -> list[pa.Array]:
-    """Return the columns of rows with more behind them."""
+    """Return the columns of rows with more appended."""
     return [*rows.columns, *more]

@@ -1,4 +1,6 @@
-"""Partitions: rows sorted by partition, then by an order, and where each partition begins and ends."""
+"""Sorted partitions and their peer groups: rows sorted by partition, then by an order, with the bounds of
+each partition.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class Partitions:
     """Sorted rows. By row, int64: ``slots``, the partition's; ``starts`` and ``ends``, its first position and
     the one behind its last.
 
-    ``origins`` says where each row stood before it was sorted.
+    ``origins``: each row's position before the sort.
     """
 
     rows: pa.RecordBatch
@@ -36,7 +38,7 @@ class Partitions:
     origins: np.ndarray
 
     def filter(self, mask: np.ndarray) -> Partitions:
-        """Return the rows of a mask, still sorted."""
+        """Return the rows where a mask is true, still sorted."""
         chosen = np.flatnonzero(mask)
         return _bounded(self.rows.take(array_of(chosen)), self.slots[chosen], self.origins[chosen])
 
@@ -44,10 +46,10 @@ class Partitions:
 def partitioned(
     rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder, arrived: np.ndarray | None = None
 ) -> Partitions:
-    """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in
-    turn.
+    """Sort rows by the slots of their partitions (int64), then by an order. Rows equal in all that keep their
+    order.
 
-    ``arrived``: as ``RowOrder.sorted`` takes it.
+    ``arrived``: as for ``RowOrder.sorted``.
     """
     by_order = order.sorted(rows, arrived)
     origins = by_order[_by_slot(slots[by_order])]
@@ -55,7 +57,7 @@ def partitioned(
 
 
 def _by_slot(slots: np.ndarray) -> np.ndarray:
-    """Return the stable order of slots; they are counted where they are not far more than rows."""
+    """Return the stable order of slots, by a counting sort unless slots are far more than rows."""
     bound = int(slots.max(initial=0)) + 1
     return (
         counting_sort(slots, bound)[0] if bound <= _DENSE * slots.size else np.argsort(slots, kind="stable")
@@ -69,8 +71,8 @@ def _bounded(rows: pa.RecordBatch, slots: np.ndarray, origins: np.ndarray) -> Pa
 
 
 class PeerGroups:
-    """The groups of peers among sorted rows. By row, int64: ``numbers`` of groups from 0, ``firsts`` and
-    ``ends``, a group's bounds.
+    """Groups of peers (rows equal in all order keys) among sorted rows. By row, int64: ``numbers`` of groups
+    from 0, ``firsts`` and ``ends``, a group's bounds.
     """
 
     def __init__(self, begins: np.ndarray) -> None:
@@ -107,8 +109,8 @@ class Peers:
 
 
 def _differs(values: pa.Array) -> np.ndarray:
-    """Return of each value but the first whether it differs from the one before; NULL is like NULL, NaN
-    like NaN.
+    """Return, for each value but the first, whether it differs from the previous one. NULL equals NULL, NaN
+    equals NaN.
     """
     if pa.types.is_nested(values.type):
         return _differs(canonical_text(values))

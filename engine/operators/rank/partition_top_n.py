@@ -1,4 +1,6 @@
-"""Top-N per partition of rows that are never taken back: only the first rows of each partition are kept."""
+"""Top-N per partition: of append-only rows, of changes, and per window. Ranks are ROW_NUMBER, RANK or
+DENSE_RANK.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ from penstock.planner.physical.operator_specs import PartitionTopSpec
 
 
 class AppendTopNOperator(Operator):
-    """Merges the rows of a batch with the kept ones of their partitions; rows that are no longer among the
-    first are taken back and let go.
+    """Append-only: stores only the first rows of each partition. Merges a batch with them; a stored row that
+    is no longer among the first is retracted and dropped.
     """
 
     def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
@@ -51,8 +53,8 @@ class AppendTopNOperator(Operator):
         self._best = self._gate(options.time_zone)
 
     def _gate(self, time_zone: str) -> BestKeys | None:
-        """Return what keeps out rows that cannot be among the first; DENSE_RANK counts keys, not rows, and
-        has none.
+        """Return the filter of rows that cannot be among the first. DENSE_RANK counts keys, not rows, and has
+        none.
         """
         spec = self._spec
         if (
@@ -79,9 +81,7 @@ class AppendTopNOperator(Operator):
         return self._spec.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget partitions that have lived long enough since a row of theirs was kept; nothing is given
-        for them.
-        """
+        """Expire partitions by the time since a row of theirs was stored; nothing is emitted."""
         expired = self._rows.due(now_ms)
         if expired.size:
             _, ids = self._rows.links.expand(expired)
@@ -99,11 +99,11 @@ class AppendTopNOperator(Operator):
         return start_output(self._take_copies(batch, batch.weights, out))
 
     def _take_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> PendingOutput:
-        """Take rows as often as their weights say. Of more than ``limit`` equal rows no more are shown,
-        unless they all have one rank.
+        """Repeat rows by their weights. Of more than ``limit`` equal rows no more are emitted, unless they
+        all have one rank.
         """
         if self._spec.rank != "row_number":
-            self._take(batch.repeated(), out)  # all are kept and shown
+            self._take(batch.repeated(), out)  # all of them are stored and emitted
             return
         for number, piece in enumerate(
             replace(batch, weights=np.minimum(weights, self._spec.limit)).single_rows()
@@ -132,7 +132,7 @@ class AppendTopNOperator(Operator):
         self._metrics.state_entries = len(self._rows)
 
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
-        """Keep the first of the new rows and the kept ones, and give what changed."""
+        """Store the first of the new and the stored rows, and emit what changed."""
         touched = self._distinct.of(slots, self._keys.capacity)
         positions, ids = self._rows.links.expand(touched)
         held = self._rows.store.take(ids)
@@ -179,7 +179,7 @@ class AppendTopNOperator(Operator):
             out.collect(Batch(shown, None if not gone.size else weights[turn]))
 
     def _emit_reranked(self, part: Partitions, old: np.ndarray, kept: np.ndarray, out: Output) -> None:
-        """Give the rows whose rank is another than before."""
+        """Emit the rows whose rank has changed."""
         before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
         before[old] = self._peers.ranks(part.filter(old), self._spec.rank)
         after[kept] = self._peers.ranks(part.filter(kept), self._spec.rank)
@@ -192,7 +192,7 @@ class AppendTopNOperator(Operator):
         ranked = self._ranked(rows, np.concatenate([before[retracted], after[inserted]]))
         pieces = [Batch(ranked.rows, np.repeat([-1, 1], [retracted.size, inserted.size]))]
         gone, new = gone[~alone[gone]], new[~alone[new]]
-        if gone.size or new.size:  # rows with peers may be equal rows: what one loses the other may get
+        if gone.size or new.size:  # peers may be equal rows: what one loses the other may get
             pieces += difference(
                 [self._ranked(part.rows.take(array_of(gone)), before[gone])],
                 [self._ranked(part.rows.take(array_of(new)), after[new])],
@@ -203,7 +203,7 @@ class AppendTopNOperator(Operator):
             out.collect(batch)
 
     def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
-        """Rows with their ranks, where these are asked for."""
+        """Rows with their ranks, if the query reads them."""
         columns = list(rows.columns)
         if self._spec.shows_rank:
             columns.append(array_of(ranks.astype(np.int32)))
@@ -211,14 +211,16 @@ class AppendTopNOperator(Operator):
 
 
 class RetractTopNOperator(PartitionRecompute):
-    """Shows the rows of a partition whose rank is at most the limit, with the rank where it is asked for."""
+    """Under any changes: stores all rows, for a retraction lets another row in. Its output are the rows with
+    a rank up to the limit, with the rank if the query reads it.
+    """
 
     def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
         super().__init__(spec, options)
         self._peers = Peers(spec.order, options.time_zone)
         self._rank, self._limit, self._shows_rank = spec.rank, spec.limit, spec.shows_rank
         if spec.rank == "row_number":
-            # of equal rows no more than that are shown, while all of them have one rank
+            # of equal rows no more than that are emitted, while all of them have one rank
             self._most_copies = spec.limit
 
     def show(self, part: Partitions) -> list[pa.Array]:
@@ -229,7 +231,9 @@ class RetractTopNOperator(PartitionRecompute):
 
 
 class WindowTopNOperator(AppendTopNOperator):
-    """Keeps the first rows of each open window. Rows later than their window are dropped and counted."""
+    """Stores the first rows of each open window and emits them when it closes. Late rows are dropped and
+    counted.
+    """
 
     def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
         super().__init__(spec, options)
@@ -258,10 +262,10 @@ class WindowTopNOperator(AppendTopNOperator):
         new: np.ndarray,
         out: Output,
     ) -> None:
-        """Nothing is said while a window is open."""
+        """Nothing is emitted while a window is open."""
 
     def _noted(self) -> PartitionEnds:
-        """The ends of windows, those of restored rows included."""
+        """The window ends of partitions, those of restored rows included."""
         if self._ends is None:
             self._ends = PartitionEnds()
             held = self._rows.store.take(self._rows.store.live_ids())

@@ -1,4 +1,4 @@
-"""The top-n operator: the first rows by an order, kept up to date under insertions and retractions."""
+"""Top-N: ORDER BY with LIMIT, kept current under insertions and retractions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.planner.physical.operator_specs import TopNSpec
 
 
 class TopNOperator(Operator):
-    """Keeps all rows (of an insert-only input only the first) and gives, per batch, what changed among the
+    """Stores all rows (of an append-only input only the first) and emits, per batch, what changed among the
     first ``limit`` after ``offset``.
 
     A row of weight w counts as w rows. Ties are broken by all columns, so the result is a function of the
@@ -66,8 +66,8 @@ class TopNOperator(Operator):
             self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
 
     def _ordered(self) -> np.ndarray:
-        """Return the ids of all kept rows in order; of an insert-only input those that can never be shown
-        are let go.
+        """Return the ids of all stored rows in order. Of an append-only input, rows that can never be among
+        the first are dropped.
         """
         store = self._rows.store
         ids = store.live_ids()
@@ -80,18 +80,18 @@ class TopNOperator(Operator):
         return ids
 
     def _cut(self, batch: Batch) -> Batch:
-        """The rows of an insert-only batch that can be among the first at all, in the order they arrived."""
+        """The rows of an append-only batch that can be among the first, in input order."""
         order = self._order.sorted(batch.rows)
         return batch.take(np.sort(order[: self._up_to(all_weights([batch])[order])]))
 
     def _up_to(self, weights: np.ndarray) -> int:
-        """Return how many ordered rows are needed to fill limit and offset."""
+        """Return how many ordered rows fill limit and offset."""
         wanted = self._spec.limit + self._spec.offset
         return min(weights.size, int(np.searchsorted(np.cumsum(weights), wanted)) + 1)
 
     def _first(self, ordered: np.ndarray) -> list[Batch]:
-        """Return the rows to show with the weight that lies between offset and offset + limit; rows of
-        negative weight are never shown.
+        """Return the output rows with that part of their weight that is between offset and offset + limit.
+        Rows of negative weight are never output.
         """
         store = self._rows.store
         weights = np.maximum(store.weights(ordered), 0)

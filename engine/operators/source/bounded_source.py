@@ -1,4 +1,4 @@
-"""The bounded source: the rows of a subplan that the bounded backend computes, given by subtask 0,
+"""The bounded source: the result of a subplan that the bounded backend computes, emitted by subtask 0 and
 replayed exactly after a restore.
 """
 
@@ -21,11 +21,11 @@ _ASK_AGAIN_MS = 20
 
 
 class BoundedSourceOperator(HeadOperator, ListState):
-    """Gives the rows of a bounded query without blocking.
+    """Emits the rows of a bounded query without blocking.
 
-    A query run again may give its rows in another order, so a position means nothing by itself. Where a job
-    keeps checkpoints, the result is therefore staged first, and rows are given only when it is complete: a
-    position is then (attempt, batch, row) of files that stay.
+    A query may return its rows in another order when it runs again, so a position in them is not stable. With
+    checkpoints the result is staged first, and emitted only once it is complete: a position is then (attempt,
+    batch, row) of files that stay.
     """
 
     def __init__(self, spec: BoundedSourceSpec, options: JobOptions) -> None:
@@ -66,7 +66,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
         if self._done or directory is None or not (is_complete(directory) or item["batch"] or item["row"]):
             return
         self._staged = StagedRows(directory)
-        self._staged.check()  # before anything is given
+        self._staged.check()  # before anything is emitted
         self._attempt, self._batch, self._row = item["attempt"], item["batch"], item["row"]
 
     def poll(self, out: Output) -> SourceStatus:
@@ -86,7 +86,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
         return SourceStatus(more=True)
 
     def _next(self) -> pa.RecordBatch | None:
-        """The batch at the position, ``None`` when there is none yet or none any more (then the source is
+        """The batch at the position, ``None`` when there is none yet, or none any more (the source is
         done).
         """
         if self._staged is not None:

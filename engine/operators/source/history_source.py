@@ -1,5 +1,5 @@
-"""The history source: what a source and the operators behind it would have given for rows that are there
-already, computed by a bounded backend.
+"""The history source: the output of a source and the operators behind it for rows that exist already,
+computed by a bounded backend.
 """
 
 from __future__ import annotations
@@ -35,13 +35,11 @@ _ASK_AGAIN_MS = 5
 REST_MS = 1_000
 
 _Steps = Iterator[int | None]
-"""What is done piece by piece: None when there is more to do at once, else after how many milliseconds to
-come again.
-"""
+"""Work done in steps: None when there is more to do at once, else the milliseconds until the next step."""
 
 
 class _SplitOutput(TaskOutput):
-    """Where rows of the last operator go: held until they are taken."""
+    """The output of the inner chain: batches are collected until they are drained."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -55,12 +53,12 @@ class _SplitOutput(TaskOutput):
         self.time_us = time_us if self.time_us is None else max(self.time_us, time_us)
 
     def idle(self) -> None:
-        """Nobody waits for time here."""
+        """No one reads this watermark."""
 
 
 class SubChain:
-    """Reads exactly ``splits``, whatever else the table holds by now. The operators count for nobody but
-    the one they run in.
+    """Runs operators inside an operator, over exactly ``splits``, whatever else the table holds by now. Their
+    metrics count for no one else.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class SubChain:
         splits: Sequence[str],
         build: BuildOperator,
     ) -> None:
-        """``outer``: the context of the operator it runs in; ``build`` makes an operator of a spec."""
+        """``outer``: the context of the operator it runs in; ``build`` builds the operator of a spec."""
         source, *others = specs
         assert isinstance(source, SourceSpec)
         unwatched = {
@@ -109,14 +107,14 @@ class SubChain:
         self._open = True
 
     def step(self) -> bool:
-        """Read a piece; return whether there may be more."""
+        """Read a step's worth; return whether there may be more."""
         ended = self._chain.poll().ended
         self._chain.settle()
         return not ended
 
     def drain(self) -> list[tuple[str, Batch]]:
-        """Return what came out since the last time, with the split it is of (as far as the last operator
-        still tells).
+        """Return the output since the last call, with the split of each batch (as far as the last operator
+        still knows it).
         """
         batches, self._output.batches = self._output.batches, []
         return [(self._splits[batch.origin], batch) for batch in batches]
@@ -129,7 +127,7 @@ class SubChain:
 
     @property
     def time_us(self) -> int:
-        """The watermark that came out last, the least int64 when none did."""
+        """The last watermark emitted, the least int64 without one."""
         return -(2**63) if self._output.time_us is None else self._output.time_us
 
     def close(self) -> None:
@@ -140,17 +138,17 @@ class SubChain:
 
 
 class HistorySourceOperator(HeadOperator):
-    """Gives the history of the files dealt to this subtask, then the time it has come to, then rests; it
-    keeps no state.
+    """Emits the history of this subtask's files, then the watermark it reached, then nothing more; it has no
+    state.
 
-    First the event times of each file are read, and the watermark they make. A file with a row behind its own
-    watermark (late for some window, maybe) is read as a stream reads it, by the same operators; all others
-    are computed by the backend in one query, for there lateness plays no part. Without a backend all are read
-    so. Time is told once, behind all rows.
+    First the event times of each file are read, and the watermarks they make. A file with a row behind its
+    own watermark, which may be late for a window, is read as a stream, by the same operators. All others are
+    computed by the backend in one query, for in them no row is late. Without a backend all files are read as
+    streams. The watermark is emitted once, behind all rows.
     """
 
     def __init__(self, spec: HistorySpec, options: JobOptions, build: BuildOperator) -> None:
-        """``build`` makes the operators that read files with late rows."""
+        """``build`` builds the operators that read files with late rows."""
         self._spec = spec
         self._options = options
         self._build = build
@@ -166,9 +164,9 @@ class HistorySourceOperator(HeadOperator):
             by_file.setdefault(FileSplit.parse(split).path, []).append(split)
         files = sorted(by_file)
         if self._spec.backend is None or (self._spec.timing and self._spec.backend != "spark"):
-            mine = files[context.subtask :: context.parallelism]  # event times, or all rows, are read by all
+            mine = files[context.subtask :: context.parallelism]  # all subtasks read event times, or rows
         else:
-            # one query aggregates more than several, and a job of Spark costs much
+            # one query aggregates more than several do, and a job of Spark costs much
             mine = files if context.subtask == 0 else []
         self._splits = tuple(split for path in mine for split in by_file[path])
 
@@ -207,7 +205,7 @@ class HistorySourceOperator(HeadOperator):
             yield REST_MS
 
     def _times(self, late: set[str]) -> _Steps:
-        """Read the event times; note the splits that have late rows, and the time all have come to."""
+        """Read the event times; record the splits that have late rows, and the common watermark."""
         self._inner = chain = SubChain(
             self._spec.timing, self._options, self._context, self._splits, self._build
         )
@@ -220,7 +218,7 @@ class HistorySourceOperator(HeadOperator):
         chain.close()
 
     def _computed(self, splits: tuple[str, ...], out: Output) -> _Steps:
-        """Give what the backend computes for splits that are the same before and after."""
+        """Emit what the backend computes for splits that do not change in between."""
         backends: BoundedBackends = self._context.services.get(BoundedBackends)
         self._result = result = backends.run_history(self._spec, splits, time_zone=self._options.time_zone)
         while True:
@@ -239,7 +237,7 @@ class HistorySourceOperator(HeadOperator):
             check_unchanged(listing, FileSplit.parse(split))
 
     def _read(self, splits: tuple[str, ...], out: Output) -> _Steps:
-        """Give what our own operators make of splits."""
+        """Emit what our own operators compute for splits."""
         self._inner = chain = SubChain(
             self._spec.operators, self._options, self._context, splits, self._build
         )
@@ -252,7 +250,7 @@ class HistorySourceOperator(HeadOperator):
         chain.close()
 
     def _emit_time(self, out: Output) -> None:
-        """A subtask that has read no time holds nobody back."""
+        """A subtask that has read no time is idle."""
         if MIN_WATERMARK_US < self._time_us < MAX_WATERMARK_US:
             out.watermark(self._time_us)
         else:
@@ -260,7 +258,9 @@ class HistorySourceOperator(HeadOperator):
 
 
 class FinishedSplitsOperator(HeadOperator, ListState):
-    """Its state is that of the source with the same id, which goes on from it."""
+    """Stands for the source behind its history in the history's checkpoint: all splits are finished. The
+    source with the same id resumes from this state.
+    """
 
     def __init__(self, spec: ReadSplitsSpec, options: JobOptions) -> None:
         self._splits = spec.splits
@@ -275,7 +275,7 @@ class FinishedSplitsOperator(HeadOperator, ListState):
         return [{"split": split, "position": None, "finished": True} for split in self._splits]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Nothing is restored into a history: it begins anew."""
+        """Nothing is restored into a history: it starts anew."""
 
     def poll(self, out: Output) -> SourceStatus:
         return SourceStatus(rests=True, wake_ms=int(self._context.clock.monotonic_ms()) + REST_MS)

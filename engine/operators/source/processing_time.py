@@ -1,4 +1,4 @@
-"""Processing time: rows are stamped by the clock, and the clock is the watermark of what follows."""
+"""Processing time: rows are stamped by the clock, which is also the watermark of what follows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.planner.physical.operator_specs import ProcessingTimeSpec
 
 
 class ProcessingTimeOperator(Operator):
-    """Time never goes back, neither with the clock nor over a restart, so no row is behind the watermark.
-    Event time from above ends here.
+    """Time never decreases, neither with the clock nor over a restore, so no row is late. Watermarks of the
+    input end here.
     """
 
     passes_time = False
@@ -38,7 +38,7 @@ class ProcessingTimeOperator(Operator):
         )
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """The next row's time is not before this one, so windows that end by now are whole."""
+        """The next row's time is not before this one, so windows that end by now are complete."""
         self._advance(now_ms)
         if self._sent_us < self._last.us:
             self._sent_us = self._last.us
@@ -46,7 +46,7 @@ class ProcessingTimeOperator(Operator):
             out.watermark(self._sent_us)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
-        """Only the end of input comes from above."""
+        """Of the input only its end is forwarded."""
         if time_us == MAX_WATERMARK_US:
             self._sent_us = time_us
 

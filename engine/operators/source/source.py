@@ -1,4 +1,6 @@
-"""The source operator: reads the splits of a table that are this subtask's, and knows how far in each."""
+"""The source operator: it reads this subtask's splits of a table, and knows its position in each. Its variant
+reads a materialized view.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +46,13 @@ EMPTY_PAUSE_MS = 10
 BATCH_BYTES = 16 << 20
 
 PACE_MS = 1.0
-"""A paced source gives what has fallen due in so long: fewer rows at once would keep the thread from all
-else.
+"""A paced source emits the rows due in this time at once: smaller batches would keep the thread from other
+tasks.
 """
 
 BURST_MS = 1000.0
-"""A paced source that had nothing, or was held up, makes up for so long at most: the habit of token
-buckets (Guava's, so Flink's, keep a second).
+"""A paced source that had no rows, or was blocked, catches up on at most this time: one second as in Guava's
+(and so Flink's) token bucket.
 """
 
 PAUSE_MS = 10
@@ -61,8 +63,8 @@ _MORE = SourceStatus(more=True)
 
 @dataclass(eq=False)
 class _Split:
-    """One split of this subtask. ``time_us``: the event time it has come to; ``again_ms``: when an empty
-    one is worth asking again.
+    """One split of this subtask. ``time_us``: the event time it has reached; ``again_ms``: when to poll an
+    empty one again.
     """
 
     origin: int
@@ -80,11 +82,11 @@ class _Split:
 
 
 class SourceOperator(HeadOperator, ListState):
-    """Reads splits, the one that lags behind in event time first, so that splits advance together and windows
+    """Reads splits, the one furthest behind in event time first: splits then advance together, and windows
     need little state.
 
-    Every split of the subtask counts as open from the start: its watermark cannot pass rows nobody has read
-    yet. The splits of a finite table are dealt in order of their ids, those of a watched one by a stable hash
+    Every split of the subtask counts as open from the start, so its watermark cannot pass unread rows. The
+    splits of a finite table are assigned in the order of their ids, those of a watched one by a stable hash
     of the id.
     """
 
@@ -179,8 +181,8 @@ class SourceOperator(HeadOperator, ListState):
                 split.reader.close()
 
     def _assign(self, split_ids: list[str]) -> None:
-        """Take those of the ids that are this subtask's; ids are all there are (finite) or the new ones
-        (watched).
+        """Assign splits: add those of the ids that are this subtask's. ``ids`` are all (finite) or the new
+        ones (watched).
         """
         own, all_ = self._context.subtask, self._context.parallelism
         for index, split_id in enumerate(split_ids):
@@ -188,17 +190,17 @@ class SourceOperator(HeadOperator, ListState):
             if owner % all_ == own:
                 self._splits.append(_Split(len(self._splits), split_id))
         self._known.update(split_ids)
-        share = len(self._splits) / max(1, len(self._known))  # a look that finds no new split changes nothing
+        share = len(self._splits) / max(1, len(self._known))  # a discovery without new splits changes nothing
         self._rate = self._connector.rows_per_second() * share
 
     def _look(self) -> None:
-        """List the splits once; a restored subtask has them from its state."""
+        """List the splits once; a restored subtask has them in its state."""
         if not self._looked:
             self._looked = True
             self._assign(self._connector.splits())
 
     def _discover(self, now_ms: float) -> None:
-        """List the splits again when it is time to look for new ones."""
+        """List the splits again when a discovery is due."""
         if self._discover_ms is not None and now_ms >= self._next_discovery_ms:
             self._assign([split_id for split_id in self._connector.splits() if split_id not in self._known])
             self._next_discovery_ms = now_ms + self._discover_ms
@@ -211,7 +213,7 @@ class SourceOperator(HeadOperator, ListState):
         self._announced = len(self._splits)
 
     def _next_split(self, now_ms: float) -> _Split | None:
-        """Return the split to read: of those open (or to be opened, 64 at most) the one furthest behind in
+        """Return the split to read: of those open (or to be opened, at most 64) the one furthest behind in
         event time.
         """
         ready = (split for split in self._live if split.again_ms <= now_ms)
@@ -246,9 +248,9 @@ class SourceOperator(HeadOperator, ListState):
         out.split(SplitEvent(SplitEventKind.ENDED, split.origin, split.split_id))
 
     def _allowance(self, now_ms: float) -> tuple[int, float]:
-        """Return how many rows may be given now and, when none, when the next may.
+        """Return how many rows may be emitted now and, when none, the time when the next may.
 
-        A token bucket: what fell due and was not given is made up for, but no more than ``BURST_MS`` of it.
+        A token bucket: rows that were due and not emitted are caught up on, at most ``BURST_MS`` of them.
         """
         if not self._rate:
             return self._options.batch_max_rows, now_ms
@@ -274,11 +276,11 @@ class SourceOperator(HeadOperator, ListState):
 
 
 def _event_time(spec: SourceSpec, context: EvaluationContext) -> Any:
-    """Return a function giving how far in event time a batch comes (microseconds), ``None`` for a table
+    """Return a function from a batch to the event time it reaches (microseconds), ``None`` for a table
     without watermark.
 
-    It only decides the order of reading. A computed time is taken of the last row; one whose columns are not
-    all read counts as unknown.
+    It only decides the order of reading. A computed time is that of the last row; if not all its columns are
+    read it is unknown.
     """
     table = spec.table
     if table.watermark is None:
@@ -305,10 +307,9 @@ def _micros(value: pa.Scalar) -> int:
 
 
 class MaterializedViewSourceOperator(HeadOperator):
-    """One subtask follows, so that no barrier falls between two parts of one state.
+    """Follows a materialized view. One subtask does, so that no barrier separates two parts of one version.
 
-    What was given is kept as state: after a restart, whatever has become of the view meanwhile, the
-    difference is given.
+    What was emitted is state: after a restore the difference to the current view is emitted.
     """
 
     def __init__(self, spec: SourceSpec, options: JobOptions) -> None:

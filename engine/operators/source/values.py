@@ -1,4 +1,4 @@
-"""VALUES: literal rows, given once by subtask 0."""
+"""VALUES: literal rows, emitted once by subtask 0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.planner.physical.operator_specs import ValuesSpec
 
 
 class ValuesOperator(HeadOperator, ListState):
-    """The position is the number of rows given."""
+    """Its position is the number of rows emitted."""
 
     def __init__(self, spec: ValuesSpec, options: JobOptions) -> None:
         self._rows = _batch(spec)

@@ -1,4 +1,4 @@
-"""The watermark assigner: event time per split, merged by minimum; rows behind their own split's watermark
+"""The watermark generator: event time per split, merged by minimum. Rows behind their own split's watermark
 are marked.
 """
 
@@ -21,8 +21,8 @@ from penstock.planner.physical.operator_specs import WatermarkSpec
 
 @dataclass
 class _Split:
-    """One open split. ``empty_since_ms``: when it was first polled in vain since its last row; ``idle``:
-    whether that is long enough ago.
+    """One open split. ``empty_since_ms``: the first poll without rows since its last row; ``idle``: whether
+    that is longer ago than the idle timeout.
     """
 
     split_id: str
@@ -33,11 +33,11 @@ class _Split:
 
 
 class WatermarkGeneratorOperator(Operator, ListState):
-    """Rows with a NULL time pass and say nothing about time.
+    """Rows with a NULL time are forwarded and do not move the watermark.
 
     A split's watermark is the greatest value of the watermark expression over its rows so far, so it depends
-    on the split's contents alone. What is sent on is the least over the open splits that are not idle; when
-    there is none, time is said to stand still.
+    on the split's content alone. The emitted watermark is the minimum over the open splits that are not idle.
+    When all are idle, Idle is emitted.
     """
 
     def __init__(self, spec: WatermarkSpec, options: JobOptions) -> None:
@@ -69,7 +69,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
         self._advance(out)
 
     def _note(self, split: _Split, batch: Batch) -> None:
-        """Let people see how far the split is."""
+        """Report the split's progress in the metrics."""
         latest = pc.max(batch.rows.column(self._spec.time_column)).value
         if latest is not None:
             split.last_event_us = latest if split.last_event_us is None else max(latest, split.last_event_us)
@@ -104,7 +104,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
         return Batch(batch.rows, batch.weights, before if behind.any() else None, batch.origin)
 
     def on_split(self, event: SplitEvent, out: Output) -> None:
-        """Take news of a split; nobody further down needs it."""
+        """Process an event of a split; it is not forwarded."""
         self._seen_splits = True
         now_ms = self._context.clock.monotonic_ms()
         match event.kind:
@@ -120,8 +120,8 @@ class WatermarkGeneratorOperator(Operator, ListState):
                 self._emptied(event.origin, now_ms)
         self._alone_since_ms = None if self._splits else self._alone_since_ms or now_ms
         if self._splits and (event.kind is not SplitEventKind.OPENED or self._idle):
-            # a split opened moves nothing: restored ones open one by one, and the first to open may be far
-            # ahead of the others
+            # An opened split moves nothing: restored splits open one by one, and the first may be far
+            # ahead of the others.
             self._advance(out)
 
     def _emptied(self, origin: int, now_ms: float) -> None:
@@ -138,9 +138,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
         return timeout_ms > 0 and now_ms - since_ms >= timeout_ms
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """A subtask that has had no split for the idle timeout (a watched table with few files) holds
-        nobody back.
-        """
+        """A subtask without a split for the idle timeout (a watched table with few files) is idle."""
         if (
             self._alone_since_ms is not None
             and not self._idle
@@ -150,7 +148,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
             out.idle()
 
     def _advance(self, out: Output) -> None:
-        """Send the merged watermark when it has moved, or when time goes on after standing still."""
+        """Emit the merged watermark when it has advanced, or when the subtask is no longer idle."""
         active = [split.watermark_us for split in self._splits.values() if not split.idle]
         if not active:
             if not self._idle:
@@ -165,7 +163,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
             out.watermark(self._sent_us)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
-        """Only the end of input comes from above."""
+        """Of the input only its end is forwarded."""
         if time_us == MAX_WATERMARK_US:
             self._sent_us = time_us
 
@@ -182,8 +180,8 @@ class WatermarkGeneratorOperator(Operator, ListState):
         ]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Keep all items: whose a split is shows when it is opened. Where several subtasks knew a split,
-        the furthest is right.
+        """Keep all items: which splits are this subtask's is known once they open. Where several subtasks
+        knew a split, the furthest is right.
         """
         for item in items:
             known = self._restored.get(item["split_id"], MIN_WATERMARK_US)

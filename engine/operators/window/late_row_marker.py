@@ -1,4 +1,6 @@
-"""Marks rows that are late for every window they fall in, as the window operator above would decide it."""
+"""Late row markers: they mark the rows that are late for every window they fall in, as the window operator
+above decides it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from penstock.planner.physical.operator_specs import LateMarkSpec
 
 
 class LateRowMarkerOperator(Operator):
-    """Decides by the watermark of the row's own split, or its own; what stands above sees none that is
-    further on.
+    """Decides by the watermark of the row's own split, or its own watermark; no operator above has a later
+    one.
     """
 
     def __init__(self, spec: LateMarkSpec, options: JobOptions) -> None:
@@ -75,9 +77,7 @@ class LateRowMarkerOperator(Operator):
 
 
 class SessionLateRowMarkerOperator(LateRowMarkerOperator):
-    """The same for sessions of rows that are never taken back: which have ended is known from all that
-    came before.
-    """
+    """The same for append-only sessions: which have ended is known from the rows before."""
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
@@ -107,7 +107,7 @@ class SessionLateRowMarkerOperator(LateRowMarkerOperator):
         return [rows.column(key) for key in self._window.partition_keys]
 
     def _ends(self, rows: pa.RecordBatch) -> np.ndarray:
-        """When the session of each row would end if no other were near."""
+        """When the session of each row would end without any other row near."""
         return values_of(rows.column(self._window.time_column)) + self._window.size_us
 
     def _count_entries(self) -> None:

@@ -21,13 +21,13 @@ _FULL_BATCHES = 4
 
 
 class LocalWindowAggregateOperator(Operator):
-    """Holds the partials of a slice until the watermark reaches its end: before that they are late for
-    nobody.
+    """Holds the partials of a slice until the watermark reaches its end: until then no window operator misses
+    them.
 
-    All are let go before a barrier (so there is no state to declare), before time stands still, and when
-    there are many. Rows late for some windows of their slice are kept apart, and their partial says so by
-    ``Batch.behind``. Where aggregating does not make rows fewer, each row goes on as the partial it is. Where
-    windows give early results partials are not held for long.
+    All are emitted before a barrier (so there is no state), before Idle, and when there are many. Rows that
+    are late for some windows of their slice have partials of their own, marked by ``Batch.behind``. Where
+    aggregation does not pay, each row is forwarded as a partial. With early results partials are held only
+    briefly.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -83,7 +83,7 @@ class LocalWindowAggregateOperator(Operator):
         self._emit_slices(self._state.slices()[0], out)
 
     def _emit_slices(self, slices: np.ndarray, out: Output) -> None:
-        """Emit the partials of slices and forget them."""
+        """Emit the partials of slices and drop them."""
         if not slices.size:
             return
         state = self._state
@@ -98,7 +98,7 @@ class LocalWindowAggregateOperator(Operator):
         out.collect(batch)
 
     def _pass(self, assigned: AssignedRows, out: Output) -> None:
-        """Emit rows as the partials they are."""
+        """Emit rows as partials of their own."""
         rows = assigned.batch.rows
         columns = [rows.column(key) for key in self._keys] + self._partials.columns(rows)
         out.collect(self._batch(columns, assigned.ends, assigned.missed))

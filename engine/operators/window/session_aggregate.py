@@ -1,4 +1,4 @@
-"""Aggregation over SESSION windows: rows of a key no further apart than the gap are one session."""
+"""Aggregation over SESSION windows: rows of a key no further apart than the gap form one session."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ from penstock.planner.physical.operator_specs import WindowAggregateSpec
 
 
 class SessionAggregateOperator(Operator):
-    """A session lasts from its first time to its last time plus the gap; a row at exactly that end still
+    """A session lasts from its first time to its last time plus the gap; a row exactly at that end still
     belongs to it.
 
-    A row is late when its session, with those it touches that had not ended by its split's watermark when it
-    came, would have ended by then. So rows behind their split's watermark wait until all have come that came
-    earlier as time goes, and take their turn: which sessions there are does not depend on how splits
-    interleave. A session is emitted when the watermark is past its end (a row at its end might still come).
-    So time goes on from here one microsecond behind, and windows above do not close before the sessions that
-    end with them have come.
+    A row is late if its session would have ended by its split's watermark when it came. That session includes
+    those it touches that had not ended by then. So rows behind their split's watermark wait for all rows that
+    were earlier in time, and are processed in that order: the sessions do not depend on how splits
+    interleave.
+
+    A session is emitted when the watermark is past its end, since a row at its end may still come. So the
+    watermark is forwarded one microsecond lower, and windows above do not close before the sessions that end
+    with them.
     """
 
     added_states = frozenset({"behind"})
@@ -80,8 +82,8 @@ class SessionAggregateOperator(Operator):
         self._metrics.state_entries = len(self._state) + len(self._behind)
 
     def _take_turns(self, turns: Turns) -> None:
-        """Make rows that came behind a watermark part of the sessions that had not ended by then; drop and
-        count the others, which are late.
+        """Add rows behind a watermark to the sessions that had not ended by it; drop and count the late
+        ones.
         """
         rows = turns.batch.rows
         times, ended_us = col.words(rows.column(self._time_column)), less(turns.reached, self._lateness_us)
@@ -121,12 +123,10 @@ class SessionAggregateOperator(Operator):
 
 
 class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
-    """What a batch changes is the difference of the sessions its keys show before it and after it, for a row
-    may unite sessions.
+    """Emits the difference of a key's sessions before and after a batch, for a row may merge sessions.
 
-    Shown are all sessions where they give early results, else those the watermark is past. A session is
-    forgotten when the watermark is ``lateness_us`` past its end; no row that comes later can be part of it
-    then.
+    With early results all sessions are emitted, else those the watermark has passed. A session is dropped
+    when the watermark is ``lateness_us`` past its end; a later row cannot be part of it.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -153,7 +153,7 @@ class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
         self._count_entries()
 
     def _shown(self, batch: Batch) -> Batch:
-        """Return the results that are shown of the keys of some rows."""
+        """Return the emitted results of the keys of some rows."""
         sessions = self._state.of_keys([batch.rows.column(key) for key in self._keys], batch.num_rows)
         return self._batch(
             sessions
@@ -187,12 +187,12 @@ class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
 
 
 class RetractSessionOperator(EarlyFireSessionOperator):
-    """Keeps the rows of open sessions. A row and its taking back are each late or not by themselves: what is
-    not taken back in time stays. Late is what is behind its split's watermark: whether the session it is of
-    has ended may be another matter once rows are taken back.
+    """Stores the rows of open sessions, for inputs with retractions. A row and its retraction are late or not
+    each on its own: what is not retracted in time stays. Late is what is behind its split's watermark: after
+    a retraction its session may not have ended.
 
-    A row on time can only be part of an open session, and parts of one that it leaves are open too: they end
-    no earlier than its time.
+    A row that is not late can only be part of an open session. If its retraction splits that session, the
+    parts are open too: they end no earlier than its time.
     """
 
     added_states = frozenset()
@@ -242,9 +242,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
         return without_late(batch, col.words(column) < less(bounds, self._lateness_us), bounds, self._metrics)
 
     def _now_shown(self, slots: np.ndarray) -> Batch | None:
-        """Return the results that have been given of keys; None where none are before their session is
-        gone.
-        """
+        """Return the emitted results of keys; None where a session is only emitted when it is dropped."""
         if not (self._emission.early or self._lateness_us):
             return None
         sessions = self._rows.of_slots(slots)

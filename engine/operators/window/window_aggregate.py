@@ -1,5 +1,5 @@
-"""Windowed aggregation by slices: TUMBLE, HOP, CUMULATE, and windows already attached to the rows. Emits
-each window once, when it ends.
+"""Window aggregation by slices: TUMBLE, HOP, CUMULATE, and windows attached to the rows. A window is emitted
+once, when it ends; the early-fire variant emits changes.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
 class WindowAggregateOperator(Operator):
-    """State by key and slice; a window is the merge of its slices. Rows that are late for every window are
-    dropped and counted.
+    """State by key and slice; a window is the merge of its slices. Rows late for every window are dropped and
+    counted.
 
-    Windows come in ascending order of their ends. A window without rows, or whose rows were all retracted,
-    gives nothing.
+    Windows are emitted in ascending order of their ends. A window without rows, or whose rows were all
+    retracted, emits nothing.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -101,7 +101,7 @@ class WindowAggregateOperator(Operator):
             yield from emit_batch(batch, out)
 
     def _will_close(self, ends: np.ndarray) -> None:
-        """Let people see when the next window closes."""
+        """Report in the metrics when the next window closes."""
         later = ends[ends > self._watermark_us]
         if later.size:
             known = self._metrics.next_close_us
@@ -110,7 +110,7 @@ class WindowAggregateOperator(Operator):
     def _closing(
         self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int
     ) -> Iterator[Batch]:
-        """Give the windows that end after the last watermark and by ``time_us``."""
+        """Emit the windows that end after the last watermark and by ``time_us``."""
         return (
             self._sliding_windows(slices, ends, time_us)
             if self._sliding
@@ -118,7 +118,7 @@ class WindowAggregateOperator(Operator):
         )
 
     def _free(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> None:
-        """Forget slices whose last window has ended by ``time_us``."""
+        """Free the slices whose last window has ended by ``time_us``."""
         self._state.closed.us = time_us
         self._metrics.next_close_us = None
         self._will_close(ends)
@@ -135,7 +135,7 @@ class WindowAggregateOperator(Operator):
     def _whole_slices(
         self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int
     ) -> Iterator[Batch]:
-        """Each slice is a window."""
+        """Without overlap each slice is a window."""
         due = (ends <= time_us) & (ends > self._watermark_us)
         ends, starts = ends[due], starts[due]
         self._metrics.windows_closed += int(ends.size)
@@ -150,8 +150,8 @@ class WindowAggregateOperator(Operator):
             yield self._batch(self._accumulators, some, self._state.key_slots(some), starts[at], ends[at])
 
     def _sliding_windows(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> Iterator[Batch]:
-        """Merge, for each window that ends now, the entries of its slices by key; as many windows at once
-        as fit.
+        """Merge, for each window that ends now, the entries of its slices by key, as many windows at once as
+        fit.
         """
         for of_slice, window_ends in self._due_pairs(ends, time_us):
             yield from self._merged_windows(slices, ends, of_slice, window_ends)
@@ -164,8 +164,8 @@ class WindowAggregateOperator(Operator):
         window_ends: np.ndarray,
         wanted: np.ndarray | None = None,
     ) -> Iterator[Batch]:
-        """Return the rows of whole windows, given as (slice, window's end); where given, of ``wanted``
-        keys (by slot).
+        """Return the rows of whole windows, as (slice, window's end); only of the ``wanted`` keys (by slot),
+        unless None.
         """
         order = np.lexsort((of_slice, window_ends))
         of_slice, window_ends = of_slice[order], window_ends[order]
@@ -182,10 +182,10 @@ class WindowAggregateOperator(Operator):
             yield self._merged(slices[of_slice[pairs]], ends[of_slice[pairs]], window_ends[pairs], wanted)
 
     def _due_pairs(self, ends: np.ndarray, time_us: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield (position of a slice, end of a window that holds it) for all windows ending after the last
+        """Yield (position of a slice, end of a window that holds it) for all windows that end after the last
         watermark and by ``time_us``.
 
-        As many windows at once as have so many slices: a watermark that comes late may close very many.
+        In chunks of about so many slices: a watermark that comes late may close very many windows.
         """
         window = self._window
         assert isinstance(window, Windowing)
@@ -206,8 +206,8 @@ class WindowAggregateOperator(Operator):
     def _merged(
         self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None
     ) -> Batch:
-        """Return the rows of whole windows, given as (slice, its end, window's end) by window; where
-        given, of ``wanted`` keys (by slot).
+        """Return the rows of whole windows, as (slice, its end, window's end) by window; only of the
+        ``wanted`` keys (by slot), unless None.
         """
         window = self._window
         assert isinstance(window, Windowing)
@@ -217,7 +217,7 @@ class WindowAggregateOperator(Operator):
             first_ends = ends[positions] + state.missed(entries) * window.slice_us
             part_of = first_ends <= window_ends[positions]
             positions, entries = positions[part_of], entries[part_of]
-            # whatever order they are in after a restore, sums have the same last digits
+            # a fixed order after a restore too, so that sums of floats have the same last digits
             turn = np.lexsort((state.missed(entries), positions))
             positions, entries = positions[turn], entries[turn]
         if wanted is not None:
@@ -257,8 +257,8 @@ class WindowAggregateOperator(Operator):
 
 
 def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Cut windows of these many entries into runs of at most ``LIMITS.merged_pairs`` entries (one window
-    at least).
+    """Cut windows with these many entries into runs of at most ``LIMITS.merged_pairs`` entries (one window at
+    least).
     """
     total = np.cumsum(sizes)
     first = 0
@@ -270,7 +270,9 @@ def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 class EarlyFireEmission(BufferedEmission, ListState):
-    """How far windows have closed is state, the same in all subtasks at a barrier."""
+    """Base of windows that fire early. Which windows have closed is state, the same in all subtasks at a
+    barrier.
+    """
 
     _watermark_us: int
 
@@ -285,11 +287,10 @@ class EarlyFireEmission(BufferedEmission, ListState):
 
 
 class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
-    """What a batch changes of results already given is the difference of what its keys show before it and
-    after it, in the windows it falls in.
+    """Emits the difference of a batch's keys before and after it, in the windows it falls in.
 
-    Given are all results where windows give early ones, else those of windows the watermark has passed. A
-    window is forgotten when the watermark is ``lateness_us`` past its end; until then its rows change it.
+    With early results all windows are emitted, else those the watermark has passed. A window is dropped when
+    the watermark is ``lateness_us`` past its end; until then its rows change its result.
     """
 
     def open(self, context: Context) -> None:
@@ -301,9 +302,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         return start_output(self._change(assigned, out)) if assigned.ends.size else None
 
     def _change(self, assigned: AssignedRows, out: Output) -> PendingOutput:
-        """Take rows, so many at once that what they change of windows already given is not too much
-        together.
-        """
+        """Add rows, so many at once that the changes to emitted windows fit."""
         if assigned.ends.size * self._windows_per_row() <= LIMITS.merged_pairs:
             yield from self._take(assigned, out)
             return
@@ -355,7 +354,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         self._metrics.state_entries = len(self._state)
 
     def _emitted_windows(self, assigned: AssignedRows) -> np.ndarray:
-        """Return the ends of the windows that rows fall in and whose results may have been given."""
+        """Return the ends of the windows that rows fall in and whose results may have been emitted."""
         if not self._emission.early and assigned.ends.min() > self._watermark_us:
             return assigned.ends[:0]
         ends = assigned.ends
@@ -393,7 +392,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
     def _shown_sliding(
         self, window_ends: np.ndarray, slices: np.ndarray, ends: np.ndarray, wanted: np.ndarray
     ) -> list[Batch]:
-        # a bound instead of a count: counting the entries of each window costs a small batch a tenth more
+        # an upper bound: counting the entries of each window would cost a small batch a tenth more
         if max(len(self._state), ends.size) * self._windows_per_row() <= LIMITS.merged_pairs:
             of_slice, of_window = self._pairs(window_ends, ends)
             if not of_slice.size:

@@ -1,5 +1,5 @@
-"""TUMBLE, HOP and CUMULATE as tables: each row once per window it falls in, with the window's columns
-appended.
+"""Windowing table functions: TUMBLE, HOP, CUMULATE and SESSION. Each row is emitted once per window it falls
+in, with the window's columns appended.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from penstock.planner.physical.operator_specs import WindowTableSpec
 
 
 class WindowFunctionOperator(Operator):
-    """Rows with a NULL time are in no window: dropped and counted. Late rows pass with their marks; the
-    operator that closes windows decides.
+    """Rows with a NULL time are in no window: dropped and counted. Late rows are forwarded with their marks;
+    the operator that closes windows decides.
     """
 
     def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
@@ -58,7 +58,7 @@ class WindowFunctionOperator(Operator):
         return None
 
     def _in_pieces(self, batch: Batch, out: Output) -> PendingOutput:
-        """Emit rows with all their windows, as many rows at once as make no more than a piece together."""
+        """Emit rows with all their windows, as many rows at once as fit in one piece."""
         counts = window_counts(values_of(batch.rows.column(self._window.time_column)), self._window)
         for first, last in cut_repeats(counts, batch.rows):
             if first:
@@ -73,7 +73,7 @@ class WindowFunctionOperator(Operator):
         out.collect(batch.with_rows(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
 
     def _timed(self, batch: Batch) -> Batch:
-        """Return the rows that have a time."""
+        """Return the rows with a time."""
         missing = nulls_of(batch.rows.column(self._window.time_column))
         if missing is None:
             return batch
@@ -86,12 +86,12 @@ class WindowFunctionOperator(Operator):
 
 
 class SessionFunctionOperator(Operator):
-    """Rows without a time are dropped and counted, and rows whose session has ended; what comes behind a
-    watermark takes its turn, as it does in ``SessionAggregateOperator``.
+    """Drops and counts rows without a time, and rows whose session has ended. Rows behind a watermark are
+    processed in their order of time, as in ``SessionAggregateOperator``.
 
-    A session is over when the watermark is past its end, for a row at its end still belongs to it; so time
-    goes on from here one microsecond behind, and windows above do not close before the sessions that end with
-    them have come.
+    A session is over when the watermark is past its end, since a row at its end still belongs to it. So the
+    watermark is forwarded one microsecond lower, and windows above do not close before the sessions that end
+    with them.
     """
 
     passes_time = False
@@ -136,8 +136,8 @@ class SessionFunctionOperator(Operator):
         self._metrics.state_entries = len(self._rows) + len(self._behind)
 
     def _take_turns(self, turns: Turns) -> None:
-        """Add rows that were behind one watermark to the sessions there are; drop and count those whose
-        session would have ended.
+        """Add rows behind a watermark to the sessions; drop and count those whose session would have
+        ended.
         """
         rows = turns.batch.rows
         times = col.words(rows.column(self._window.time_column))
@@ -154,7 +154,7 @@ class SessionFunctionOperator(Operator):
             for first, end in pairwise(
                 [*np.unique(turns.reached, return_index=True)[1].tolist(), turns.reached.size]
             ):
-                # one session after the other: a row is found in its session by key and time
+                # by session: a row is found in its session by key and time
                 yield from self._close(int(turns.reached[first]), out)
                 self._take_turns(turns.of(np.arange(first, end)))
         yield from self._advance(time_us, out)
@@ -169,7 +169,7 @@ class SessionFunctionOperator(Operator):
         out.idle()
 
     def _close(self, time_us: int, out: Output) -> PendingOutput:
-        """Give and forget the sessions that are over."""
+        """Emit and drop the sessions that are over."""
         ended = self._sessions.ended(time_us)
         if ended.size:
             yield from emit_batch(self._rows_of(ended), out)
@@ -178,8 +178,8 @@ class SessionFunctionOperator(Operator):
         self._count_entries()
 
     def _rows_of(self, ended: np.ndarray) -> Batch:
-        """Return and forget the rows of sessions, found by key and time: a row is in the last session of
-        its key that has begun, if that is over.
+        """Return and drop the rows of sessions, found by key and time: a row is in the last session of its
+        key that has begun, if that is over.
         """
         keys, (starts, ends) = self._sessions.key_slots(ended), self._sessions.bounds(ended)
         held = np.unique(keys)
@@ -206,7 +206,9 @@ class SessionFunctionOperator(Operator):
 
 
 class RetractSessionFunctionOperator(SessionFunctionOperator):
-    """Rows behind their split's watermark, and rows taken back behind it, are late: dropped and counted."""
+    """Retracting variant: rows behind their split's watermark, and retractions behind it, are late: dropped
+    and counted.
+    """
 
     added_states = frozenset()
 
