@@ -76,7 +76,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
     ("uptime", MetricScope.JOB, _GAUGE, "ms", "since the job was last started or restarted"),
     ("numRestarts", MetricScope.JOB, _COUNTER, "", "restarts after failures"),
     ("numberOfCompletedCheckpoints", MetricScope.JOB, _COUNTER, "", "checkpoints that became durable"),
-    ("numberOfFailedCheckpoints", MetricScope.JOB, _COUNTER, "", "checkpoints that were given up"),
+    ("numberOfFailedCheckpoints", MetricScope.JOB, _COUNTER, "", "checkpoints that were abandoned"),
     (
         "lastCheckpointDuration",
         MetricScope.JOB,
@@ -108,7 +108,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         MetricScope.TASK,
         _COUNTER,
         "ms",
-        "time spent waiting for room in output channels, or for a sink",
+        "time spent waiting for credit of output channels, or for a sink",
     ),
     (
         "busyTimeMsPerSecond",
@@ -129,14 +129,14 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         MetricScope.TASK,
         _GAUGE,
         "ms/s",
-        "of each of the last one or two seconds, time spent waiting for room",
+        "of each of the last one or two seconds, time spent waiting for credit",
     ),
     (
         "numBatchesIn",
         MetricScope.TASK,
         _COUNTER,
         "batches",
-        "batches taken from input channels, or given by the source",
+        "batches taken from input channels, or emitted by the source",
     ),
     (
         "numBytesIn",
@@ -197,7 +197,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "what the files of the task's part of the last checkpoint hold, shared ones included",
     ),
     ("numRecordsIn", MetricScope.OPERATOR, _COUNTER, "rows", "rows taken"),
-    ("numRecordsOut", MetricScope.OPERATOR, _COUNTER, "rows", "rows given"),
+    ("numRecordsOut", MetricScope.OPERATOR, _COUNTER, "rows", "rows emitted"),
     (
         "numLateRecordsDropped",
         MetricScope.OPERATOR,
@@ -205,8 +205,8 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "rows",
         "rows that came after their window had closed",
     ),
-    ("numWindowsClosed", MetricScope.OPERATOR, _COUNTER, "", "windows whose result was given"),
-    ("numStateEntries", MetricScope.OPERATOR, _GAUGE, "", "entries of state held"),
+    ("numWindowsClosed", MetricScope.OPERATOR, _COUNTER, "", "windows whose result was emitted"),
+    ("numStateEntries", MetricScope.OPERATOR, _GAUGE, "", "entries of state"),
     ("stateBytes", MetricScope.OPERATOR, _GAUGE, "bytes", "state in memory, measured about once a second"),
     (
         "spilledBytes",
