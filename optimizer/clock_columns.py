@@ -10,14 +10,8 @@ from dataclasses import replace
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.expressions.expression_properties import CLOCK_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Case, Column, Expression
-from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.joins.join import BinaryJoin
-from penstock.planner.logical.joins.lookup_join import LookupJoin
-from penstock.planner.logical.joins.temporal_join import TemporalJoin
-from penstock.planner.logical.over import Over, PartitionTop
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan, PassThroughNode, UnaryNode
 from penstock.planner.logical.projection import Project, column_of, select_columns
-from penstock.planner.logical.sort import TopN
 
 
 def stamp_clock(plan: LogicalPlan) -> LogicalPlan:
@@ -30,22 +24,18 @@ def stamp_clock(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _stamped(node: LogicalPlan) -> LogicalPlan:
-    match node:
-        case Aggregate() | WindowAggregate():
-            return _over_columns(node)
-        case Over() | PartitionTop() | TopN():
-            width, above = len(node.inputs[0].schema), _over_columns(node)
-            more = len(above.inputs[0].schema) - width
-            return (
-                select_columns(above, [i for i in range(len(above.schema)) if not width <= i < width + more])
-                if more
-                else node
-            )
-        case TemporalJoin(residual=residual) | LookupJoin(residual=residual) if residual is not None:
-            return _joined(node, residual, (0,))
-        case BinaryJoin(residual=residual) if residual is not None:
-            return _joined(node, residual, (0, 1))
-    return node
+    ports, condition = node.clock_ports, node.pair_condition
+    # A join reads the clock in its condition over pairs of rows.
+    if condition is not None:
+        return _joined(node, condition, ports)
+    if not ports or not isinstance(node, UnaryNode):
+        return node
+    above = _over_columns(node)
+    # A node that hands rows on has the new columns behind those of its input; they are dropped above it.
+    if isinstance(node, PassThroughNode) and above is not node:
+        width, more = len(node.input.schema), len(above.inputs[0].schema)
+        return select_columns(above, [i for i in range(len(above.schema)) if not width <= i < more])
+    return above
 
 
 def _clock_calls(expressions: Sequence[Expression]) -> list[Call]:
@@ -84,9 +74,7 @@ def _over_columns(node: LogicalPlan) -> LogicalPlan:
     return above.map_expressions(lambda whole: whole.transform(lambda part: places.get(part, part)))
 
 
-def _joined(
-    node: BinaryJoin | TemporalJoin | LookupJoin, residual: Expression, sides: Sequence[int]
-) -> LogicalPlan:
+def _joined(node: LogicalPlan, residual: Expression, sides: Sequence[int]) -> LogicalPlan:
     """Return a join whose condition reads the time as a column of its sides, the later one where both have
     it.
     """
@@ -113,8 +101,7 @@ def _joined(
         )
 
     above = node.with_inputs(inputs)
-    assert isinstance(above, BinaryJoin | TemporalJoin | LookupJoin)
-    joined = replace(above, residual=residual.transform(moved))
+    joined = replace(above, residual=residual.transform(moved))  # type: ignore[call-arg]  # a join has one
     stamps = {*range(left, left + shift), *(range(other, other + shift) if len(sides) == 2 else ())}
     return select_columns(joined, [i for i in range(len(joined.schema)) if i not in stamps])
 

@@ -15,56 +15,14 @@ from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.expression_properties import is_deterministic, reads_clock
 from penstock.planner.expressions.nodes import Column, Expression
-from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
-from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.joins.interval_join import IntervalJoin
-from penstock.planner.logical.joins.join import BinaryJoin
-from penstock.planner.logical.joins.lookup_join import LookupJoin
-from penstock.planner.logical.joins.temporal_join import TemporalJoin
-from penstock.planner.logical.match_recognize import MatchRecognize
-from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter, Project
-from penstock.planner.logical.scan import BoundedInput, Scan, Values
-from penstock.planner.logical.set_operations import Repeat, Union
+from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import HistoryWish, Sink, StatementSet
-from penstock.planner.logical.sort import Limit, TemporalSort, TopN
-from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
-from penstock.planner.logical.unnest import Unnest
-from penstock.planner.logical.window_table import LateMark, WindowTable
-
-_TIMELESS = (
-    Sink,
-    StatementSet,
-    Exchange,
-    Project,
-    Filter,
-    Scan,
-    WatermarkAssign,
-    Aggregate,
-    BinaryJoin,
-    PartitionTop,
-    TopN,
-    Union,
-    Unnest,
-    Repeat,
-    Values,
-    BoundedInput,
-)
-_TIMED = (*_TIMELESS, WindowAggregate, WindowTable, Emit)
-_LINEAR = (Project, Filter, WatermarkAssign, WindowTable, Unnest)
-_WORDS: dict[type[LogicalPlan], str] = {
-    MatchRecognize: "MATCH_RECOGNIZE",
-    Over: "OVER",
-    TemporalJoin: "a join FOR SYSTEM_TIME AS OF",
-    LookupJoin: "a lookup join",
-    TemporalSort: "ORDER BY time",
-    ProcessingTime: "PROCTIME()",
-    LateMark: "LATE ROWS INTO",
-    Limit: "LIMIT without an order",
-    IntervalJoin: "an interval or window join",
-}
+from penstock.planner.logical.sort import TopN
+from penstock.planner.logical.time_attributes import WatermarkAssign
 
 
 @dataclass(frozen=True)
@@ -105,10 +63,7 @@ def history_parts(
     Raises SQL-1715 for plans whose answer could be another than that of a replay.
     """
     _refuse(plan, wish)
-    timed = any(
-        not isinstance(node, _TIMELESS) or (isinstance(node, PartitionTop) and node.window is not None)
-        for node in plan.walk()
-    )
+    timed = any(node.history_needs_time for node in plan.walk())
     parts = tuple(_parts(plan, None, facts, speaks, wish, timed))
     if not parts:
         raise no_stream(wish)
@@ -140,11 +95,7 @@ def _parts(
 
 def _is_linear(node: LogicalPlan) -> bool:
     """Whether a node's rows come from one table, each or the partial aggregates of some, by themselves."""
-    if isinstance(node, Aggregate | WindowAggregate) and node.phase is Phase.LOCAL:
-        return _is_linear(node.input)
-    if isinstance(node, WindowTable) and node.window.merging:
-        return False
-    return isinstance(node, Scan) or (isinstance(node, _LINEAR) and _is_linear(node.inputs[0]))
+    return node.is_row_wise and all(map(_is_linear, node.inputs))
 
 
 def _keeps_first(above: LogicalPlan | None, facts: PlanFacts) -> PartitionTop | TopN | None:
@@ -170,13 +121,10 @@ def _timing(node: LogicalPlan) -> LogicalPlan | None:
 
 def _refuse(plan: LogicalPlan, wish: HistoryWish) -> None:
     for node in plan.walk():
-        if not isinstance(node, _TIMED) or isinstance(node, IntervalJoin):
-            word = next(
-                (text for kind, text in _WORDS.items() if isinstance(node, kind)), type(node).__name__
-            )
+        if node.no_history is not None:
             raise _refusal(
                 wish,
-                f"{word} has no history that a backend computes",
+                f"{node.no_history} has no history that a backend computes",
                 "leave WITH HISTORY out: the query reads everything as a stream",
             )
         if isinstance(node, Scan):

@@ -8,14 +8,11 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.distribution import is_gathered_by
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Partition
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
-from penstock.planner.logical.sort import TopN
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
@@ -97,24 +94,7 @@ def _updating(plan: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
 
 def culprit(plan: LogicalPlan, facts: PlanFacts) -> str:
     """Return who updates a plan's rows, in words."""
-    node = _updating(plan, facts)
-    match node:
-        case Aggregate(keys=keys):
-            names = ", ".join(node.input.schema[key].name for key in keys)
-            return (
-                f"GROUP BY {names} replaces a row whenever its group changes"
-                if keys
-                else "the aggregate of all rows changes with every row"
-            )
-        case BinaryJoin(kind=kind):
-            return f"the {kind.value.upper()} JOIN takes back a row that stood alone when its match comes"
-        case WindowAggregate(emission=emission) if emission.corrects:
-            return "EMIT CHANGES and WITH LATENESS take back what windows gave too early"
-        case Scan(table=table):
-            return f"table {table.name} is one of changes: its rows are replaced and deleted"
-        case TopN():
-            return "ORDER BY .. LIMIT takes back rows that fall out of the first"
-    return f"{type(node).__name__} takes rows back"
+    return _updating(plan, facts).update_cause()
 
 
 _FINAL = "group by a window and write EMIT ON WINDOW CLOSE, so that each row is final"

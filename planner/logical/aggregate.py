@@ -71,6 +71,8 @@ class Aggregate(UnaryNode):
     SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
     """
 
+    no_history = None
+
     keys: tuple[int, ...]
     aggregates: tuple[AggregateCall, ...]
     names: tuple[str, ...]
@@ -155,6 +157,20 @@ class Aggregate(UnaryNode):
             return 0
         return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
 
+    @property
+    def is_row_wise(self) -> bool:
+        return self.phase is Phase.LOCAL
+
+    def update_cause(self) -> str:
+        names = ", ".join(self.input.schema[key].name for key in self.keys)
+        if not self.keys:
+            return "the aggregate of all rows changes with every row"
+        return f"GROUP BY {names} replaces a row whenever its group changes"
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0,)
+
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
@@ -167,6 +183,8 @@ class WindowAggregate(UnaryNode):
     every barrier and before the watermark reaches the slice's end; GLOBAL reads it through a Windowing whose
     ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
     """
+
+    no_history = None
 
     window: Windowing | AttachedWindow
     keys: tuple[int, ...]
@@ -260,6 +278,23 @@ class WindowAggregate(UnaryNode):
         else:
             keeps = "one entry per key and open window, dropped when the watermark passes the window's end"
         return StateBound(f"{keeps}{late}")
+
+    @property
+    def is_row_wise(self) -> bool:
+        return self.phase is Phase.LOCAL
+
+    @property
+    def history_needs_time(self) -> bool:
+        return True
+
+    def update_cause(self) -> str:
+        if not self.emission.corrects:
+            return super().update_cause()
+        return "EMIT CHANGES and WITH LATENESS take back what windows gave too early"
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0,)
 
 
 def _needed_calls(node: Aggregate | WindowAggregate, needed: Needed) -> list[int]:

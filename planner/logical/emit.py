@@ -42,6 +42,8 @@ class Emit(PassThroughNode):
     ``emission.every_us`` apart.
     """
 
+    no_history = None
+
     kind: EmitKind
     emission: Emission
 
@@ -79,6 +81,10 @@ class Emit(PassThroughNode):
     def state_bound(self, facts: StateFacts) -> StateBound:
         final = self.kind is EmitKind.FINAL
         return StateBound("every row until all have come" if final else "changes until they are given")
+
+    @property
+    def history_needs_time(self) -> bool:
+        return True
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:

@@ -21,6 +21,8 @@ class Exchange(PassThroughNode):
     above.
     """
 
+    no_history = None
+
     edge: Edge
 
     def text(self) -> str:

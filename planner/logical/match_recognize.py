@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from penstock.catalog.errors import Span
+from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
@@ -184,6 +184,8 @@ class MatchRecognize(UnaryNode):
     FIRST and LAST.
     """
 
+    no_history = "MATCH_RECOGNIZE"
+
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     pattern: Pattern
@@ -322,3 +324,14 @@ class MatchRecognize(UnaryNode):
     def state_ttl_ms(self, facts: StateFacts) -> int:
         grows = self.counts or self.history or self.within_us is None
         return facts.default_ttl_ms if self.partition and grows else 0
+
+    def refuse_updates(self, port: int) -> PenstockError | None:
+        return PenstockError(
+            "SQL-1316",
+            "MATCH_RECOGNIZE reads rows that stay, but its input takes rows back: a match "
+            "would have to be taken back with them",
+            span=self.span,
+            hint="match over the rows before they are aggregated, or over windows: GROUP BY "
+            "window_start, window_end gives each row once",
+            sqlstate="0A000",
+        )

@@ -99,6 +99,8 @@ class Over(PassThroughNode):
     how long a hint lets a partition live untouched (0: for ever).
     """
 
+    no_history = "OVER"
+
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     frame: Frame
@@ -248,6 +250,10 @@ class Over(PassThroughNode):
             return 0
         return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
 
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0,)
+
 
 @dataclass(frozen=True)
 class PartitionTop(PassThroughNode):
@@ -259,6 +265,8 @@ class PartitionTop(PassThroughNode):
     stream's rows come once, when their window closes. ``ttl_ms``: how long a hint lets a partition live
     untouched (0: for ever).
     """
+
+    no_history = None
 
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
@@ -339,6 +347,14 @@ class PartitionTop(PassThroughNode):
         if not self.partition or self.window is not None:
             return 0
         return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
+
+    @property
+    def history_needs_time(self) -> bool:
+        return self.window is not None
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0,)
 
 
 def _columns_of_specification(node: Over | PartitionTop, needed: Needed) -> Needed:

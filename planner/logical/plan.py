@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import Array, Binary, DataType, Map, Row, String
@@ -182,6 +183,44 @@ class LogicalPlan:
     def _grows(self, facts: StateFacts, keeps: str, why: str) -> StateBound:
         """Return the bound of a state that grows as long as rows come, for a reason."""
         return StateBound(keeps, None if all(map(facts.finite, self.inputs)) else why)
+
+    no_history: ClassVar[str | None] = "this operator"
+    """What statements call a node whose history no backend computes; None where a backend may compute it, so
+    that the node's state goes on from there. A new node refuses until it says otherwise.
+    """
+
+    @property
+    def is_row_wise(self) -> bool:
+        """Whether each row the node gives is made of one row of its input, or is a partial result."""
+        return False
+
+    @property
+    def history_needs_time(self) -> bool:
+        """Whether the node goes on from a history only if that tells how far event time has come."""
+        return False
+
+    def refuse_updates(self, port: int) -> PenstockError | None:
+        """Return the error for an input whose rows are retracted, None for a node that takes retractions."""
+        return None
+
+    @property
+    def unsteady_function(self) -> str | None:
+        """The name of a function, beside those of expressions, that may give other rows for a retraction."""
+        return None
+
+    def update_cause(self) -> str:
+        """Return in words why the node retracts rows though its inputs do not."""
+        return f"{self.written_name} takes rows back"
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        """The inputs whose rows the node remembers, so that the current time is read of each row beneath."""
+        return ()
+
+    @property
+    def pair_condition(self) -> Expression | None:
+        """What pairs of rows of a join must satisfy beside equal keys; None for a node that is no join."""
+        return None
 
     @property
     def drops_late_rows(self) -> bool:

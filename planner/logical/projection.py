@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import Boolean, Null, is_integer
-from penstock.planner.expressions.expression_properties import is_deterministic, select_in_turn, without
+from penstock.planner.expressions.expression_properties import (
+    is_deterministic,
+    reads_clock,
+    select_in_turn,
+    without,
+)
 from penstock.planner.expressions.nodes import (
     Cast,
     Column,
@@ -46,6 +52,8 @@ def _reads_inside(expression: Expression, schema: Schema) -> bool:
 class Filter(PassThroughNode):
     """Keep the rows whose predicate is TRUE."""
 
+    no_history = None
+
     predicate: Expression
 
     def __post_init__(self) -> None:
@@ -71,12 +79,18 @@ class Filter(PassThroughNode):
         child, positions = pruner.prune(self.input, needed | self.predicate.columns())
         return Filter(child, self.predicate.remap(positions)), positions
 
+    @property
+    def is_row_wise(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class Project(UnaryNode):
     """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming);
     a bare PROCTIME() is processing time.
     """
+
+    no_history = None
 
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
@@ -150,6 +164,17 @@ class Project(UnaryNode):
         pruned = Project(child, expressions, tuple(self.names[i] for i in keep))
         return pruned, {old: new for new, old in enumerate(keep)}
 
+    @property
+    def is_row_wise(self) -> bool:
+        return True
+
+    def refuse_updates(self, port: int) -> PenstockError | None:
+        if not any(map(reads_clock, self.expressions)):
+            return None
+        return clock_over_updates(
+            "the current time cannot be shown beside rows that are taken back: it would have gone on by then"
+        )
+
 
 def column_of(plan: LogicalPlan, index: int) -> Column:
     """Return a reference to a column of a node's output."""
@@ -166,3 +191,11 @@ def select_columns(
     if list(indexes) == list(range(len(schema))) and list(wanted) == schema.names:
         return plan
     return Project(plan, tuple(column_of(plan, i) for i in indexes), wanted)
+
+
+def clock_over_updates(message: str) -> PenstockError:
+    """Return the error SQL-1315 for a plan that reads the clock of rows that are retracted."""
+    hint = (
+        "read the clock before the rows are grouped or joined, or window the rows so that each is given once"
+    )
+    return PenstockError("SQL-1315", message, hint=hint, sqlstate="0A000")

@@ -41,6 +41,8 @@ class Scan(LogicalPlan):
     the connector promised to apply.
     """
 
+    no_history = None
+
     table: CatalogTable
     columns: tuple[int, ...]
     predicate: Expression | None = None
@@ -98,10 +100,19 @@ class Scan(LogicalPlan):
         predicate = None if self.predicate is None else self.predicate.remap(positions)
         return replace(self, columns=tuple(self.columns[i] for i in keep), predicate=predicate), positions
 
+    @property
+    def is_row_wise(self) -> bool:
+        return True
+
+    def update_cause(self) -> str:
+        return f"table {self.table.name} is one of changes: its rows are replaced and deleted"
+
 
 @dataclass(frozen=True)
 class Values(LogicalPlan):
     """Literal rows."""
+
+    no_history = None
 
     rows: tuple[tuple[Literal, ...], ...]
     row_schema: Schema
@@ -139,6 +150,8 @@ class BoundedInput(LogicalPlan):
 
     ``readers``: how many parts of the plan read it as it stands; it is computed once for all of them.
     """
+
+    no_history = None
 
     plan: LogicalPlan
     readers: int = field(default=1, compare=False)

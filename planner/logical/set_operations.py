@@ -23,6 +23,8 @@ from penstock.planner.logical.windows import (
 class Union(LogicalPlan):
     """UNION ALL of inputs of one layout."""
 
+    no_history = None
+
     branches: tuple[LogicalPlan, ...]
 
     def __post_init__(self) -> None:
@@ -70,6 +72,8 @@ class Union(LogicalPlan):
 @dataclass(frozen=True)
 class Repeat(UnaryNode):
     """Each row as often as its last column says, a BIGINT above zero; that column goes."""
+
+    no_history = None
 
     def __post_init__(self) -> None:
         demand(self.input.schema.fields[-1].type == BIGINT, "a repetition by what is no count")

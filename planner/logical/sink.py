@@ -31,6 +31,8 @@ class Sink(PassThroughNode):
     it. ``history``: what comes first.
     """
 
+    no_history = None
+
     table: CatalogTable | None
     span: Span | None = field(default=None, compare=False)
     history: HistoryWish | None = field(default=None, compare=False)
@@ -63,6 +65,8 @@ class Sink(PassThroughNode):
 @dataclass(frozen=True)
 class StatementSet(LogicalPlan):
     """Several sinks run as one job."""
+
+    no_history = None
 
     sinks: tuple[Sink, ...]
 

@@ -37,6 +37,8 @@ class Sort(PassThroughNode):
     rows.
     """
 
+    no_history = "Sort"
+
     keys: tuple[SortKey, ...]
 
     def text(self) -> str:
@@ -65,6 +67,8 @@ class Limit(PassThroughNode):
     """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are
     left, as many as there may be.
     """
+
+    no_history = "LIMIT without an order"
 
     limit: int | None
     offset: int = 0
@@ -98,6 +102,8 @@ class TopN(PassThroughNode):
     """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are
     broken by all columns in order.
     """
+
+    no_history = None
 
     keys: tuple[SortKey, ...]
     limit: int
@@ -133,6 +139,13 @@ class TopN(PassThroughNode):
             return StateBound(f"the first {self.limit + self.offset} rows")
         return self._grows(facts, "every row", "a row taken back may let any other row into the first")
 
+    def update_cause(self) -> str:
+        return "ORDER BY .. LIMIT takes back rows that fall out of the first"
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0,)
+
 
 @dataclass(frozen=True)
 class TemporalSort(PassThroughNode):
@@ -141,6 +154,8 @@ class TemporalSort(PassThroughNode):
 
     Rows without a time, and late ones, are dropped and counted.
     """
+
+    no_history = "ORDER BY time"
 
     keys: tuple[SortKey, ...]
 

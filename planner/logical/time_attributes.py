@@ -40,7 +40,7 @@ from penstock.planner.logical.plan import (
     StateFacts,
     UnaryNode,
 )
-from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.projection import Filter, Project, clock_over_updates
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sort import TopN
 from penstock.planner.logical.window_table import WindowTable
@@ -54,6 +54,8 @@ class WatermarkAssign(PassThroughNode):
     """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds
     its split's watermark from below.
     """
+
+    no_history = None
 
     time_column: int
     watermark: Expression
@@ -92,6 +94,10 @@ class WatermarkAssign(PassThroughNode):
     def state_bound(self, facts: StateFacts) -> StateBound:
         return StateBound("one watermark per split")
 
+    @property
+    def is_row_wise(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class ProcessingTime(UnaryNode):
@@ -101,6 +107,8 @@ class ProcessingTime(UnaryNode):
     So windows and OVER by processing time are windows and OVER by a time no row is late for. The time rows
     had below ends here.
     """
+
+    no_history = "PROCTIME()"
 
     time_column: int
 
@@ -147,6 +155,9 @@ class ProcessingTime(UnaryNode):
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         return StateBound("the last time given")
+
+    def refuse_updates(self, port: int) -> PenstockError | None:
+        return clock_over_updates("windows and OVER by processing time take rows that are given once")
 
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)

@@ -54,6 +54,8 @@ class Unnest(UnaryNode):
     nothing; weights, times and lateness of the input rows go on.
     """
 
+    no_history = None
+
     call: TableCall
     keep: tuple[int, ...]
     gives: tuple[int, ...]
@@ -154,3 +156,12 @@ class Unnest(UnaryNode):
         pruned = Unnest(child, call, keep, gives, self.outer, numbered, condition)
         order = [*kept, *given, *([last] if numbered else [])]
         return pruned, {old: new for new, old in enumerate(order)}
+
+    @property
+    def is_row_wise(self) -> bool:
+        return True
+
+    @property
+    def unsteady_function(self) -> str | None:
+        body = self.call.body
+        return self.call.function if body is not None and not body.deterministic else None

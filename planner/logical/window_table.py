@@ -53,6 +53,8 @@ class WindowTable(PassThroughNode):
     Rows whose time is NULL are dropped and counted.
     """
 
+    no_history = None
+
     window: Windowing
 
     def __post_init__(self) -> None:
@@ -119,6 +121,14 @@ class WindowTable(PassThroughNode):
     def drops_late_rows(self) -> bool:
         return self.window.merging
 
+    @property
+    def is_row_wise(self) -> bool:
+        return not self.window.merging
+
+    @property
+    def history_needs_time(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class LateMark(PassThroughNode):
@@ -128,6 +138,8 @@ class LateMark(PassThroughNode):
     Late is what a window operator above would call so, ``lateness_us`` allowed for. A row without a time is
     not late.
     """
+
+    no_history = "LATE ROWS INTO"
 
     window: Windowing
     lateness_us: int = 0

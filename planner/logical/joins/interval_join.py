@@ -146,6 +146,8 @@ class IntervalJoin(BinaryJoin):
     or come any more are late.
     """
 
+    no_history = "an interval or window join"
+
     time: JoinTime = field(kw_only=True)
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
@@ -62,6 +62,8 @@ class BinaryJoin(LogicalPlan):
     hint sends to every subtask. ``pruned``: the side whose rows need not come here unless they have a key of
     the other, which is loaded first (``runtime_filters``).
     """
+
+    no_history: ClassVar[str | None] = None
 
     left: LogicalPlan
     right: LogicalPlan
@@ -287,6 +289,17 @@ class BinaryJoin(LogicalPlan):
         right one where both are.
         """
         return next(((port,) for port in (1, 0) if facts.bounded(self.inputs[port])), ())
+
+    def update_cause(self) -> str:
+        return f"the {self.kind.value.upper()} JOIN takes back a row that stood alone when its match comes"
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0, 1)
+
+    @property
+    def pair_condition(self) -> Expression | None:
+        return self.residual
 
 
 @dataclass(frozen=True)

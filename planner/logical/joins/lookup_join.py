@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from penstock.catalog.connectors.registry import lookup_option, reload_ms
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression, columns_read
@@ -40,6 +41,8 @@ class LookupJoin(LogicalPlan):
     Output: left columns, then the scan's. A row that is given is never given anew, whatever becomes of the
     table.
     """
+
+    no_history = "a lookup join"
 
     left: LogicalPlan
     scan: Scan
@@ -129,3 +132,20 @@ class LookupJoin(LogicalPlan):
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         return StateBound("rows whose answers are under way")
+
+    def refuse_updates(self, port: int) -> PenstockError | None:
+        return PenstockError(
+            "SQL-1322",
+            "a lookup join takes rows that stay, but its input takes rows back: by then the "
+            "table it looked up may say something else",
+            hint="look up before the rows are grouped or joined, or window them, or write EMIT FINAL",
+            sqlstate="0A000",
+        )
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
+    def pair_condition(self) -> Expression | None:
+        return self.residual

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
@@ -84,6 +85,18 @@ class SnapshotJoin(BinaryJoin):
             return StateBound(keeps, None, duration_text(ttl_ms * 1000))
         why = "rows of the right side are kept until they are taken back; say state_ttl"
         return StateBound(keeps, None if facts.finite(self.right) else why)
+
+    def refuse_updates(self, port: int) -> PenstockError | None:
+        if port == 1:
+            return None
+        return PenstockError(
+            "SQL-1323",
+            "LATERAL SNAPSHOT joins rows that stay, but the left side takes rows back: by "
+            "then the table may say something else",
+            hint="join before the rows are grouped or joined, or window them, or write EMIT "
+            "FINAL; or join the table itself: JOIN t ON ..",
+            sqlstate="0A000",
+        )
 
 
 def as_snapshot_join(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:

@@ -45,6 +45,8 @@ class TemporalJoin(LogicalPlan):
     split's watermark are dropped and counted. A left row without a time meets nothing.
     """
 
+    no_history = "a join FOR SYSTEM_TIME AS OF"
+
     left: LogicalPlan
     right: LogicalPlan
     kind: JoinKind
@@ -170,3 +172,11 @@ class TemporalJoin(LogicalPlan):
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
         return 0 if facts.finite(self.right) else facts.default_ttl_ms
+
+    @property
+    def clock_ports(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
+    def pair_condition(self) -> Expression | None:
+        return self.residual
