@@ -24,10 +24,11 @@ from penstock.engine.operators.window.window_aggregate import WindowAggregateOpe
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.expressions.nodes import AggregateCall, Column, Literal, SortKey
-from penstock.planner.logical.aggregate import Phase
-from penstock.planner.logical.over import Frame, FrameUnit
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+from penstock.planner.logical.operator_facts import OperatorFacts, PartitionFacts
+from penstock.planner.logical.over import Frame, FrameUnit, Over, OverFacts
 from penstock.planner.logical.windows import HopWindow, SessionWindow, TumbleWindow, Windowing, window_fields
-from penstock.planner.physical.operator_specs import GroupAggregateSpec, OverSpec, WindowAggregateSpec
+from penstock.planner.physical.operator_specs import InputSchema, OperatorSpec
 
 STATE_BYTES = 10_000_000
 _HOUR_US = 3_600_000_000
@@ -73,7 +74,14 @@ def aggregate() -> Measured:
     source = Schema((Field("k", BIGINT), Field("v", BIGINT)))
     schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT)))
     operator = GroupAggregateOperator(
-        GroupAggregateSpec("op", "group", schema, source, (0,), _CALLS, Phase.SINGLE, False), JobOptions()
+        OperatorSpec(
+            "op",
+            "group",
+            schema,
+            Aggregate(InputSchema(source), (0,), _CALLS, ("a0", "a1")),
+            PartitionFacts((False,)),
+        ),
+        JobOptions(),
     )
     operator.open(_context())
 
@@ -105,17 +113,9 @@ def windows(kind: type[Windowing]) -> Measured:
     """Return the windows of an aggregate, an hour long, or its sessions."""
     step_us = _HOUR_US // 4 if kind is HopWindow else 0
     schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT), *window_fields()))
-    spec = WindowAggregateSpec(
-        "op",
-        "window",
-        schema,
-        _TIMED,
-        kind(2, _HOUR_US, step_us),
-        (0,),
-        _CALLS,
-        Phase.SINGLE,
-        True,
-    )
+    window = kind(2, _HOUR_US, step_us)
+    node = WindowAggregate(InputSchema(_TIMED), window, (0,), _CALLS, ("a0", "a1"))
+    spec = OperatorSpec("op", "window", schema, node, OperatorFacts((True,)))
     operator = (SessionAggregateOperator if kind is SessionWindow else WindowAggregateOperator)(
         spec, JobOptions()
     )
@@ -135,9 +135,8 @@ def over() -> Measured:
     calls = (_CALLS[1], lag)
     schema = Schema((*_TIMED.fields, Field("s", BIGINT), Field("l", BIGINT)))
     order = (SortKey(Column(TIMESTAMP, True, index=2, name="t")),)
-    spec = OverSpec(
-        "op", "over", schema, _TIMED, (0,), order, Frame(FrameUnit.ROWS), calls, None, True, 1, True
-    )
+    node = Over(InputSchema(_TIMED), (0,), order, Frame(FrameUnit.ROWS), calls, ("s", "l"), True)
+    spec = OperatorSpec("op", "over", schema, node, OverFacts((True,), in_time=True))
     operator = EventTimeOverOperator(spec, JobOptions())
     operator.open(_context())
     clock = [0]

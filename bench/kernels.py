@@ -129,9 +129,10 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     from penstock.engine.metrics.operator_metrics import OperatorMetrics
     from penstock.engine.operators.factory import build_operator
     from penstock.planner.expressions.nodes import AggregateCall, Column
-    from penstock.planner.logical.aggregate import Phase
+    from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
+    from penstock.planner.logical.operator_facts import OperatorFacts, PartitionFacts
     from penstock.planner.logical.windows import HopWindow, TumbleWindow, window_fields
-    from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
+    from penstock.planner.physical.operator_specs import InputSchema, OperatorSpec
 
     source = Schema(
         (Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT, False), Field("v", BIGINT))
@@ -140,6 +141,7 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
         AggregateCall("count", (), BIGINT, False),
         AggregateCall("sum", (Column(BIGINT, True, index=2),), BIGINT),
     )
+    names = ("n", "s")
     results = (source[1], Field("n", BIGINT, False), Field("s", BIGINT))
     times = np.arange(ROWS * BATCHES) * 100
     batches = [
@@ -177,9 +179,11 @@ def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
         "HOP 60 s by 10 s": HopWindow(0, 60_000_000, 10_000_000),
     }
     for name, window in windows.items():
-        spec = WindowAggregateSpec("id", "window", schema, source, window, (1,), calls, Phase.SINGLE, True)
+        windowed = WindowAggregate(InputSchema(source), window, (1,), calls, names)
+        spec = OperatorSpec("id", "window", schema, windowed, OperatorFacts((True,)))
         yield f"operator: count, sum by key, {name}, 100,000 keys", [lambda spec=spec: run(spec)] * 3
-    group = GroupAggregateSpec("id", "group", Schema(results), source, (1,), calls, Phase.SINGLE, True)
+    grouped = Aggregate(InputSchema(source), (1,), calls, names)
+    group = OperatorSpec("id", "group", Schema(results), grouped, PartitionFacts((True,)))
     yield "operator: count, sum by key, unbounded, 100,000 keys", [lambda: run(group)] * 3
 
 

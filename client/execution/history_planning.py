@@ -15,10 +15,12 @@ from penstock.engine.connectors.registry import source_connector
 from penstock.optimizer.history_subplans import HistoryPart, history_parts
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import explain
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import HistoryWish
 from penstock.planner.physical.history_job_graph import Loaded, history_graph, loaded
-from penstock.planner.physical.operator_specs import HistorySpec, JobGraph, SourceSpec
+from penstock.planner.physical.operator_specs import HistorySource, JobGraph, OperatorSpec
 from penstock.planner.sql_generator.support import speaks
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def _plan_part(part: HistoryPart, facts: PlanFacts, settings: Settings) -> Loade
     return loaded(part.live, part.rows, part.timing, facts, settings)
 
 
-def _current_splits(source: SourceSpec) -> tuple[str, ...]:
+def _current_splits(source: Scan) -> tuple[str, ...]:
     request = ScanRequest(source.table, source.columns, source.predicate, 65_536, SystemClock(), Services())
     return tuple(source_connector(request).splits())
 
@@ -65,18 +67,21 @@ def _current_splits(source: SourceSpec) -> tuple[str, ...]:
 def history_text(history: History, backends: Callable[[], BoundedBackends]) -> str:
     """Return what is computed as history, by whom, up to where, and the text the backend would run."""
     specs = [
-        spec for chain in history.graph().chains for spec in chain.operators if isinstance(spec, HistorySpec)
+        spec
+        for chain in history.graph().chains
+        for spec in chain.operators
+        if isinstance(spec.node, HistorySource)
     ]
     return "\n\n".join(_part_text(spec, backends()) for spec in specs)
 
 
-def _part_text(spec: HistorySpec, backends: BoundedBackends) -> str:
-    files = sorted({(split.path, split.size) for split in map(FileSplit.parse, spec.splits)})
+def _part_text(spec: OperatorSpec[HistorySource, OperatorFacts], backends: BoundedBackends) -> str:
+    files = sorted({(split.path, split.size) for split in map(FileSplit.parse, spec.node.splits)})
     last = f", the last {files[-1][0].rpartition('/')[2]} of {files[-1][1]:,} bytes" if files else ""
-    times = "; event times are read first, and files with late rows as a stream" if spec.timing else ""
-    by = "read by penstock's operators" if spec.backend is None else f"computed by {spec.backend}"
+    times = "; event times are read first, and files with late rows as a stream" if spec.node.timing else ""
+    by = "read by penstock's operators" if spec.node.backend is None else f"computed by {spec.node.backend}"
     head = f"{spec.name} up to {len(files)} file{'' if len(files) == 1 else 's'}{last}, {by}{times}:"
-    if spec.backend is None:
-        return f"{head}\n{explain(spec.plan)}"
-    text = backends.backend(spec.backend).explain(spec.plan)
-    return f"{head}\n{explain(spec.plan)}\n{text}"
+    if spec.node.backend is None:
+        return f"{head}\n{explain(spec.node.plan)}"
+    text = backends.backend(spec.node.backend).explain(spec.node.plan)
+    return f"{head}\n{explain(spec.node.plan)}\n{text}"

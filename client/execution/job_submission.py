@@ -22,7 +22,7 @@ from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import Limit, Sort, TopN
 from penstock.planner.physical.late_rows_table import late_tables
-from penstock.planner.physical.operator_specs import JobGraph, SinkSpec
+from penstock.planner.physical.operator_specs import JobGraph
 from penstock.planner.physical.physical_planner import plan_job
 
 if TYPE_CHECKING:
@@ -226,13 +226,15 @@ def with_unique_sink(graph: JobGraph, number: int) -> tuple[JobGraph, str]:
         spec.operator_id
         for chain in graph.chains
         for spec in chain.operators
-        if isinstance(spec, SinkSpec) and spec.table is None
+        if isinstance(spec.node, Sink) and spec.node.table is None
     ]
     sink_id = f"{sinks[0]}-{number}"
 
     def rename(spec: Any) -> Any:
         return (
-            replace(spec, operator_id=sink_id) if isinstance(spec, SinkSpec) and spec.table is None else spec
+            replace(spec, operator_id=sink_id)
+            if isinstance(spec.node, Sink) and spec.node.table is None
+            else spec
         )
 
     chains = tuple(

@@ -17,7 +17,7 @@ from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
-from penstock.planner.physical.operator_specs import OperatorSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
 
 
 @dataclass(frozen=True)
@@ -397,7 +397,7 @@ class SourceStatus:
     rests: bool = False
 
 
-BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
+BuildOperator = Callable[[AnyOperatorSpec, JobOptions], Operator]
 """Builds the operator of a spec for one subtask. It is injected, so that a simulation may use other
 operators.
 """

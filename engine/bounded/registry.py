@@ -14,9 +14,10 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.settings import Settings
 from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend, BoundedResult
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import up_to
-from penstock.planner.physical.operator_specs import HistorySpec
+from penstock.planner.physical.operator_specs import HistorySource, OperatorSpec
 from penstock.planner.sql_generator.support import backend_for
 
 
@@ -54,10 +55,12 @@ class BoundedBackends:
 
         return CopyingBackend() if copies(plan) else self.backend(backend_for(plan, name or self.default))
 
-    def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:
+    def run_history(
+        self, spec: OperatorSpec[HistorySource, OperatorFacts], splits: tuple[str, ...], *, time_zone: str
+    ) -> BoundedResult:
         """Start the query that computes a history over some of its splits."""
-        plan = up_to(spec.plan, splits)
-        return self.for_plan(plan, spec.backend).run(plan, time_zone=time_zone)
+        plan = up_to(spec.node.plan, splits)
+        return self.for_plan(plan, spec.node.backend).run(plan, time_zone=time_zone)
 
     def _make(self, name: str) -> BoundedBackend:
         if name == "spark":

@@ -11,15 +11,11 @@ from dataclasses import field
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.manifest import OperatorEntry, OperatorRole
 from penstock.planner.logical.node_digest import table_text
-from penstock.planner.physical.operator_specs import (
-    JobGraph,
-    OperatorSpec,
-    SinkSpec,
-    SourceSpec,
-    WatermarkSpec,
-)
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, JobGraph
 from penstock.planner.physical.state_compatibility import PlanMeaning
-from penstock.planner.physical.state_kinds import keeps_state
 
 
 @dataclass(frozen=True)
@@ -42,10 +38,10 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     """
     below = _below(graph)
     places = {
-        spec.operator_id: table_text(spec.table)
+        spec.operator_id: table_text(spec.node.table)
         for chain in graph.chains
         for spec in chain.operators
-        if isinstance(spec, SourceSpec)
+        if isinstance(spec.node, Scan)
     }
     operators = tuple(
         _entry(spec, chain.parallelism, below, places) for chain in graph.chains for spec in chain.operators
@@ -59,19 +55,21 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
 
 
 def _entry(
-    spec: OperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]
+    spec: AnyOperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]
 ) -> OperatorEntry:
     role, place = OperatorRole.INNER, ""
-    if isinstance(spec, SourceSpec):
+    if isinstance(spec.node, Scan):
         role, place = OperatorRole.SOURCE, places[spec.operator_id]
-    elif isinstance(spec, SinkSpec) and spec.table is not None:
-        role, place = OperatorRole.SINK, spec.table.name.lower()
-    elif isinstance(spec, WatermarkSpec):
-        column = spec.schema[spec.time_column].name
+    elif isinstance(spec.node, Sink) and spec.node.table is not None:
+        role, place = OperatorRole.SINK, spec.node.table.name.lower()
+    elif isinstance(spec.node, WatermarkAssign):
+        column = spec.schema[spec.node.time_column].name
         read = sorted(places[operator] for operator in below[spec.operator_id] if operator in places)
-        role, place = OperatorRole.WATERMARK, " ".join([column, str(spec.watermark), *read])
+        role, place = OperatorRole.WATERMARK, " ".join([column, str(spec.node.watermark), *read])
     columns = ", ".join(f"{column.name} {column.type}" for column in spec.schema)
-    return OperatorEntry(spec.operator_id, spec.name, keeps_state(spec), parallelism, role, place, columns)
+    return OperatorEntry(
+        spec.operator_id, spec.name, spec.node.keeps_state, parallelism, role, place, columns
+    )
 
 
 def _below(graph: JobGraph) -> dict[str, frozenset[str]]:

@@ -14,7 +14,8 @@ from penstock.engine.metrics.operator_metrics import SplitProgress
 from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 from penstock.engine.network.admission import Refusals
 from penstock.engine.task_manager.task_executor import TaskHandle
-from penstock.planner.physical.operator_specs import JobGraph, SinkSpec
+from penstock.planner.logical.sink import Sink
+from penstock.planner.physical.operator_specs import JobGraph
 
 
 @dataclasses.dataclass
@@ -175,7 +176,7 @@ def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:
         spec
         for chain in graph.chains
         for spec in chain.operators
-        if isinstance(spec, SinkSpec) and spec.table is None
+        if isinstance(spec.node, Sink) and spec.node.table is None
     ]
     collects = {spec.operator_id for spec in sinks}
     return any(

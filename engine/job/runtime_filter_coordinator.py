@@ -12,8 +12,9 @@ from typing import Protocol
 
 from penstock.engine.api.operator import JoinKeys, KeysKnown
 from penstock.engine.task.messages import OperatorEventReported, TaskId, TaskMessage
-from penstock.planner.physical.operator_specs import JobGraph, JoinSpec
-from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
+from penstock.planner.logical.joins.join import BinaryJoin
+from penstock.planner.physical.operator_specs import JobGraph
+from penstock.planner.physical.runtime_filter import RuntimeFilter
 
 
 class FilteredTask(Protocol):
@@ -38,10 +39,10 @@ class RuntimeFilterCoordinator:
         filtering: dict[int, set[str]] = {}
         for chain in graph.chains:
             for spec in chain.operators:
-                if isinstance(spec, JoinSpec) and spec.pruned is not None:
+                if isinstance(spec.node, BinaryJoin) and spec.node.pruned is not None:
                     self._subtasks[spec.operator_id] = chain.parallelism
-                if isinstance(spec, RuntimeFilterSpec):
-                    filtering.setdefault(chain.chain_id, set()).add(spec.join_id)
+                if isinstance(spec.node, RuntimeFilter):
+                    filtering.setdefault(chain.chain_id, set()).add(spec.node.join_id)
         self._tasks = [
             (task, filtering[task.task_id.chain]) for task in tasks if task.task_id.chain in filtering
         ]

@@ -13,7 +13,8 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
 from penstock.engine.expressions.evaluation_errors import BatchTooLarge
 from penstock.planner.expressions.nodes import Column
-from penstock.planner.physical.operator_specs import CalcSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.physical.operator_specs import Calc, OperatorSpec
 
 Project = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -23,20 +24,22 @@ class CalcOperator(Operator):
     before rows are filtered.
     """
 
-    def __init__(self, spec: CalcSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[Calc, OperatorFacts], options: JobOptions) -> None:
+        self._spec, self._node = spec, spec.node
         self._zone = options.time_zone
 
     def open(self, context: Context) -> None:
         evaluation = EvaluationContext(self._zone, context.clock)
         spec = self._spec
-        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, evaluation)
+        self._keep = (
+            None if spec.node.predicate is None else compile_predicate(spec.node.predicate, evaluation)
+        )
         self._needed: list[int] | None = None
         self._project: Project | None = None
-        if spec.projections is not None:
+        if spec.node.projections is not None:
             if self._keep is not None:
                 self._needed = sorted(
-                    {index for projection in spec.projections for index in projection.columns()}
+                    {index for projection in spec.node.projections for index in projection.columns()}
                 )
             self._project = self._projection(evaluation)
 
@@ -71,10 +74,10 @@ class CalcOperator(Operator):
         return batch if self._project is None else batch.with_rows(self._project(batch.rows))
 
     def _projection(self, evaluation: EvaluationContext) -> Project:
-        assert self._spec.projections is not None
+        assert self._node.projections is not None
         places = {column: place for place, column in enumerate(self._needed or ())}
         projections = [
-            projection.remap(places) if places else projection for projection in self._spec.projections
+            projection.remap(places) if places else projection for projection in self._node.projections
         ]
         schema = self._spec.schema.to_arrow()
         if all(isinstance(projection, Column) for projection in projections):

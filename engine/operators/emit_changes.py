@@ -9,7 +9,9 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output, PendingOutput, emit_all, start_output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.rows.row_difference import difference
-from penstock.planner.physical.operator_specs import ThinnedRowsSpec
+from penstock.planner.logical.emit import Emit
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _ROWS_MAX = 1 << 17
 
@@ -77,8 +79,8 @@ class BufferedEmission(Operator):
 class EmitChangesOperator(BufferedEmission):
     """The buffer is empty at a barrier, so there is no state."""
 
-    def __init__(self, spec: ThinnedRowsSpec, options: JobOptions) -> None:
-        self._every_us = spec.every_us
+    def __init__(self, spec: OperatorSpec[Emit, OperatorFacts], options: JobOptions) -> None:
+        self._every_us = spec.node.emission.every_us
 
     def open(self, context: Context) -> None:
         self._changes = ChangeBuffer(self._every_us, context.clock)

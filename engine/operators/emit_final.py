@@ -9,14 +9,15 @@ from penstock.engine.api.operator import Context, KeyedState, Operator, Output, 
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
-from penstock.planner.physical.operator_specs import FinalRowsSpec
+from penstock.planner.logical.emit import Emit, EmitFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class EmitFinalOperator(Operator):
     """Keeps the current rows; all changes of a row come to one subtask."""
 
-    def __init__(self, spec: FinalRowsSpec, options: JobOptions) -> None:
-        self._key_columns = spec.keys
+    def __init__(self, spec: OperatorSpec[Emit, EmitFacts], options: JobOptions) -> None:
+        self._key_columns = spec.facts.keys
         self._schema = spec.schema.to_arrow()
 
     def open(self, context: Context) -> None:

@@ -25,7 +25,9 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.batch_concat import all_weights, take_rows_from
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
-from penstock.planner.physical.operator_specs import LimitSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.sort import Limit
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _NO_LIMIT = 2**63 - 1
 _FEW = 64
@@ -35,9 +37,9 @@ _FEW = 64
 class LimitOperator(Operator, ListState):
     """Append-only: counts the rows seen, and drops the later ones."""
 
-    def __init__(self, spec: LimitSpec, options: JobOptions) -> None:
-        self._offset = spec.offset
-        self._end = None if spec.limit is None else spec.offset + spec.limit
+    def __init__(self, spec: OperatorSpec[Limit, OperatorFacts], options: JobOptions) -> None:
+        self._offset = spec.node.offset
+        self._end = None if spec.node.limit is None else spec.node.offset + spec.node.limit
         self._seen = 0
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
@@ -82,9 +84,9 @@ class RetractLimitOperator(Operator):
     order of the changes; how many does not.
     """
 
-    def __init__(self, spec: LimitSpec, options: JobOptions) -> None:
-        self._limit = _NO_LIMIT if spec.limit is None else spec.limit
-        self._offset = spec.offset
+    def __init__(self, spec: OperatorSpec[Limit, OperatorFacts], options: JobOptions) -> None:
+        self._limit = _NO_LIMIT if spec.node.limit is None else spec.node.limit
+        self._offset = spec.node.offset
         self._schema = spec.schema.to_arrow()
 
     def open(self, context: Context) -> None:

@@ -11,13 +11,15 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Operator, Output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions.datum import values_of
-from penstock.planner.physical.operator_specs import RepeatSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.set_operations import Repeat
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class ReplicateRowsOperator(Operator):
     """A row of weight w whose last column is n is emitted without that column, with weight w·n."""
 
-    def __init__(self, spec: RepeatSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[Repeat, OperatorFacts], options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:

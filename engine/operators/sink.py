@@ -29,7 +29,8 @@ from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
 from penstock.engine.connectors.registry import sink_writer
 from penstock.engine.state.rows.table_contents import Contents
-from penstock.planner.physical.operator_specs import SinkSpec
+from penstock.planner.logical.sink import Sink, SinkFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class SinkOperator(Operator, ListState):
@@ -40,27 +41,27 @@ class SinkOperator(Operator, ListState):
     again before any new row; a commit is idempotent.
     """
 
-    def __init__(self, spec: SinkSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[Sink, SinkFacts], options: JobOptions) -> None:
+        self._spec, self._node, self._facts = spec, spec.node, spec.facts
         self._pending: list[dict[str, Any]] = []
         self._started = False
         promised = (
-            {field.name.lower() for field in spec.table.source_schema if not field.nullable}
-            if spec.table is not None
+            {field.name.lower() for field in spec.node.table.source_schema if not field.nullable}
+            if spec.node.table is not None
             else set()
         )
         self._never_null = [
             index for index, field in enumerate(spec.schema) if field.name.lower() in promised
         ]
-        self._takes_changes = spec.table is None or takes_changes(spec.table)
+        self._takes_changes = spec.node.table is None or takes_changes(spec.node.table)
 
     def open(self, context: Context) -> None:
         self._context = context
         spec = self._spec
         self._request = SinkRequest(
-            spec.table,
+            spec.node.table,
             spec.schema,
-            spec.upsert_key,
+            spec.facts.upsert_key,
             spec.operator_id,
             context.job_id,
             context.subtask,
@@ -102,7 +103,7 @@ class SinkOperator(Operator, ListState):
         self._start()
         if self._never_null:
             self._refuse_nulls(batch)
-        if batch.weights is None or self._spec.upsert_key is not None or self._spec.table is None:
+        if batch.weights is None or self._facts.upsert_key is not None or self._node.table is None:
             self._write(batch)
             return None
         return start_output(self._in_pieces(batch))
@@ -152,7 +153,7 @@ class SinkOperator(Operator, ListState):
             if batch.rows.column(index).null_count:
                 name = self._spec.schema[index].name
                 message = (
-                    f"column {name} of {self._spec.table.name if self._spec.table else 'the result'} is "
+                    f"column {name} of {self._node.table.name if self._node.table else 'the result'} is "
                     "NOT NULL, a row has NULL"
                 )
                 hint = (
@@ -170,7 +171,7 @@ class SinkOperator(Operator, ListState):
             self._writer.recover([])
 
 
-def _inserts(batch: Batch, spec: SinkSpec) -> Batch:
+def _inserts(batch: Batch, spec: OperatorSpec[Sink, SinkFacts]) -> Batch:
     """Return an append-only changelog as plain rows. INT-9005 for retractions: planning refuses such a
     query.
     """
@@ -193,10 +194,10 @@ class MaterializedViewSinkOperator(Operator):
     process.
     """
 
-    def __init__(self, spec: SinkSpec, options: JobOptions) -> None:
-        assert spec.table is not None
-        self._name = spec.table.options["name"]
-        self._schema = spec.table.schema.to_arrow()
+    def __init__(self, spec: OperatorSpec[Sink, SinkFacts], options: JobOptions) -> None:
+        assert spec.node.table is not None
+        self._name = spec.node.table.options["name"]
+        self._schema = spec.node.table.schema.to_arrow()
         self._changes: list[Batch] = []
         self._begun = False
 

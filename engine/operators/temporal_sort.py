@@ -21,7 +21,9 @@ from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.watermark_state import OperatorWatermarkState
 from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
-from penstock.planner.physical.operator_specs import TemporalSortSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.sort import TemporalSort
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class TemporalSortOperator(Operator):
@@ -29,11 +31,11 @@ class TemporalSortOperator(Operator):
     before it is emitted is not emitted.
     """
 
-    def __init__(self, spec: TemporalSortSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[TemporalSort, OperatorFacts], options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()
-        self._time_column = spec.time_column
-        self._slack_us = WINDOW_TIME_US - 1 if spec.of_windows else 0
-        self._order = RowOrder(spec.keys, self._schema, options.time_zone)
+        self._time_column = spec.node.time_column
+        self._slack_us = WINDOW_TIME_US - 1 if spec.node.of_windows else 0
+        self._order = RowOrder(spec.node.keys, self._schema, options.time_zone)
         self._passed = OperatorWatermarkState()
 
     def open(self, context: Context) -> None:

@@ -7,13 +7,15 @@ import pyarrow as pa
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Operator, Output
 from penstock.engine.api.stream_elements import Batch
-from penstock.planner.physical.operator_specs import UnionSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.set_operations import Union
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class UnionOperator(Operator):
     """The ports agree in types; the column names are those of the first."""
 
-    def __init__(self, spec: UnionSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[Union, OperatorFacts], options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:

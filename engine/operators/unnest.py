@@ -16,7 +16,9 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
 from penstock.engine.expressions.evaluation_errors import Fault, to_error
 from penstock.engine.functions.table_functions import RowsAndColumns, table_kernel
-from penstock.planner.physical.operator_specs import UnnestSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.unnest import Unnest
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class UnnestOperator(Operator):
@@ -24,16 +26,16 @@ class UnnestOperator(Operator):
     between batches.
     """
 
-    def __init__(self, spec: UnnestSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[Unnest, OperatorFacts], options: JobOptions) -> None:
+        self._spec, self._node = spec, spec.node
         self._zone = options.time_zone
         self._schema = spec.schema.to_arrow()
 
     def open(self, context: Context) -> None:
         evaluation = EvaluationContext(self._zone, context.clock)
-        self._arguments = [compile_expression(arg, evaluation) for arg in self._spec.call.args]
-        self._kernel = table_kernel(self._spec.call, evaluation)
-        condition = self._spec.condition
+        self._arguments = [compile_expression(arg, evaluation) for arg in self._node.call.args]
+        self._kernel = table_kernel(self._node.call, evaluation)
+        condition = self._node.condition
         self._reads = [] if condition is None else sorted(condition.columns())
         places = {column: place for place, column in enumerate(self._reads)}
         self._test = None if condition is None else compile_predicate(condition.remap(places), evaluation)
@@ -46,7 +48,7 @@ class UnnestOperator(Operator):
         the next begin.
         """
         progress = _Progress(np.zeros(batch.num_rows, np.bool_))
-        kept = batch.rows.select(list(self._spec.keep))
+        kept = batch.rows.select(list(self._node.keep))
         pieces = self._pieces(batch.rows, kept)
         parents, columns = next(pieces)
         while parents is not None:
@@ -94,10 +96,10 @@ class UnnestOperator(Operator):
         output.
         """
         spec = self._spec
-        emit_batch = [columns[i] for i in spec.gives]
-        numbered = spec.ordinality or self._test is not None
+        emit_batch = [columns[i] for i in spec.node.gives]
+        numbered = spec.node.ordinality or self._test is not None
         numbers = [progress.numbers(parents)] if numbered else []
-        if spec.ordinality:
+        if spec.node.ordinality:
             emit_batch += numbers
         if self._test is not None:
             passed = self._passed(batch.rows, parents, [*columns, *numbers])
@@ -105,7 +107,7 @@ class UnnestOperator(Operator):
                 parents[passed],
                 [column.filter(arrow_numpy.array_of(passed)) for column in emit_batch],
             )
-        if spec.outer:
+        if spec.node.outer:
             parents, emit_batch = _with_absent(parents, emit_batch, progress.absent(parents, last))
         if not parents.size:
             return False
@@ -134,7 +136,7 @@ class UnnestOperator(Operator):
         try:
             yield from self._kernel(arguments, rows.num_rows)
         except Fault as fault:
-            raise to_error(fault, self._spec.call.args[0], None) from None
+            raise to_error(fault, self._node.call.args[0], None) from None
 
 
 def _sizes(kept: pa.RecordBatch, parents: np.ndarray, emit_batch: pa.RecordBatch) -> np.ndarray:

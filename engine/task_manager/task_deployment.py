@@ -27,14 +27,9 @@ from penstock.engine.task.messages import OperatorEventReported, TaskId, TaskRep
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 from penstock.engine.task.task import Task
 from penstock.planner.logical.distribution import Forward
-from penstock.planner.physical.operator_specs import (
-    Chain,
-    ChainEdge,
-    JobGraph,
-    JoinSpec,
-    OperatorSpec,
-    SnapshotJoinSpec,
-)
+from penstock.planner.logical.joins.join import BinaryJoin
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, Chain, ChainEdge, JobGraph
 
 
 class Placement(Protocol):
@@ -231,7 +226,7 @@ class Deployer:
             sources=sources,
             overtakable=overtakable if self.options.unaligned else (),
             blocking=self.options.exactly_once,
-            by_port=isinstance(chain.operators[0], SnapshotJoinSpec),
+            by_port=isinstance(chain.operators[0].node, SnapshotJoin),
         )
 
     def _bounded_ports(self, chain: Chain, inputs: tuple[ChainEdge, ...]) -> tuple[int, ...]:
@@ -239,21 +234,21 @@ class Deployer:
         would wait for themselves.
         """
         head = chain.operators[0]
-        if not isinstance(head, JoinSpec) or not head.bounded_ports:
+        if not isinstance(head.node, BinaryJoin) or not head.facts.bounded_ports:
             return ()
         bounded = {
             chain_id
             for edge in inputs
-            if edge.port in head.bounded_ports
+            if edge.port in head.facts.bounded_ports
             for chain_id in self._ancestors(edge.source)
         }
         others = {
             chain_id
             for edge in inputs
-            if edge.port not in head.bounded_ports
+            if edge.port not in head.facts.bounded_ports
             for chain_id in self._ancestors(edge.source)
         }
-        return () if bounded & others else head.bounded_ports
+        return () if bounded & others else head.facts.bounded_ports
 
     def _ancestors(self, chain_id: int) -> set[int]:
         return {chain_id}.union(*(self._ancestors(edge.source) for edge in self.graph.inputs_of(chain_id)))
@@ -261,7 +256,7 @@ class Deployer:
     def _operator(
         self,
         chain: Chain,
-        spec: OperatorSpec,
+        spec: AnyOperatorSpec,
         subtask: int,
         attempt: int,
         report: Callable[[TaskReport], None],

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from penstock.catalog.connectors.registry import Boundedness
 from penstock.catalog.connectors.registry import boundedness as table_boundedness
 from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.unique_keys import unique_keys
-from penstock.planner.expressions.nodes import Literal
+from penstock.planner.expressions.nodes import Literal, SortKey
 from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import Keys, LogicalPlan, StateBound
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
-from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.time_attributes import WatermarkAssign, arrival_order
 
 T = TypeVar("T")
 
@@ -143,6 +143,12 @@ class PlanFacts:
     def in_time(self, node: Over) -> bool:
         """Return whether each row gets its values once, when time has passed it."""
         return node.timely and self.insert_only(node.input)
+
+    def arrival_order(self, node: LogicalPlan, order: Sequence[SortKey]) -> int:
+        """Return how an order over rows of a node breaks ties: 1 by arrival, -1 by arrival in reverse, 0 by
+        all columns.
+        """
+        return arrival_order(node, order)
 
     def changelog(self, node: LogicalPlan) -> str:
         """Return a node's changelog mode in words: ``insert-only`` or ``updates``."""

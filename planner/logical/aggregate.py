@@ -26,6 +26,7 @@ from penstock.planner.logical.node_text import (
     keys_text,
     window_text,
 )
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import (
     NO_KEYS,
     ColumnPruner,
@@ -97,6 +98,13 @@ class Aggregate(UnaryNode):
 
     def operator_name(self) -> str:
         return _phase_name(self, "aggregate" if self.aggregates else "distinct")
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.phase is not Phase.LOCAL
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
+        return PartitionFacts((derived.insert_only(self.input),), derived.ttl_ms(self))
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         return _digest(self, inputs[0], "", texts)
@@ -216,6 +224,13 @@ class WindowAggregate(UnaryNode):
         if isinstance(self.window, AttachedWindow):
             return _phase_name(self, "window aggregate")
         return _phase_name(self, f"{self.window.name} aggregate")
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return self.phase is not Phase.GLOBAL
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.phase is not Phase.LOCAL
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         window = texts.window(self.window, inputs[0].columns) + emission_text(self.emission)

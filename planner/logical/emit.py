@@ -12,6 +12,7 @@ from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
     ColumnPruner,
     Conditions,
@@ -31,6 +32,13 @@ class EmitKind(StrEnum):
     CLOSE = "on window close"
     CHANGES = "changes"
     FINAL = "final"
+
+
+@dataclass(frozen=True)
+class EmitFacts(OperatorFacts):
+    """``keys``: the columns by which changes of one row meet."""
+
+    keys: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,10 @@ class Emit(PassThroughNode):
 
     def operator_name(self) -> str:
         return f"emit {self.kind.value}"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> EmitFacts:
+        keys = final_keys(derived.upsert_key(self.input), len(self.schema))
+        return EmitFacts((derived.insert_only(self.input),), keys)
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         rows = hash_parts("emit", inputs[0].rows, self.kind.value, str(self.emission))

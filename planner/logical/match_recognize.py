@@ -24,6 +24,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import StateBound, StateFacts, UnaryNode
 from penstock.planner.logical.windows import demand
 
@@ -271,6 +272,16 @@ class MatchRecognize(UnaryNode):
 
     def operator_name(self) -> str:
         return f"match{keys_text(' per', self.partition, self.input.schema)}"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
+        return PartitionFacts(
+            (derived.insert_only(self.input),),
+            derived.ttl_ms(self),
+            derived.arrival_order(self.input, self.order),
+        )
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return True
 
     def _value_text(self, expression: Expression, values: Sequence[Value]) -> str:
         source = self.input.schema.names

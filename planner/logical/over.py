@@ -18,6 +18,7 @@ from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
 from penstock.planner.logical.distribution import InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import (
     ColumnPruner,
     Keys,
@@ -86,6 +87,13 @@ def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tup
     return tuple(
         field if field.role in kept or field.role is None else replace(field, role=None) for field in fields
     )
+
+
+@dataclass(frozen=True)
+class OverFacts(PartitionFacts):
+    """``in_time``: each row is emitted once, when the watermark has passed its first order key."""
+
+    in_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,6 +186,17 @@ class Over(PassThroughNode):
 
     def operator_name(self) -> str:
         return f"over{keys_text('', self.partition, self.input.schema)}"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> OverFacts:
+        return OverFacts(
+            (derived.insert_only(self.input),),
+            derived.ttl_ms(self),
+            derived.arrival_order(self.input, self.order),
+            derived.in_time(self),
+        )
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return isinstance(facts, OverFacts) and facts.in_time
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         """What breaks ties takes part: all columns where the answer depends on them."""
@@ -290,6 +309,21 @@ class PartitionTop(PassThroughNode):
 
     def operator_name(self) -> str:
         return f"top {self.limit}{keys_text(' per', self.partition, self.input.schema)}"
+
+    @property
+    def shows_rank(self) -> bool:
+        """Whether the rank is a column of the output."""
+        return self.rank_name is not None
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return self.window is not None
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
+        return PartitionFacts(
+            (derived.insert_only(self.input),),
+            derived.ttl_ms(self),
+            derived.arrival_order(self.input, self.order),
+        )
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         below, columns = inputs[0], inputs[0].columns

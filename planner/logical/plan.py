@@ -24,6 +24,7 @@ from penstock.planner.logical.distribution import (
     Requirement,
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 
 Keys = frozenset[frozenset[int]]
 """Sets of columns no two rows of a node agree on; the empty set: there is at most one row."""
@@ -270,6 +271,21 @@ class LogicalPlan:
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         """Return how the rows of each input must lie. ``copied``: the side of a join all subtasks get."""
         return (ANY,) * len(self.inputs)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether a checkpoint must know the operator of the node."""
+        return True
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        """Return whether the operator of the node drops late rows of its input, which then are rows of
+        ``<job>$late``.
+        """
+        return False
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> OperatorFacts:
+        """Return what the operator of the node must know beyond the node over the schemas of its inputs."""
+        return OperatorFacts(tuple(map(derived.insert_only, self.inputs)))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
 from penstock.planner.logical.node_text import expression_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
     NO_KEYS,
     ColumnPruner,
@@ -30,6 +31,15 @@ from penstock.planner.logical.plan import (
 from penstock.planner.logical.windows import (
     demand,
 )
+
+
+@dataclass(frozen=True)
+class SourceFacts(OperatorFacts):
+    """``skips``: for each runtime filter that meets all rows as they are read, the id of its join and the
+    positions of its keys in the scan's columns.
+    """
+
+    skips: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,9 @@ class Scan(LogicalPlan):
 
     def operator_name(self) -> str:
         return f"source {self.table.name}"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> SourceFacts:
+        return SourceFacts()
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         table = table_text(self.table)

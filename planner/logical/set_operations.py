@@ -50,6 +50,10 @@ class Union(LogicalPlan):
     def text(self) -> str:
         return f"Union {len(self.branches)} inputs"
 
+    @property
+    def keeps_state(self) -> bool:
+        return False
+
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         branches = (part for one in inputs for part in (one.rows, *texts.ties(one.columns)))
         rows = hash_parts("union", *branches)
@@ -77,6 +81,10 @@ class Repeat(UnaryNode):
 
     def __post_init__(self) -> None:
         demand(self.input.schema.fields[-1].type == BIGINT, "a repetition by what is no count")
+
+    @property
+    def keeps_state(self) -> bool:
+        return False
 
     @cached_property
     def schema(self) -> Schema:

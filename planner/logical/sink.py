@@ -12,6 +12,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 
 
@@ -23,6 +24,13 @@ class HistoryWish:
 
     backend: str | None
     span: Span
+
+
+@dataclass(frozen=True)
+class SinkFacts(OperatorFacts):
+    """``upsert_key``: the columns that identify a row of a changelog; None where only the whole row does."""
+
+    upsert_key: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,15 @@ class Sink(PassThroughNode):
 
     def operator_name(self) -> str:
         return f"sink {self._target()}"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> SinkFacts:
+        """A table's primary key says which columns identify its rows; without one the plan's own key does."""
+        key = derived.upsert_key(self.input)
+        if self.table is not None and self.table.primary_key:
+            declared = {name.lower() for name in self.table.primary_key}
+            fields = enumerate(self.table.physical_fields)
+            key = tuple(i for i, column in fields if column.name.lower() in declared)
+        return SinkFacts((derived.insert_only(self.input),), key)
 
     def _target(self) -> str:
         return "to the client" if self.table is None else self.table.name

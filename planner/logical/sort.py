@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.schema import Field, Schema
+from penstock.catalog.schema import Field, Role, Schema
 from penstock.planner.expressions.nodes import Column, Expression, SortKey, columns_read
 from penstock.planner.logical.distribution import (
     SINGLE,
@@ -18,6 +18,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import order_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import (
     ColumnPruner,
     Conditions,
@@ -116,6 +117,10 @@ class TopN(PassThroughNode):
     def operator_name(self) -> str:
         return f"top {self.limit}"
 
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
+        arrival = derived.arrival_order(self.input, self.keys)
+        return PartitionFacts((derived.insert_only(self.input),), arrival=arrival)
+
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         below = inputs[0]
         order = (texts.sort(key, below.columns) for key in self.keys)
@@ -173,6 +178,11 @@ class TemporalSort(PassThroughNode):
         return first.index
 
     @property
+    def of_windows(self) -> bool:
+        """Whether the time of a row is the last millisecond of a window."""
+        return self.schema[self.time_column].role is Role.WINDOW_TIME
+
+    @property
     def goes_by_time(self) -> bool:
         return True
 
@@ -185,6 +195,9 @@ class TemporalSort(PassThroughNode):
 
     def operator_name(self) -> str:
         return f"sort {self.input.schema[self.time_column].name}"
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return True
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         below = inputs[0]

@@ -27,6 +27,7 @@ from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import expression_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import (
     ColumnPruner,
@@ -47,6 +48,13 @@ from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import (
     demand,
 )
+
+
+@dataclass(frozen=True)
+class WatermarkFacts(OperatorFacts):
+    """``idle_timeout_ms``: after how long without rows a split no longer holds the watermark back."""
+
+    idle_timeout_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,11 @@ class WatermarkAssign(PassThroughNode):
 
     def operator_name(self) -> str:
         return f"watermark {self.input.schema[self.time_column].name}"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> WatermarkFacts:
+        return WatermarkFacts(
+            (derived.insert_only(self.input),), int(settings.get("table.exec.source.idle-timeout"))
+        )
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         below = inputs[0]

@@ -85,6 +85,10 @@ class Unnest(UnaryNode):
     def only_ours(self) -> bool:
         return self.condition is not None or self.call.function not in LISTED
 
+    @property
+    def keeps_state(self) -> bool:
+        return False
+
     @cached_property
     def schema(self) -> Schema:
         kept = tuple(self.input.schema[i] for i in self.keep)

@@ -24,6 +24,7 @@ from penstock.planner.logical.node_text import (
     emission_text,
     window_text,
 )
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.plan import (
     ColumnPruner,
     Conditions,
@@ -80,6 +81,13 @@ class WindowTable(PassThroughNode):
 
     def operator_name(self) -> str:
         return f"{self.window.name} windows"
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return self.window.merging
+
+    @property
+    def keeps_state(self) -> bool:
+        return False
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         below = inputs[0]

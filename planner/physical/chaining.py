@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.planner.logical.distribution import Edge, Forward
-from penstock.planner.physical.operator_specs import OperatorSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +15,7 @@ class OperatorVertex:
     and edge its rows come from.
     """
 
-    spec: OperatorSpec
+    spec: AnyOperatorSpec
     parallelism: int
     inputs: tuple[tuple[OperatorVertex, Edge], ...] = ()
 

@@ -10,28 +10,26 @@ from dataclasses import replace
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
+from penstock.planner.logical.operator_facts import DerivedFacts, SettingReader
+from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan, scan_of
 from penstock.planner.logical.sink import Sink
+from penstock.planner.logical.sort import TopN
 from penstock.planner.logical.time_attributes import WatermarkAssign
-from penstock.planner.physical.operator_planner import Facts, SettingReader
 from penstock.planner.physical.operator_specs import (
+    AnyOperatorSpec,
     Chain,
     ChainEdge,
-    HistorySpec,
+    FinishedSplits,
+    HistorySource,
     JobGraph,
     OperatorSpec,
-    PartitionTopSpec,
-    ReadSplitsSpec,
-    SinkSpec,
-    SourceSpec,
-    TopNSpec,
-    WatermarkSpec,
 )
 from penstock.planner.physical.physical_planner import plan_job
 
-Positions = Callable[[SourceSpec], tuple[str, ...]]
+Positions = Callable[[Scan], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -42,22 +40,26 @@ class Loaded:
     ``few``: the rows that are enough where nobody but an operator that keeps the first of them reads them.
     """
 
-    operators: tuple[OperatorSpec, ...]
+    operators: tuple[AnyOperatorSpec, ...]
     rows: LogicalPlan
     few: LogicalPlan
-    timing: tuple[OperatorSpec, ...]
+    timing: tuple[AnyOperatorSpec, ...]
 
 
 def loaded(
-    live: LogicalPlan, few: LogicalPlan, timing: LogicalPlan | None, facts: Facts, settings: SettingReader
+    live: LogicalPlan,
+    few: LogicalPlan,
+    timing: LogicalPlan | None,
+    facts: DerivedFacts,
+    settings: SettingReader,
 ) -> Loaded:
     """Return how a part of a plan is loaded."""
     timed = () if timing is None else _specs(timing, facts, settings)
-    last = next((place for place, spec in enumerate(timed) if isinstance(spec, WatermarkSpec)), -1)
+    last = next((place for place, spec in enumerate(timed) if isinstance(spec.node, WatermarkAssign)), -1)
     return Loaded(_specs(live, facts, settings), live, few, timed[: last + 1])
 
 
-def _specs(plan: LogicalPlan, facts: Facts, settings: SettingReader) -> tuple[OperatorSpec, ...]:
+def _specs(plan: LogicalPlan, facts: DerivedFacts, settings: SettingReader) -> tuple[AnyOperatorSpec, ...]:
     (chain,) = plan_job(Sink(plan, None), facts, parallelism=1, settings=settings).chains
     return chain.operators[:-1]
 
@@ -71,9 +73,9 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
     known: dict[str, tuple[str, ...]] = {}
     for part in parts:
         source = part.operators[0]
-        assert isinstance(source, SourceSpec)
+        assert isinstance(source.node, Scan)
         if source.operator_id not in known:
-            known[source.operator_id] = positions(source)
+            known[source.operator_id] = positions(source.node)
     by_last = {part.operators[-1].operator_id: part for part in parts}
     chains, edges = [], list(graph.edges)
     for chain in graph.chains:
@@ -92,23 +94,15 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
 
 
 def _spec(
-    part: Loaded, readers: Sequence[OperatorSpec], backend: str, known: Mapping[str, tuple[str, ...]]
-) -> HistorySpec:
+    part: Loaded, readers: Sequence[AnyOperatorSpec], backend: str, known: Mapping[str, tuple[str, ...]]
+) -> AnyOperatorSpec:
     last, table = part.operators[-1], scan_of(part.rows).table
-    first_only = len(readers) == 1 and isinstance(readers[0], PartitionTopSpec | TopNSpec)
+    first_only = len(readers) == 1 and isinstance(readers[0].node, PartitionTop | TopN)
     plan = part.few if first_only else part.rows
     splits = known[part.operators[0].operator_id]
     reader = None if backend == SPARK and _hands_over(plan) else backend
-    return HistorySpec(
-        f"h-{last.operator_id}",
-        f"history of {table.name}",
-        last.schema,
-        plan,
-        reader,
-        splits,
-        part.operators,
-        part.timing,
-    )
+    history = HistorySource(plan, reader, splits, part.operators, part.timing)
+    return OperatorSpec(f"h-{last.operator_id}", f"history of {table.name}", last.schema, history)
 
 
 def _hands_over(plan: LogicalPlan) -> bool:
@@ -120,7 +114,7 @@ def _hands_over(plan: LogicalPlan) -> bool:
     return isinstance(plan, Scan)
 
 
-def _readers(graph: JobGraph, chain: Chain, place: int) -> list[OperatorSpec]:
+def _readers(graph: JobGraph, chain: Chain, place: int) -> list[AnyOperatorSpec]:
     if place + 1 < len(chain.operators):
         return [chain.operators[place + 1]]
     by_id = {other.chain_id: other for other in graph.chains}
@@ -134,7 +128,7 @@ def _needed(chains: list[Chain], edges: list[ChainEdge]) -> tuple[list[Chain], l
         idle = {
             chain.chain_id
             for chain in chains
-            if chain.chain_id not in read and not isinstance(chain.operators[-1], SinkSpec)
+            if chain.chain_id not in read and not isinstance(chain.operators[-1].node, Sink)
         }
         if not idle:
             return chains, edges
@@ -148,8 +142,8 @@ def _numbered(
     """Number the chains anew, those that only know where a source stands behind the others."""
     number_of = {chain.chain_id: number for number, chain in enumerate(chains)}
     made = [replace(chain, chain_id=number_of[chain.chain_id]) for chain in chains]
-    sources = [
-        ReadSplitsSpec(source, "position behind the history", Schema(()), splits)
+    sources: list[AnyOperatorSpec] = [
+        OperatorSpec(source, "position behind the history", Schema(()), FinishedSplits(splits))
         for source, splits in known.items()
     ]
     made += [Chain(len(made) + place, (spec,), 1) for place, spec in enumerate(sources)]

@@ -11,19 +11,22 @@ from penstock.planner.expressions.nodes import conjunction, conjuncts
 from penstock.planner.logical.distribution import Edge, Forward
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
+from penstock.planner.logical.operator_facts import DerivedFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Limit, Sort
 from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.physical.chaining import OperatorVertex, chains_of
-from penstock.planner.physical.operator_planner import Facts, SettingReader, calc_of, spec_of
 from penstock.planner.physical.operator_specs import (
     DEFAULT_MAX_PARALLELISM,
+    AnyOperatorSpec,
+    Calc,
     Chain,
     ChainEdge,
     JobGraph,
     OperatorSpec,
+    over_schemas,
 )
 from penstock.planner.physical.parallelism import subtasks
 from penstock.planner.physical.plan_digest import Meanings
@@ -33,7 +36,7 @@ from penstock.planner.physical.state_compatibility import PlanMeaning, plan_mean
 
 def plan_job(
     plan: LogicalPlan,
-    facts: Facts,
+    facts: DerivedFacts,
     *,
     parallelism: int,
     settings: SettingReader,
@@ -60,7 +63,7 @@ def plan_job(
 class _Planner:
     """Makes one site per operator id, inputs before what reads them."""
 
-    def __init__(self, facts: Facts, parallelism: int, settings: SettingReader) -> None:
+    def __init__(self, facts: DerivedFacts, parallelism: int, settings: SettingReader) -> None:
         self.facts = facts
         self.parallelism = parallelism
         self.settings = settings
@@ -113,7 +116,7 @@ class _Planner:
         )
         return tuple((made, edge) if number == port else way for number, way in enumerate(inputs))
 
-    def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> OperatorSpec:
+    def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> AnyOperatorSpec:
         if isinstance(node, Filter | Project):
             return calc_of(node, predicate, operator_id)
         return spec_of(node, operator_id, self.facts, self.settings)
@@ -145,6 +148,22 @@ class _Planner:
             node.written_name,
             *(map(str, self.facts.bounded_ports(node)) if isinstance(node, BinaryJoin) else ()),
         )
+
+
+def spec_of(
+    node: LogicalPlan, operator_id: str, facts: DerivedFacts, settings: SettingReader
+) -> AnyOperatorSpec:
+    """Return the spec of a node that is not a Filter or Project (``calc_of``)."""
+    derived = node.operator_facts(facts, settings)
+    return OperatorSpec(operator_id, node.operator_name(), node.schema, over_schemas(node), derived)
+
+
+def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) -> AnyOperatorSpec:
+    """Return the spec of a projection over the filter below it, or of a filter alone."""
+    projections = node.expressions if isinstance(node, Project) else None
+    name = "filter" if projections is None else "project" if predicate is None else "filter, project"
+    calc = Calc(None if predicate is None else predicate.predicate, projections)
+    return OperatorSpec(operator_id, name, node.schema, calc)
 
 
 def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:

@@ -11,13 +11,15 @@ from penstock.catalog.types import INTEGERS, is_integer
 from penstock.planner.expressions.nodes import Cast, Column, Expression
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.node_digest import hash_parts
-from penstock.planner.physical.operator_specs import CalcSpec, OperatorSpec, SourceSpec
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan, SourceFacts
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, Calc, OperatorSpec
 
 _ID_LENGTH = 16
 
 
 @dataclass(frozen=True)
-class RuntimeFilterSpec(OperatorSpec):
+class RuntimeFilter(LogicalPlan):
     """Keep the rows whose ``keys`` the loaded side of the join with that id has; until these are known,
     all.
     """
@@ -25,17 +27,20 @@ class RuntimeFilterSpec(OperatorSpec):
     join_id: str
     keys: tuple[int, ...]
 
+    @property
+    def keeps_state(self) -> bool:
+        return False
 
-def runtime_filter(join: BinaryJoin, port: int, join_id: str) -> RuntimeFilterSpec:
+
+def runtime_filter(join: BinaryJoin, port: int, join_id: str) -> AnyOperatorSpec:
     """Return the filter before a port of a join."""
     side, keys = (join.left, join.left_keys) if port == 0 else (join.right, join.right_keys)
     name = f"runtime filter on {', '.join(side.schema[key].name for key in keys)}"
-    return RuntimeFilterSpec(
-        hash_parts("runtime filter", join_id)[:_ID_LENGTH], name, side.schema, join_id, keys
-    )
+    operator_id = hash_parts("runtime filter", join_id)[:_ID_LENGTH]
+    return OperatorSpec(operator_id, name, side.schema, RuntimeFilter(join_id, keys))
 
 
-def skipping(chain: tuple[OperatorSpec, ...]) -> tuple[OperatorSpec, ...]:
+def skipping(chain: tuple[AnyOperatorSpec, ...]) -> tuple[AnyOperatorSpec, ...]:
     """Return the operators of a chain, its source knowing of the runtime filters that all its rows come to as
     they were read.
 
@@ -43,21 +48,22 @@ def skipping(chain: tuple[OperatorSpec, ...]) -> tuple[OperatorSpec, ...]:
     and without the filter.
     """
     source = chain[0]
-    if not isinstance(source, SourceSpec):
+    if not isinstance(source.node, Scan):
         return chain
     places = tuple(range(len(source.schema)))
     skips: list[tuple[str, tuple[int, ...]]] = []
     for spec in chain[1:]:
-        if isinstance(spec, RuntimeFilterSpec):
-            skips.append((spec.join_id, tuple(places[key] for key in spec.keys)))
-        elif isinstance(spec, CalcSpec) and spec.predicate is None and spec.projections:
-            columns = [_column(expression) for expression in spec.projections]
+        node = spec.node
+        if isinstance(node, RuntimeFilter):
+            skips.append((node.join_id, tuple(places[key] for key in node.keys)))
+        elif isinstance(node, Calc) and node.predicate is None and node.projections:
+            columns = [_column(expression) for expression in node.projections]
             if None in columns:
                 break
             places = tuple(places[column] for column in columns if column is not None)
         else:
             break
-    return (replace(source, skips=tuple(skips)), *chain[1:]) if skips else chain
+    return (replace(source, facts=SourceFacts(skips=tuple(skips))), *chain[1:]) if skips else chain
 
 
 def _column(expression: Expression) -> int | None:

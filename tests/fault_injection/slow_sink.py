@@ -29,10 +29,11 @@ from tests.harness.runtime.fakes import (
     SCHEMA,
     Faults,
     Ledger,
+    Ledgered,
     LedgerSink,
-    LedgerSpec,
-    NumbersSpec,
     Row,
+    ledger_spec,
+    numbers_spec,
 )
 
 BATCH_ROWS = 4
@@ -83,13 +84,13 @@ TRIALS = (Trial("2 to 3", 2, 3, 40), Trial("3 to 2", 3, 2, 40), Trial("one hot k
 
 
 def build(spec: OperatorSpec, options: JobOptions) -> Operator:
-    return SlowSink() if isinstance(spec, LedgerSpec) else fakes.build(spec, options)
+    return SlowSink() if isinstance(spec.node, Ledgered) else fakes.build(spec, options)
 
 
 def graph(splits: Sequence[Sequence[Row]], parallelism: int) -> JobGraph:
     """Rows by key from sources to slow sinks."""
-    source = NumbersSpec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), BATCH_ROWS, True)
-    sink = LedgerSpec("sink", "ledger", SCHEMA)
+    source = numbers_spec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), BATCH_ROWS, True)
+    sink = ledger_spec("sink", "ledger", SCHEMA)
     return JobGraph(
         (Chain(0, (source,), parallelism), Chain(1, (sink,), parallelism)),
         (ChainEdge(0, 1, 0, Partition((0,))),),

@@ -18,7 +18,7 @@ from penstock.engine.connectors.in_process.bad_record_store import BadRecords
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.planner.expressions.nodes import Column, Expression
-from penstock.planner.physical.operator_specs import SourceSpec
+from tests.harness.operator_specs import source_spec
 
 Row = dict[str, Any]
 
@@ -87,7 +87,7 @@ def open_source(
 ) -> SourceOperator:
     names = table.source_schema.names
     indexes = tuple(range(len(names))) if columns is None else tuple(names.index(name) for name in columns)
-    spec = SourceSpec("op1", "source", table.source_schema.select(indexes), table, indexes, predicate)
+    spec = source_spec("op1", "source", table.source_schema.select(indexes), table, indexes, predicate)
     operator = SourceOperator(spec, JobOptions(batch_max_rows=batch))
     groups = KeyGroups(0, 128, 128)
     given = services or Services(BadRecords())

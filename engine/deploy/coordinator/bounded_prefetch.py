@@ -11,13 +11,17 @@ from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedResult, Emit
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.storage.staged_rows import StagedRows, stage
-from penstock.planner.physical.operator_specs import BoundedSourceSpec, JobGraph
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.scan import BoundedInput
+from penstock.planner.physical.operator_specs import JobGraph, OperatorSpec
 
 
 class BoundedBefore:
     """Rows of bounded subplans as staged files, by the operators that give them."""
 
-    def __init__(self, queries: Mapping[str, BoundedSourceSpec], directory: Path) -> None:
+    def __init__(
+        self, queries: Mapping[str, OperatorSpec[BoundedInput, OperatorFacts]], directory: Path
+    ) -> None:
         self.queries = queries
         self._directory = directory
 
@@ -30,7 +34,7 @@ class BoundedBefore:
                 if not emit(batch):
                     return
 
-        return BoundedResult(self.queries[operator_id].plan.schema, produce, lambda: None)
+        return BoundedResult(self.queries[operator_id].node.plan.schema, produce, lambda: None)
 
 
 def computed_before(services: Services, graph: JobGraph, directory: Path, time_zone: str) -> BoundedBefore:
@@ -38,15 +42,15 @@ def computed_before(services: Services, graph: JobGraph, directory: Path, time_z
     Raises what their queries raise.
     """
     specs = [
-        spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)
+        spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, BoundedInput)
     ]
     queries = {}
     for spec in specs:
-        backend = services.get(BoundedBackends).for_plan(spec.plan)
+        backend = services.get(BoundedBackends).for_plan(spec.node.plan)
         if backend.name != "spark":
             continue
         queries[spec.operator_id] = spec
-        result = backend.run(spec.plan, staging_dir=directory / spec.operator_id, time_zone=time_zone)
+        result = backend.run(spec.node.plan, staging_dir=directory / spec.operator_id, time_zone=time_zone)
         try:
             result.wait()  # until all is staged: rows come only then
             result.poll()

@@ -35,7 +35,8 @@ from penstock.engine.deploy.protocol.messages import (
     ViewCompleted,
     ViewStaged,
 )
-from penstock.planner.physical.operator_specs import BoundedSourceSpec, HistorySpec, JobGraph
+from penstock.planner.logical.scan import BoundedInput
+from penstock.planner.physical.operator_specs import HistorySource, JobGraph
 
 BATCHES_AHEAD = 4
 Reply = Callable[[Any], None]
@@ -61,7 +62,7 @@ class JobStores:
         self._time_zone = time_zone
         specs = [spec for chain in graph.chains for spec in chain.operators]
         self._bounded = {
-            spec.operator_id: spec for spec in specs if isinstance(spec, BoundedSourceSpec | HistorySpec)
+            spec.operator_id: spec for spec in specs if isinstance(spec.node, BoundedInput | HistorySource)
         }
         self._queries: dict[tuple[int, int], RunningQuery] = {}
 
@@ -102,9 +103,11 @@ class JobStores:
         if self._before is not None and operator_id in self._before.queries:
             return self._before.run(operator_id, staging)
         spec, backends = self._bounded[operator_id], self._services.get(BoundedBackends)
-        if isinstance(spec, HistorySpec):
+        if isinstance(spec.node, HistorySource):
             return backends.run_history(spec, splits, time_zone=self._time_zone)
-        return backends.for_plan(spec.plan).run(spec.plan, staging_dir=staging, time_zone=self._time_zone)
+        return backends.for_plan(spec.node.plan).run(
+            spec.node.plan, staging_dir=staging, time_zone=self._time_zone
+        )
 
     def close(self) -> None:
         """End the queries that still run."""

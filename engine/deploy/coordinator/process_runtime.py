@@ -25,7 +25,8 @@ from penstock.engine.deploy.protocol.messages import HeldTable
 from penstock.engine.deploy.worker.python_modules import FunctionNames
 from penstock.engine.storage.local import make_private, open_private
 from penstock.engine.task_manager.task_manager import IoThread
-from penstock.planner.physical.operator_specs import HistorySpec, JobGraph, SourceSpec
+from penstock.planner.logical.scan import Scan
+from penstock.planner.physical.operator_specs import HistorySource, JobGraph
 
 _ELSEWHERE = {
     "materialized": "reads a materialized view, which this process holds",
@@ -92,10 +93,10 @@ class ProcessRuntime:
         likes is refused.
         """
         names = {
-            str(spec.table.options["name"])
+            str(spec.node.table.options["name"])
             for chain in graph.chains
             for spec in chain.operators
-            if isinstance(spec, SourceSpec) and spec.table.connector == "registered"
+            if isinstance(spec.node, Scan) and spec.node.table.connector == "registered"
         }
         held = []
         for number, name in enumerate(sorted(names)):
@@ -120,7 +121,7 @@ def check_history(graph: JobGraph) -> None:
     """Refuse histories that Spark computes while workers hold its cores: RUN-2924."""
     for chain in graph.chains:
         for spec in chain.operators:
-            if isinstance(spec, HistorySpec) and spec.backend == "spark":
+            if isinstance(spec.node, HistorySource) and spec.node.backend == "spark":
                 message = (
                     f"the history of {spec.name} would be computed by Spark, whose cores the job's own "
                     "workers hold: it could wait for ever"
@@ -146,11 +147,11 @@ def check(graph: JobGraph, options: JobOptions) -> None:
     """
     for chain in graph.chains:
         for spec in chain.operators:
-            why = _ELSEWHERE.get(spec.table.connector) if isinstance(spec, SourceSpec) else None
-            if why is not None and isinstance(spec, SourceSpec):
+            why = _ELSEWHERE.get(spec.node.table.connector) if isinstance(spec.node, Scan) else None
+            if why is not None and isinstance(spec.node, Scan):
                 raise PenstockError(
                     "RUN-2912",
-                    f"{spec.table.name} {why}: worker processes cannot",
+                    f"{spec.node.table.name} {why}: worker processes cannot",
                     hint=_HINT,
                     sqlstate="0A000",
                 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 from penstock.engine.task.messages import TaskId, TaskMessage
 from penstock.engine.task.task import TaskPhase
-from penstock.planner.physical.operator_specs import Chain, OperatorSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, Chain
 
 
 class RemoteTask:
@@ -19,7 +19,7 @@ class RemoteTask:
     ) -> None:
         self.task_id = TaskId(chain.chain_id, subtask)
         self.is_source = is_source
-        self.operators: tuple[OperatorSpec, ...] = chain.operators
+        self.operators: tuple[AnyOperatorSpec, ...] = chain.operators
         self._send = send
         nothing = tuple(OperatorFigures(spec.operator_id, spec.name) for spec in chain.operators)
         self._figures = TaskFigures(chain.chain_id, subtask, TaskPhase.NEW, is_source, nothing)

@@ -1,11 +1,14 @@
 """The closed list of what may stand in an encoded job or message: frozen dataclasses and enums, of the
 catalog, the planner and the job's life.
+
+Plan nodes are not listed: the files of all nodes that have an operator are registered by the factory's table.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from enum import Enum
 from functools import cache
 from types import ModuleType
@@ -32,30 +35,13 @@ import penstock.planner.expressions.lambdas
 import penstock.planner.expressions.nodes
 import penstock.planner.expressions.python_calls
 import penstock.planner.expressions.row_pattern
-import penstock.planner.logical.aggregate
 import penstock.planner.logical.condition_program
 import penstock.planner.logical.distribution
-import penstock.planner.logical.emit
 import penstock.planner.logical.exchange
-import penstock.planner.logical.joins.interval_join
-import penstock.planner.logical.joins.join
-import penstock.planner.logical.joins.snapshot_join
-import penstock.planner.logical.joins.temporal_join
-import penstock.planner.logical.match_recognize
-import penstock.planner.logical.over
+import penstock.planner.logical.operator_facts
 import penstock.planner.logical.pattern_nfa
-import penstock.planner.logical.plan
 import penstock.planner.logical.projection
-import penstock.planner.logical.scan
-import penstock.planner.logical.set_operations
-import penstock.planner.logical.sink
-import penstock.planner.logical.sort
-import penstock.planner.logical.time_attributes
-import penstock.planner.logical.unnest
-import penstock.planner.logical.window_table
 import penstock.planner.logical.windows
-import penstock.planner.physical.operator_specs
-import penstock.planner.physical.runtime_filter
 import penstock.planner.physical.state_compatibility
 from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.tables import ObjectPath
@@ -65,6 +51,7 @@ from penstock.engine.connectors.in_process.bad_record_store import RejectedRecor
 from penstock.engine.metrics.busy_time import TimeShares
 from penstock.engine.metrics.operator_metrics import SplitProgress
 from penstock.engine.network.admission import Refusals
+from penstock.engine.operators.factory import OPERATOR_CLASSES
 
 _MODULES: tuple[ModuleType, ...] = (
     penstock.catalog.errors,
@@ -84,34 +71,16 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.engine.checkpoint.snapshot_format,
     penstock.engine.metrics.task_metrics,
     penstock.planner.logical.distribution,
-    penstock.planner.logical.emit,
     penstock.planner.expressions.nodes,
     penstock.planner.expressions.lambdas,
-    penstock.planner.logical.scan,
-    penstock.planner.logical.window_table,
-    penstock.planner.logical.sort,
-    penstock.planner.logical.aggregate,
-    penstock.planner.logical.joins.join,
-    penstock.planner.logical.plan,
     penstock.planner.logical.projection,
     penstock.planner.logical.exchange,
-    penstock.planner.logical.sink,
-    penstock.planner.logical.match_recognize,
-    penstock.planner.logical.over,
-    penstock.planner.physical.operator_specs,
-    penstock.planner.logical.time_attributes,
     penstock.planner.expressions.python_calls,
-    penstock.planner.expressions.python_calls,
-    penstock.planner.logical.set_operations,
     penstock.planner.logical.pattern_nfa,
     penstock.planner.expressions.row_pattern,
     penstock.planner.logical.condition_program,
-    penstock.planner.physical.runtime_filter,
-    penstock.planner.logical.joins.snapshot_join,
     penstock.planner.physical.state_compatibility,
-    penstock.planner.logical.joins.temporal_join,
-    penstock.planner.logical.joins.interval_join,
-    penstock.planner.logical.unnest,
+    penstock.planner.logical.operator_facts,
     penstock.planner.logical.windows,
 )
 _SINGLE: tuple[type, ...] = (
@@ -128,19 +97,24 @@ _SINGLE: tuple[type, ...] = (
 @cache
 def registered_classes() -> dict[str, type[Any]]:
     """Return the classes by the name they are written with."""
-    found: dict[str, type[Any]] = {}
-    for made in (*_SINGLE, *(made for module in _MODULES for made in vars(module).values())):
-        if not inspect.isclass(made) or not _is_value(made):
-            continue
-        if made.__module__ not in {module.__name__ for module in _MODULES} and made not in _SINGLE:
-            continue
-        found[name_of(made)] = made
-    return found
+    modules = {module.__name__: module for module in _MODULES}
+    modules |= {node.__module__: sys.modules[node.__module__] for node in OPERATOR_CLASSES}
+    declared = [
+        value
+        for module in modules.values()
+        for value in vars(module).values()
+        if inspect.isclass(value) and value.__module__ in modules and _is_value(value)
+    ]
+    by_name: dict[str, type[Any]] = {}
+    for value in (*_SINGLE, *declared):
+        if by_name.setdefault(name_of(value), value) is not value:
+            raise AssertionError(f"two classes are written as {name_of(value)}")
+    return by_name
 
 
 def name_of(made: type[Any]) -> str:
-    """Return the name a class is written with."""
-    return f"{made.__module__}.{made.__name__}"
+    """Return the name a class is written with: its own, which no other registered class has."""
+    return made.__name__
 
 
 def fields_of(made: type[Any]) -> tuple[str, ...]:

@@ -18,8 +18,10 @@ from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedResult
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.deploy.protocol.messages import BoundedRows, BoundedTaken, BoundedWanted
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.physical.operator_specs import BoundedSourceSpec, HistorySpec, JobGraph
+from penstock.planner.logical.scan import BoundedInput
+from penstock.planner.physical.operator_specs import HistorySource, JobGraph, OperatorSpec
 
 Send = Callable[[Any], None]
 
@@ -70,7 +72,7 @@ class SentBackends(BoundedBackends):
     def __init__(self, graph: JobGraph, scratch: Path, send: Send) -> None:
         super().__init__(Services())
         self._specs = [
-            spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)
+            spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, BoundedInput)
         ]
         self._scratch = scratch
         self._send = send
@@ -84,7 +86,7 @@ class SentBackends(BoundedBackends):
         self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
     ) -> BoundedResult:
         """Ask for a query's rows."""
-        operator_id = next((spec.operator_id for spec in self._specs if spec.plan is plan), None)
+        operator_id = next((spec.operator_id for spec in self._specs if spec.node.plan is plan), None)
         if operator_id is None:
             hint = "write the table to files and read those again, or SET 'deployment' = 'embedded'"
             raise PenstockError(
@@ -92,7 +94,9 @@ class SentBackends(BoundedBackends):
             )
         return self._ask(operator_id, staging_dir, ())
 
-    def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:
+    def run_history(
+        self, spec: OperatorSpec[HistorySource, OperatorFacts], splits: tuple[str, ...], *, time_zone: str
+    ) -> BoundedResult:
         """Ask for the rows of a history."""
         return self._ask(spec.operator_id, None, splits)
 

@@ -21,7 +21,9 @@ from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.rows.row_difference import changed_pairs
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
 from penstock.planner.expressions.nodes import AggregateCall
-from penstock.planner.physical.operator_specs import GroupAggregateSpec
+from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.operator_facts import PartitionFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
@@ -37,15 +39,17 @@ class GroupAggregateOperator(Operator):
 
     gathers = True
 
-    def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
-        self._keys = spec.keys
+    def __init__(self, spec: OperatorSpec[Aggregate, PartitionFacts], options: JobOptions) -> None:
+        self._keys = spec.node.keys
         self._schema = spec.schema.to_arrow()
-        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
-        self._accumulators = Accumulators((*spec.aggregates, _ROW_COUNT), spec.insert_only, options.time_zone)
+        self._key_types = [spec.node.input.schema.to_arrow().field(key).type for key in spec.node.keys]
+        self._accumulators = Accumulators(
+            (*spec.node.aggregates, _ROW_COUNT), spec.facts.insert_only, options.time_zone
+        )
         self._distinct = DistinctSlots()
         self._options = options
-        self._ttl_ms = spec.ttl_ms
-        self._takes_back = not spec.insert_only
+        self._ttl_ms = spec.facts.ttl_ms
+        self._takes_back = not spec.facts.insert_only
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics

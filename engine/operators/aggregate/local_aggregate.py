@@ -14,7 +14,9 @@ from penstock.engine.operators.mini_batch import MiniBatch
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.planner.physical.operator_specs import GroupAggregateSpec
+from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.operator_facts import PartitionFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _TRIALS = 2
 
@@ -56,12 +58,12 @@ class LocalAggregateOperator(Operator):
     batches: aggregating them costs more here than behind the exchange.
     """
 
-    def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
-        self._keys = spec.keys
+    def __init__(self, spec: OperatorSpec[Aggregate, PartitionFacts], options: JobOptions) -> None:
+        self._keys = spec.node.keys
         self._schema = spec.schema.to_arrow()
-        self._index = KeyIndex([spec.input_schema.to_arrow().field(key).type for key in spec.keys])
-        self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
-        self._partials = RowPartials(spec.aggregates, options.time_zone)
+        self._index = KeyIndex([spec.node.input.schema.to_arrow().field(key).type for key in spec.node.keys])
+        self._accumulators = Accumulators(spec.node.aggregates, spec.facts.insert_only, options.time_zone)
+        self._partials = RowPartials(spec.node.aggregates, options.time_zone)
         self._reduction = ReductionMonitor()
         self._options = options
 

@@ -16,7 +16,8 @@ from penstock.engine.operators.join.regular_join import Alone, RegularJoinOperat
 from penstock.engine.state.rows.interval_join_side import ExpiringJoinSide, least_deadlines
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.windowing.late_row_filter import without_late
-from penstock.planner.physical.operator_specs import JoinSpec
+from penstock.planner.logical.joins.interval_join import IntervalJoin, IntervalJoinFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class IntervalJoinOperator(RegularJoinOperator):
@@ -30,14 +31,15 @@ class IntervalJoinOperator(RegularJoinOperator):
     watermark is delayed, so that emitted rows are not late above unless they were late here.
     """
 
-    def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[IntervalJoin, IntervalJoinFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
-        assert spec.time is not None
-        self._time = spec.time
-        self._hold_us = spec.time.hold_us(spec.kind)
+        assert spec.facts.time is not None
+        self._time = spec.facts.time
+        self._hold_us = spec.facts.time.hold_us(spec.node.kind)
         self._needed = (self._required_columns(0), self._required_columns(1))
         self._deadlines = [
-            [(deadline.column, deadline.offset_us) for deadline in side.deadlines] for side in spec.time.sides
+            [(deadline.column, deadline.offset_us) for deadline in side.deadlines]
+            for side in spec.facts.time.sides
         ]
         self._watermark_us = MIN_WATERMARK_US
 
@@ -59,7 +61,11 @@ class IntervalJoinOperator(RegularJoinOperator):
         side, other = self._time.sides[port], self._time.sides[1 - port]
         if not side.deadlines:
             return super()._side(port, max_parallelism)
-        lasting = None if self._spec.insert_only[port] else (side.time_column, side.slack_us - other.slack_us)
+        lasting = (
+            None
+            if self._facts.insert_only_inputs[port]
+            else (side.time_column, side.slack_us - other.slack_us)
+        )
         groups = max_parallelism
         return ExpiringJoinSide(
             self._schemas[port],
@@ -72,7 +78,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         )
 
     def _side_options(self, port: int) -> dict[str, bool]:
-        return super()._side_options(port) | {"lates": self._spec.insert_only[port]}
+        return super()._side_options(port) | {"lates": self._facts.insert_only_inputs[port]}
 
     def _prompt(self, port: int) -> Alone:
         """Rows without a match wait until their deadline, or until the other side has ended."""
@@ -104,7 +110,9 @@ class IntervalJoinOperator(RegularJoinOperator):
         if not behind.any():
             return Batch(batch.rows, batch.weights)
         late = (
-            behind & self._meets_nothing(batch.rows, bounds, port) if self._spec.insert_only[port] else behind
+            behind & self._meets_nothing(batch.rows, bounds, port)
+            if self._facts.insert_only_inputs[port]
+            else behind
         )
         marked = Batch(batch.rows, batch.weights, np.where(behind, reached, MIN_WATERMARK_US))
         return without_late(marked, late, reached, self._metrics)

@@ -33,7 +33,9 @@ from penstock.engine.lookup.results import Asked, Met
 from penstock.engine.lookup.table_versions import TableVersions
 from penstock.engine.state.rows.pending_lookups import PendingLookups
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import LookupJoinSpec
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _LOOK_AGAIN_MS = 1.0
 
@@ -46,16 +48,21 @@ class LookupJoinOperator(Operator):
     outstanding; then the inputs are blocked.
     """
 
-    def __init__(self, spec: LookupJoinSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[LookupJoin, OperatorFacts], options: JobOptions) -> None:
         self._spec, self._options = spec, options
+        self._node, self._table = spec.node, spec.node.scan.table
         context = EvaluationContext(options.time_zone)
-        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, context)
-        self._residual = None if spec.residual is None else compile_predicate(spec.residual, context)
-        self._pads = spec.kind is JoinKind.LEFT
+        self._keep = (
+            None if spec.node.scan.predicate is None else compile_predicate(spec.node.scan.predicate, context)
+        )
+        self._residual = (
+            None if spec.node.residual is None else compile_predicate(spec.node.residual, context)
+        )
+        self._pads = spec.node.kind is JoinKind.LEFT
         self._output = spec.schema.to_arrow()
-        self._in_order = lookup_option(spec.table, "lookup.output-mode") == "ordered"
-        self._capacity = int(lookup_option(spec.table, "lookup.capacity") or 1)
-        self._timeout_ms = float(lookup_option(spec.table, "lookup.timeout") or 0)
+        self._in_order = lookup_option(spec.node.scan.table, "lookup.output-mode") == "ordered"
+        self._capacity = int(lookup_option(spec.node.scan.table, "lookup.capacity") or 1)
+        self._timeout_ms = float(lookup_option(spec.node.scan.table, "lookup.timeout") or 0)
         self._pending: deque[Asked | Watermark] = deque()
         self._batches = 0
         self._passed_us = MIN_WATERMARK_US
@@ -64,28 +71,28 @@ class LookupJoinOperator(Operator):
     def open(self, context: Context) -> None:
         self._context, self._clock, self._metrics = context, context.clock, context.metrics
         spec = self._spec
-        self._restored = PendingLookups(spec.left_schema.to_arrow(), context.key_groups.start)
-        arrow = spec.left_schema.to_arrow()
+        self._restored = PendingLookups(spec.node.left.schema.to_arrow(), context.key_groups.start)
+        arrow = spec.node.left.schema.to_arrow()
         what = LookupTable(
-            spec.table,
-            spec.columns,
-            spec.predicate,
-            spec.right_keys,
-            tuple(arrow.field(key).type for key in spec.left_keys),
+            spec.node.scan.table,
+            spec.node.scan.columns,
+            spec.node.scan.predicate,
+            spec.node.right_keys,
+            tuple(arrow.field(key).type for key in spec.node.left_keys),
         )
         threads = (
-            int(lookup_option(spec.table, "lookup.connections") or 1)
-            if lookup_option(spec.table, "lookup.async")
+            int(lookup_option(spec.node.scan.table, "lookup.connections") or 1)
+            if lookup_option(spec.node.scan.table, "lookup.async")
             else 0
         )
         self._client = LookupClient(what, self._keep, context.clock, threads, context.services)
         self._versions = self._open_versions(context)
-        self._asking = lookup_asking(self._client, what, spec.left_keys, context.clock, self._versions)
+        self._asking = lookup_asking(self._client, what, spec.node.left_keys, context.clock, self._versions)
 
     def _open_versions(self, context: Context) -> TableVersions | None:
         """A job with checkpoints names in them the version of a table that is reloaded."""
         options = self._options
-        if reload_ms(self._spec.table) is None or not (
+        if reload_ms(self._table) is None or not (
             options.state_dir is not None or options.checkpoint_interval_ms > 0
         ):
             return None
@@ -200,7 +207,7 @@ class LookupJoinOperator(Operator):
 
     def _too_late(self) -> PenstockError:
         message = (
-            f"table {self._spec.table.name} was asked for rows and has not answered in "
+            f"table {self._table.name} was asked for rows and has not answered in "
             f"{self._timeout_ms / 1000:g} s"
         )
         hint = "raise 'lookup.timeout', or look at the database"
@@ -237,14 +244,14 @@ class LookupJoinOperator(Operator):
         reason = None if failure is None else (failure.code, failure.message.splitlines()[0][:160])
         if reason is None and self._warned:
             self._warned.clear()
-            self._context.report_event(Recovered(f"table {self._spec.table.name} was read again"))
+            self._context.report_event(Recovered(f"table {self._table.name} was read again"))
         elif reason is not None and reason not in self._warned:
             self._warned.add(reason)
             code, message = reason
             self._context.report_event(
                 Warned(
                     code,
-                    f"table {self._spec.table.name} could not be read again and stays as it was: {message}",
+                    f"table {self._table.name} could not be read again and stays as it was: {message}",
                 )
             )
 

@@ -33,8 +33,8 @@ from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
 from penstock.planner.expressions.nodes import Column, Expression
-from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import JoinSpec
+from penstock.planner.logical.joins.join import BinaryJoin, JoinFacts, JoinKind
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 Gather = Callable[[list[int]], list[pa.Array]]
 """Returns columns of one side, by their positions in it, with one value for each pair."""
@@ -102,39 +102,39 @@ class RegularJoinOperator(Operator, ListState):
     however many rows one row matches.
     """
 
-    def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
-        self._spec = spec
-        self._schemas = (spec.left_schema.to_arrow(), spec.right_schema.to_arrow())
-        self._keys = (spec.left_keys, spec.right_keys)
-        self._alone = _ALONE[spec.kind]
+    def __init__(self, spec: OperatorSpec[BinaryJoin, JoinFacts], options: JobOptions) -> None:
+        self._node, self._facts = spec.node, spec.facts
+        self._schemas = (spec.node.left.schema.to_arrow(), spec.node.right.schema.to_arrow())
+        self._keys = (spec.node.left_keys, spec.node.right_keys)
+        self._alone = _ALONE[spec.node.kind]
         self._needed = self._keys
-        self._gives_pairs = spec.kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        self._gives_pairs = spec.node.kind not in (JoinKind.SEMI, JoinKind.ANTI)
         self._output = spec.schema.to_arrow()
-        condition = spec.residual
+        condition = spec.node.residual
         self._condition = (
             None
             if condition is None
-            else ResidualCondition(condition, len(spec.left_schema), options.time_zone)
+            else ResidualCondition(condition, len(spec.node.left.schema), options.time_zone)
         )
-        self._load_first = max(spec.bounded_ports, default=None)
+        self._load_first = max(spec.facts.bounded_ports, default=None)
         self._ended = [False, False]
         self._ended_held = False
-        self._tells = spec.pruned is not None
+        self._tells = spec.node.pruned is not None
 
     def open(self, context: Context) -> None:
         self._context = context
         groups = context.key_groups.max_parallelism
-        self._index = KeyIndex([self._schemas[0].field(key).type for key in self._spec.left_keys])
+        self._index = KeyIndex([self._schemas[0].field(key).type for key in self._node.left_keys])
         self._sides = (self._side(0, groups), self._side(1, groups))
-        if self._spec.copied is not None:
-            self._sides[self._spec.copied].copy_of(context.key_groups)
+        if self._facts.copied is not None:
+            self._sides[self._facts.copied].copy_of(context.key_groups)
         self._held = None
         if self._load_first is not None:
             port = 1 - self._load_first
             self._held = BatchBuffer(self._schemas[port], self._keys[port], groups)
 
     def _side(self, port: int, max_parallelism: int) -> JoinSide:
-        ttl_ms = self._spec.ttl_ms[port]
+        ttl_ms = self._facts.ttl_ms[port]
         writes = LastWrites(ttl_ms, self._context.clock) if ttl_ms else None
         return JoinSide(
             self._schemas[port],
@@ -148,7 +148,7 @@ class RegularJoinOperator(Operator, ListState):
     def _side_options(self, port: int) -> dict[str, bool]:
         """Options of the stored side of a port."""
         return {
-            "retracting": not self._spec.insert_only[port],
+            "retracting": not self._facts.insert_only_inputs[port],
             "counts": self._alone[port] is not Alone.NEVER,
         }
 
@@ -164,7 +164,9 @@ class RegularJoinOperator(Operator, ListState):
         return {"right": 1, "held": 0 if self._load_first is None else 1 - self._load_first}
 
     def copied_states(self) -> frozenset[str]:
-        return frozenset() if self._spec.copied is None else frozenset({("left", "right")[self._spec.copied]})
+        return (
+            frozenset() if self._facts.copied is None else frozenset({("left", "right")[self._facts.copied]})
+        )
 
     def list_states(self) -> dict[str, ListState]:
         return {} if self._load_first is None else {"loaded": self}
@@ -201,7 +203,7 @@ class RegularJoinOperator(Operator, ListState):
 
     @property
     def wants_ticks(self) -> bool:
-        return any(self._spec.ttl_ms)
+        return any(self._facts.ttl_ms)
 
     def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
         """Expire rows by their time to live; nothing is emitted for them."""
@@ -232,7 +234,7 @@ class RegularJoinOperator(Operator, ListState):
             yield from self._finish_loading(port, out)
             self._ended[1 - port] = self._ended_held
         for ended in (0, 1):
-            if self._ended[ended] and self._spec.copied != 1 - ended:
+            if self._ended[ended] and self._facts.copied != 1 - ended:
                 self._forget(1 - ended)
         self._report_keys()
 
@@ -260,7 +262,7 @@ class RegularJoinOperator(Operator, ListState):
     def _join(self, batch: Batch, port: int, out: Output) -> PendingOutput:
         own, other = self._sides[port], self._sides[1 - port]
         # other subtasks are restored from every subtask's copy
-        keep = not self._ended[1 - port] or port == self._spec.copied
+        keep = not self._ended[1 - port] or port == self._facts.copied
         batch = own.consolidated(batch, keep=keep)
         batch = self._without_null_keys(batch, port, out)
         if own.writes is not None and keep:

@@ -16,7 +16,9 @@ from penstock.engine.api.operator import Context, JoinKeys, KeysKnown, Operator,
 from penstock.engine.api.scan_pruning import is_ranged
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
+from penstock.planner.physical.runtime_filter import RuntimeFilter
 
 KEYS_MOST = 10_000
 
@@ -112,8 +114,8 @@ class RuntimeFilterOperator(Operator):
     When it has dropped less than a fifth of the first hundred thousand rows, it stops filtering.
     """
 
-    def __init__(self, spec: RuntimeFilterSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[RuntimeFilter, OperatorFacts], options: JobOptions) -> None:
+        self._node = spec.node
         self._mask: Mask | None = None
         self._tried = False
         self._tested = self._pruned = 0
@@ -122,14 +124,14 @@ class RuntimeFilterOperator(Operator):
         self._metrics = context.metrics
 
     def on_keys(self, known: KeysKnown) -> None:
-        if known.join_id == self._spec.join_id:
+        if known.join_id == self._node.join_id:
             self._mask = mask_of(known.keys)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         if self._mask is None:
             out.collect(batch)
             return
-        kept = self._mask([batch.rows.column(key) for key in self._spec.keys])
+        kept = self._mask([batch.rows.column(key) for key in self._node.keys])
         count = int(kept.sum())
         self._count(batch.num_rows, batch.num_rows - count)
         if count == batch.num_rows:

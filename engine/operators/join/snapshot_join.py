@@ -20,7 +20,9 @@ from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.event_time_buffer import EventTimeBuffer
-from penstock.planner.physical.operator_specs import SnapshotJoinSpec
+from penstock.planner.logical.joins.join import JoinFacts
+from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class SnapshotJoinOperator(RegularJoinOperator):
@@ -33,9 +35,9 @@ class SnapshotJoinOperator(RegularJoinOperator):
 
     passes_time = False
 
-    def __init__(self, spec: SnapshotJoinSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[SnapshotJoin, JoinFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
-        self._told, self._zone = spec, options.time_zone
+        self._snapshot, self._zone = spec.node, options.time_zone
         self._ended = [False, True]  # a row joins nothing but the table, whatever its kind
         self._rows_ended = False
         self._is_loaded = False
@@ -50,13 +52,15 @@ class SnapshotJoinOperator(RegularJoinOperator):
         self._pending_schema = self._schemas[1].append(pa.field("counts from", pa.int64(), False))
         self._pending = EventTimeBuffer(self._pending_schema, self._keys[1], len(self._schemas[1]), groups)
         self._until_us = (
-            self._now_us(context.clock.wall_ms()) if self._told.loaded_us is None else self._told.loaded_us
+            self._now_us(context.clock.wall_ms())
+            if self._snapshot.loaded_us is None
+            else self._snapshot.loaded_us
         )
 
     def _now_us(self, wall_ms: int) -> int:
         """The moment in the table's time: in the session's time zone where its type has none."""
         offset = datetime.fromtimestamp(wall_ms / 1000, ZoneInfo(self._zone)).utcoffset()
-        has_zone = self._schemas[1].field(self._told.build_time).type.tz is not None
+        has_zone = self._schemas[1].field(self._snapshot.build_time).type.tz is not None
         return wall_ms * 1000 + (
             0 if has_zone or offset is None else round(offset.total_seconds() * 1_000_000)
         )
@@ -92,7 +96,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
         return start_output(self._counted(self._join(batch, 0, out)))
 
     def _change(self, batch: Batch, out: Output) -> PendingOutput:
-        times = batch.rows.column(self._told.build_time)
+        times = batch.rows.column(self._snapshot.build_time)
         if times.null_count:
             told = truths(times.is_valid())
             yield from self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~told)), 1, out)
@@ -111,7 +115,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
         """The times of changes. A retraction waits for the insertion of its key that comes with it, so that
         an update is applied as a whole.
         """
-        times = np.asarray(col.words(batch.rows.column(self._told.build_time)), np.int64)
+        times = np.asarray(col.words(batch.rows.column(self._snapshot.build_time)), np.int64)
         if batch.weights is None or (batch.weights > 0).all():
             return times
         keys = [batch.rows.column(key) for key in self._keys[1]]
@@ -186,16 +190,16 @@ class SnapshotJoinOperator(RegularJoinOperator):
 
     @property
     def wants_ticks(self) -> bool:
-        return super().wants_ticks or self._told.idle_ms is not None
+        return super().wants_ticks or self._snapshot.idle_ms is not None
 
     def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
         """Expire rows of the table by their time to live. A table whose watermark is idle for long counts as
         loaded.
         """
         super().on_processing_time(now_ms, out)
-        if self._loading and self._told.idle_ms is not None:
+        if self._loading and self._snapshot.idle_ms is not None:
             self._moved_ms = now_ms if self._moved_ms is None else self._moved_ms
-            if now_ms - self._moved_ms >= self._told.idle_ms:
+            if now_ms - self._moved_ms >= self._snapshot.idle_ms:
                 return start_output(self._counted(self._finish(out)))
         return None
 

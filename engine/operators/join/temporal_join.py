@@ -25,7 +25,8 @@ from penstock.engine.state.time_to_live import EXPIRED, LastWrites
 from penstock.engine.windowing.late_row_filter import drop_late
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import TemporalJoinSpec
+from penstock.planner.logical.joins.temporal_join import TemporalJoin, TemporalJoinFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class TemporalJoinOperator(Operator):
@@ -37,38 +38,45 @@ class TemporalJoinOperator(Operator):
     ones are stored.
     """
 
-    def __init__(self, spec: TemporalJoinSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[TemporalJoin, TemporalJoinFacts], options: JobOptions) -> None:
+        self._spec, self._node, self._facts = spec, spec.node, spec.facts
         self._zone = options.time_zone
-        self._left, self._right = spec.left_schema.to_arrow(), spec.right_schema.to_arrow()
-        self._keys = (spec.left_keys, spec.right_keys)
+        self._left, self._right = spec.node.left.schema.to_arrow(), spec.node.right.schema.to_arrow()
+        self._keys = (spec.node.left_keys, spec.node.right_keys)
         self._output = spec.schema.to_arrow()
-        self._pairs = Schema(spec.left_schema.fields + spec.right_schema.fields).to_arrow()
+        self._pairs = Schema(spec.node.left.schema.fields + spec.node.right.schema.fields).to_arrow()
         self._residual = (
             None
-            if spec.residual is None
-            else compile_predicate(spec.residual, EvaluationContext(options.time_zone))
+            if spec.node.residual is None
+            else compile_predicate(spec.node.residual, EvaluationContext(options.time_zone))
         )
-        self._pads = spec.kind is JoinKind.LEFT
-        self._hold_us = max(0, spec.slacks_us[1] - spec.slacks_us[0])
+        self._pads = spec.node.kind is JoinKind.LEFT
+        self._hold_us = max(0, spec.facts.slacks_us[1] - spec.facts.slacks_us[0])
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         groups, spec = context.key_groups.max_parallelism, self._spec
-        self._index = KeyIndex([self._right.field(key).type for key in spec.right_keys])
-        kept = {"retracting": not spec.insert_only[1], "counts": False}
+        self._index = KeyIndex([self._right.field(key).type for key in spec.node.right_keys])
+        kept = {"retracting": not spec.facts.insert_only_inputs[1], "counts": False}
         ties = [
             SortKey(Column(f.type, f.nullable, index=i))
-            for i in spec.ties
-            if is_orderable((f := spec.right_schema[i]).type)
+            for i in spec.node.ties
+            if is_orderable((f := spec.node.right.schema[i]).type)
         ]
         order = RowOrder(ties, self._right, self._zone)
-        writes = LastWrites(spec.ttl_ms, context.clock) if spec.ttl_ms else None
+        writes = LastWrites(spec.facts.ttl_ms, context.clock) if spec.facts.ttl_ms else None
         self._versions = VersionSide(
-            self._right, spec.right_keys, spec.times[1], order, self._index, groups, writes=writes, **kept
+            self._right,
+            spec.node.right_keys,
+            spec.node.times[1],
+            order,
+            self._index,
+            groups,
+            writes=writes,
+            **kept,
         )
-        self._waiting = EventTimeBuffer(self._left, spec.left_keys, spec.times[0], groups)
+        self._waiting = EventTimeBuffer(self._left, spec.node.left_keys, spec.node.times[0], groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"waiting": self._waiting, "versions": self._versions}
@@ -78,7 +86,11 @@ class TemporalJoinOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         batch = drop_late(
-            batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics
+            batch,
+            self._node.times[port],
+            self._facts.slacks_us[port],
+            self._watermark_us,
+            self._metrics,
         )
         whole = self._matchable(batch, port)
         if port == 1:
@@ -92,7 +104,7 @@ class TemporalJoinOperator(Operator):
     def _matchable(self, batch: Batch, port: int) -> np.ndarray:
         """Return which rows have a key and a time; the others match nothing."""
         whole = np.ones(batch.num_rows, np.bool_)
-        for index in (*self._keys[port], self._spec.times[port]):
+        for index in (*self._keys[port], self._node.times[port]):
             column = batch.rows.column(index)
             if column.null_count:
                 whole &= truths(column.is_valid())
@@ -111,7 +123,7 @@ class TemporalJoinOperator(Operator):
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         self._watermark_us = time_us
-        slack_us, right_slack_us = self._spec.slacks_us
+        slack_us, right_slack_us = self._facts.slacks_us
         last = time_us == MAX_WATERMARK_US
         base_us = max(time_us, MIN_WATERMARK_US + 1000)
         for due in self._waiting.due(time_us if last else base_us - right_slack_us):
@@ -125,7 +137,7 @@ class TemporalJoinOperator(Operator):
 
     @property
     def wants_ticks(self) -> bool:
-        return self._spec.ttl_ms > 0
+        return self._facts.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Expire the versions of keys without a new version for long enough."""
@@ -147,7 +159,7 @@ class TemporalJoinOperator(Operator):
     def _answer(self, batch: Batch, out: Output) -> PendingOutput:
         """Emit the rows the watermark has passed with their versions, in pieces."""
         slots = self._index.lookup([batch.rows.column(key) for key in self._keys[0]], batch.num_rows)
-        ids = self._versions.in_force(slots, col.words(batch.rows.column(self._spec.times[0])))
+        ids = self._versions.in_force(slots, col.words(batch.rows.column(self._node.times[0])))
         store = self._versions.store
 
         def sizes() -> np.ndarray:

@@ -42,9 +42,18 @@ from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED
 from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
 from penstock.planner.expressions.nodes import Column
-from penstock.planner.logical.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
+from penstock.planner.logical.match_recognize import (
+    Fact,
+    MatchFact,
+    MatchRecognize,
+    Rows,
+    RowsAggregate,
+    RowValue,
+    Value,
+)
+from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.logical.over import Frame, FrameUnit
-from penstock.planner.physical.operator_specs import MatchSpec
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _FRESH = 2**62
 """The order of rows that have just passed: above those of unfinished matches."""
@@ -61,14 +70,16 @@ class MatchRecognizeOperator(Operator):
     and counted.
     """
 
-    def __init__(self, spec: MatchSpec, options: JobOptions) -> None:
-        self._spec = spec
-        self._input = spec.input_schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
-        key = spec.order[0].expression
+    def __init__(self, spec: OperatorSpec[MatchRecognize, PartitionFacts], options: JobOptions) -> None:
+        self._spec, self._node, self._facts = spec, spec.node, spec.facts
+        self._input = spec.node.input.schema.to_arrow()
+        self._order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
+        key = spec.node.order[0].expression
         assert isinstance(key, Column)
         self._time_column = key.index
-        self._slack_us = WINDOW_TIME_US - 1 if spec.input_schema[key.index].role is Role.WINDOW_TIME else 0
+        self._slack_us = (
+            WINDOW_TIME_US - 1 if spec.node.input.schema[key.index].role is Role.WINDOW_TIME else 0
+        )
         self._search = MatchSearch(spec, options.time_zone)
         self._values = MatchMeasures(
             spec, self._search.labels, self._search.excluded, self._time_column, options.time_zone
@@ -80,12 +91,16 @@ class MatchRecognizeOperator(Operator):
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        types = [self._input.field(key).type for key in self._spec.partition]
+        types = [self._input.field(key).type for key in self._node.partition]
         groups = context.key_groups
         self._keys = KeyIndex(types)
-        self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
+        self._lives = PartitionLives(self._facts.ttl_ms, context.clock)
         writes = self._lives.writes
-        columns, steps, numbered = self._spec.partition, self._search.transitions, self._spec.arrival != 0
+        columns, steps, numbered = (
+            self._node.partition,
+            self._search.transitions,
+            self._facts.arrival != 0,
+        )
         self._rows = MatchRows(
             self._input, columns, self._time_column, self._keys, groups, steps, writes, numbered=numbered
         )
@@ -132,7 +147,7 @@ class MatchRecognizeOperator(Operator):
 
     @property
     def wants_ticks(self) -> bool:
-        return self._spec.ttl_ms > 0
+        return self._facts.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Expire the unfinished matches of partitions without a row for long enough, and their other
@@ -153,12 +168,12 @@ class MatchRecognizeOperator(Operator):
         """Return the slots of unfinished matches that no row can extend any more. After a restore all are
         returned once, to know what delays the watermark.
         """
-        if self._spec.within_us is None and not ends and not self._restored:
+        if self._node.within_us is None and not ends and not self._restored:
             return np.zeros(0, np.int64)
         unfinished = self._rows.begun()
         if not ends and not self._restored:
-            assert self._spec.within_us is not None
-            unfinished = unfinished[self._rows.times(unfinished) + self._spec.within_us < self._watermark_us]
+            assert self._node.within_us is not None
+            unfinished = unfinished[self._rows.times(unfinished) + self._node.within_us < self._watermark_us]
         self._restored = False
         return self._rows.slots(unfinished)
 
@@ -180,7 +195,11 @@ class MatchRecognizeOperator(Operator):
         found = self._match_rows(part, matches, slots) if matches.parts.size else None
         self._hold_time(parts, tests, times, slots)
         self._keep(
-            part, parts, ids[part.origins], part.origins < earlier.size, 0 if ends else self._spec.history
+            part,
+            parts,
+            ids[part.origins],
+            part.origins < earlier.size,
+            0 if ends else self._node.history,
         )
         return found
 
@@ -195,7 +214,7 @@ class MatchRecognizeOperator(Operator):
 
     def _match_rows(self, part: Partitions, matches: Matches, slots: np.ndarray) -> Batch:
         before = np.zeros(slots.size, np.int64)
-        if self._spec.counts:
+        if self._node.counts:
             self._totals.reserve()
             before = self._totals.rows[slots]
             self._totals.count(slots[matches.parts])
@@ -203,7 +222,7 @@ class MatchRecognizeOperator(Operator):
 
     def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
         """The watermark waits for matches that may still be emitted and end at a row that has passed."""
-        if not self._spec.tells_time:
+        if not self._node.tells_time:
             return
         if self._keys.capacity > self._held_us.size:
             known = self._held_us.size
@@ -228,7 +247,7 @@ class MatchRecognizeOperator(Operator):
             np.where(here < starts, BEFORE, (here - starts) * self._search.transitions + parts.steps)[kept],
         )
         self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
-        if not self._spec.counts:
+        if not self._node.counts:
             self._free(part.slots[parts.ends - 1])
 
     def _free(self, slots: np.ndarray) -> None:
@@ -263,28 +282,33 @@ class MatchMeasures:
     """Computes the output columns of one pattern."""
 
     def __init__(
-        self, spec: MatchSpec, labels: np.ndarray, excluded: np.ndarray, time_column: int, time_zone: str
+        self,
+        spec: OperatorSpec[MatchRecognize, PartitionFacts],
+        labels: np.ndarray,
+        excluded: np.ndarray,
+        time_column: int,
+        time_zone: str,
     ) -> None:
-        self._spec = spec
+        self._spec, self._node, self._facts = spec, spec.node, spec.facts
         self._schema = spec.schema.to_arrow()
         self._labels, self._excluded = labels, excluded
         self._time_column = time_column
         self._zone = time_zone
         context = EvaluationContext(time_zone)
-        self._measures = [compile_expression(measure, context) for measure in spec.measures]
+        self._measures = [compile_expression(measure, context) for measure in spec.node.measures]
         self._expressions = [
             compile_expression(value.expression, context) if isinstance(value, RowValue) else None
-            for value in spec.values
+            for value in spec.node.values
         ]
-        self._names = pa.array(spec.variables, pa.string())
-        self._columns = range(len(spec.input_schema)) if spec.all_rows else spec.partition
+        self._names = pa.array(spec.node.variables, pa.string())
+        self._columns = range(len(spec.node.input.schema)) if spec.node.all_rows else spec.node.partition
 
     def of(self, part: Partitions, matches: Matches, numbers: np.ndarray) -> pa.RecordBatch:
         """Return the output rows, match by match; ``numbers``: the number of each match in its partition."""
         lengths = np.diff(matches.ends, prepend=0)
         owners = np.repeat(np.arange(lengths.size), lengths)
         ends = np.repeat(matches.ends, lengths)
-        shown = np.flatnonzero(~self._excluded[matches.places]) if self._spec.all_rows else matches.ends - 1
+        shown = np.flatnonzero(~self._excluded[matches.places]) if self._node.all_rows else matches.ends - 1
         what = _Shown(
             part,
             matches,
@@ -295,7 +319,7 @@ class MatchMeasures:
             self._labels[matches.places],
             numbers,
         )
-        values = [self._value(number, value, what) for number, value in enumerate(self._spec.values)]
+        values = [self._value(number, value, what) for number, value in enumerate(self._node.values)]
         values.append(pa.nulls(shown.size))
         batch = pa.RecordBatch.from_arrays(values, names=[str(number) for number in range(len(values))])
         at = array_of(matches.rows[shown])
@@ -336,7 +360,7 @@ class MatchMeasures:
         return values.take(array_of(rows, ~known))
 
     def _member(self, rows: Rows) -> np.ndarray:
-        return np.array([number in rows for number in range(len(self._spec.variables))], np.bool_)
+        return np.array([number in rows for number in range(len(self._node.variables))], np.bool_)
 
     def _over_rows(self, value: RowsAggregate, what: _Shown, at: np.ndarray) -> pa.Array:
         """Aggregate over those rows of each match that belong to the variables."""
@@ -347,7 +371,7 @@ class MatchMeasures:
             [*rows.columns, member], names=[str(number) for number in range(width + 1)]
         )
         call = replace(value.call, filter=Column(BOOLEAN, False, index=width))
-        if value.final or not self._spec.all_rows:
+        if value.final or not self._node.all_rows:
             totals = Accumulators([call], True, self._zone)
             totals.reserve(what.matches.ends.size)
             totals.add(what.owners, rows)

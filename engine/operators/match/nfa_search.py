@@ -19,9 +19,10 @@ from penstock.engine.kernels.condition_interpreter import NO_DIVISION, OVERFLOW
 from penstock.engine.operators.over.partitions import Partitions
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.condition_program import TOTALS, CellKind, Programs, programs_of
-from penstock.planner.logical.match_recognize import Definition, RowValue, SkipTo, Value
+from penstock.planner.logical.match_recognize import Definition, MatchRecognize, RowValue, SkipTo, Value
+from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.logical.pattern_nfa import automaton_of
-from penstock.planner.physical.operator_specs import MatchSpec
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 MOST_STEPS = 10_000_000
 """The most rows that may be tried for one match."""
@@ -261,9 +262,9 @@ class MatchSearch:
     variable; ``excluded``: whether its row is not output.
     """
 
-    def __init__(self, spec: MatchSpec, time_zone: str) -> None:
-        automaton = automaton_of(spec.pattern, spec.variables)
-        self._tests = ConditionEvaluation(spec.definitions, len(spec.variables), time_zone)
+    def __init__(self, spec: OperatorSpec[MatchRecognize, PartitionFacts], time_zone: str) -> None:
+        automaton = automaton_of(spec.node.pattern, spec.node.variables)
+        self._tests = ConditionEvaluation(spec.node.definitions, len(spec.node.variables), time_zone)
         self._offsets, self._targets = (
             np.array(automaton.offsets, np.int64),
             np.array(automaton.targets, np.int64),
@@ -273,10 +274,10 @@ class MatchSearch:
             np.array(automaton.excluded, np.bool_),
         )
         self._of_transition = np.where(self._targets < 0, 0, self.labels[self._targets])
-        self._width = len(spec.variables)
-        self._within = -1 if spec.within_us is None else spec.within_us
-        self._skip = list(SkipTo).index(spec.skip)
-        self._skips = np.array([number in spec.skip_rows for number in range(self._width)], np.uint8)
+        self._width = len(spec.node.variables)
+        self._within = -1 if spec.node.within_us is None else spec.node.within_us
+        self._skip = list(SkipTo).index(spec.node.skip)
+        self._skips = np.array([number in spec.node.skip_rows for number in range(self._width)], np.uint8)
 
     @property
     def transitions(self) -> int:

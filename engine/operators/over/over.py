@@ -35,8 +35,8 @@ from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED, PartitionEnds
 from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
 from penstock.planner.expressions.nodes import Column
-from penstock.planner.logical.over import PLACES, RANKS, FrameUnit
-from penstock.planner.physical.operator_specs import OverSpec
+from penstock.planner.logical.over import PLACES, RANKS, FrameUnit, Over, OverFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class EventTimeOverOperator(Operator):
@@ -48,40 +48,42 @@ class EventTimeOverOperator(Operator):
     Partitions within windows are dropped when their window ends.
     """
 
-    def __init__(self, spec: OverSpec, options: JobOptions) -> None:
-        self._spec = spec
-        self._input = spec.input_schema.to_arrow()
+    def __init__(self, spec: OperatorSpec[Over, OverFacts], options: JobOptions) -> None:
+        self._node, self._facts = spec.node, spec.facts
+        self._input = spec.node.input.schema.to_arrow()
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
-        self._values = OverFrames(spec.calls, spec.order, spec.frame, options.time_zone)
-        key = spec.order[0].expression
+        self._order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
+        self._values = OverFrames(spec.node.calls, spec.node.order, spec.node.frame, options.time_zone)
+        key = spec.node.order[0].expression
         assert isinstance(key, Column)
         self._time_column = key.index
-        of_window = spec.input_schema[key.index].role is Role.WINDOW_TIME
+        of_window = spec.node.input.schema[key.index].role is Role.WINDOW_TIME
         self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
-        functions = {call.function for call in spec.calls}
-        running = spec.frame.start is None
+        functions = {call.function for call in spec.node.calls}
+        running = spec.node.frame.start is None
         self._zone = options.time_zone
-        self._running = [call for call in spec.calls if running and call.function not in RANKS | PLACES]
+        self._running = [call for call in spec.node.calls if running and call.function not in RANKS | PLACES]
         self._keeps_totals = bool(self._running) or bool(functions & RANKS)
         self._keeps_first = running and "first_value" in functions
         self._range_us = (
-            -spec.frame.start if spec.frame.unit is FrameUnit.RANGE and spec.frame.start is not None else None
+            -spec.node.frame.start
+            if spec.node.frame.unit is FrameUnit.RANGE and spec.node.frame.start is not None
+            else None
         )
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        types = [self._input.field(key).type for key in self._spec.partition]
+        types = [self._input.field(key).type for key in self._node.partition]
         groups = context.key_groups
         self._keys = KeyIndex(types)
-        self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
+        self._lives = PartitionLives(self._facts.ttl_ms, context.clock)
         writes = self._lives.writes
-        numbered = self._spec.arrival != 0
+        numbered = self._facts.arrival != 0
         self._rows = TimedRows(
             self._input,
-            self._spec.partition,
+            self._node.partition,
             self._time_column,
             self._keys,
             groups,
@@ -132,7 +134,7 @@ class EventTimeOverOperator(Operator):
 
     @property
     def wants_ticks(self) -> bool:
-        return self._spec.ttl_ms > 0
+        return self._facts.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Expire the state of partitions without a row for long enough."""
@@ -169,7 +171,7 @@ class EventTimeOverOperator(Operator):
 
     def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
         here = np.arange(ids.size)
-        kept = here >= part.ends - self._spec.history
+        kept = here >= part.ends - self._node.history
         if self._range_us:
             kept |= self._rows.times(ids) >= time_us - self._range_us
         if self._keeps_first:
@@ -180,7 +182,7 @@ class EventTimeOverOperator(Operator):
 
     def _expire(self, time_us: int) -> None:
         """Drop rows that no later row's distance reaches, and partitions without state."""
-        if self._spec.history or self._keeps_first or self._keeps_totals:
+        if self._node.history or self._keeps_first or self._keeps_totals:
             return
         linked = self._rows.linked_ids()
         if self._range_us:
@@ -195,7 +197,7 @@ class EventTimeOverOperator(Operator):
 
     def _close(self, time_us: int) -> None:
         """Drop the partitions whose window has ended."""
-        if self._spec.window is None:
+        if self._node.window is None:
             return
         live = self._keys.live_slots()
         if self._ends is None:
@@ -210,8 +212,8 @@ class EventTimeOverOperator(Operator):
 
     def _window_ends(self, slots: np.ndarray) -> np.ndarray:
         """Return the window ends of partitions; the end is one of their columns."""
-        assert self._spec.window is not None
-        return col.words(self._keys.keys(slots)[self._spec.partition.index(self._spec.window.end_column)])
+        assert self._node.window is not None
+        return col.words(self._keys.keys(slots)[self._node.partition.index(self._node.window.end_column)])
 
     def _free(self, slots: np.ndarray) -> None:
         if slots.size:
@@ -223,9 +225,9 @@ class EventTimeOverOperator(Operator):
 class RetractOverOperator(PartitionRecompute):
     """Recomputes the touched partitions: any order, any frame, any changes."""
 
-    def __init__(self, spec: OverSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[Over, OverFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
-        self._values = OverFrames(spec.calls, spec.order, spec.frame, options.time_zone)
+        self._values = OverFrames(spec.node.calls, spec.node.order, spec.node.frame, options.time_zone)
 
     def show(self, part: Partitions) -> list[pa.Array]:
         return columns_of(part.rows, self._values.of(part, self._values.peers.of(part)))

@@ -29,7 +29,9 @@ from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites, PartitionEnds
 from penstock.engine.windowing.window_assigner import WindowAssigner
-from penstock.planner.physical.operator_specs import OverSpec, PartitionTopSpec
+from penstock.planner.logical.operator_facts import PartitionFacts
+from penstock.planner.logical.over import Over, OverFacts, PartitionTop
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _NO_LIMIT = np.iinfo(np.int64).max
 
@@ -42,14 +44,18 @@ class PartitionRecompute(Operator):
     counted.
     """
 
-    def __init__(self, spec: OverSpec | PartitionTopSpec, options: JobOptions) -> None:
-        self._partition = spec.partition
-        self._insert_only = spec.insert_only
-        self._ttl_ms = spec.ttl_ms
-        self._window = spec.window
-        self._input = spec.input_schema.to_arrow()
+    def __init__(
+        self,
+        spec: OperatorSpec[Over, OverFacts] | OperatorSpec[PartitionTop, PartitionFacts],
+        options: JobOptions,
+    ) -> None:
+        self._partition = spec.node.partition
+        self._insert_only = spec.facts.insert_only
+        self._ttl_ms = spec.facts.ttl_ms
+        self._window = spec.node.window
+        self._input = spec.node.input.schema.to_arrow()
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
+        self._order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
         self._most_copies = _NO_LIMIT
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US

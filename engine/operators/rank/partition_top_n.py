@@ -35,7 +35,9 @@ from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED, LastWrites, PartitionEnds
 from penstock.engine.windowing.window_assigner import WindowAssigner
-from penstock.planner.physical.operator_specs import PartitionTopSpec
+from penstock.planner.logical.operator_facts import PartitionFacts
+from penstock.planner.logical.over import PartitionTop
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class AppendTopNOperator(Operator):
@@ -43,12 +45,12 @@ class AppendTopNOperator(Operator):
     is no longer among the first is retracted and dropped.
     """
 
-    def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
-        self._spec = spec
-        self._input = spec.input_schema.to_arrow()
+    def __init__(self, spec: OperatorSpec[PartitionTop, PartitionFacts], options: JobOptions) -> None:
+        self._spec, self._node, self._facts = spec, spec.node, spec.facts
+        self._input = spec.node.input.schema.to_arrow()
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
-        self._peers = Peers(spec.order, options.time_zone)
+        self._order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
+        self._peers = Peers(spec.node.order, options.time_zone)
         self._distinct = DistinctSlots()
         self._best = self._gate(options.time_zone)
 
@@ -58,27 +60,27 @@ class AppendTopNOperator(Operator):
         """
         spec = self._spec
         if (
-            spec.rank == "dense_rank"
-            or not spec.order
-            or not BestKeys.serve(to_arrow(spec.order[0].expression.type), spec.limit)
+            spec.node.rank == "dense_rank"
+            or not spec.node.order
+            or not BestKeys.serve(to_arrow(spec.node.order[0].expression.type), spec.node.limit)
         ):
             return None
-        return BestKeys(spec.order[0], spec.limit, time_zone)
+        return BestKeys(spec.node.order[0], spec.node.limit, time_zone)
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._keys = KeyIndex([self._input.field(key).type for key in self._spec.partition])
+        self._keys = KeyIndex([self._input.field(key).type for key in self._node.partition])
         groups = context.key_groups.max_parallelism
-        writes = LastWrites(self._spec.ttl_ms, context.clock) if self._spec.ttl_ms else None
+        writes = LastWrites(self._facts.ttl_ms, context.clock) if self._facts.ttl_ms else None
         kept = {"retracting": False, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
-        self._rows = JoinSide(self._input, self._spec.partition, self._keys, groups, writes=writes, **kept)
+        self._rows = JoinSide(self._input, self._node.partition, self._keys, groups, writes=writes, **kept)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
     @property
     def wants_ticks(self) -> bool:
-        return self._spec.ttl_ms > 0
+        return self._facts.ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Expire partitions by the time since a row of theirs was stored; nothing is emitted."""
@@ -102,11 +104,11 @@ class AppendTopNOperator(Operator):
         """Repeat rows by their weights. Of more than ``limit`` equal rows no more are emitted, unless they
         all have one rank.
         """
-        if self._spec.rank != "row_number":
+        if self._node.rank != "row_number":
             self._take(batch.repeated(), out)  # all of them are stored and emitted
             return
         for number, piece in enumerate(
-            replace(batch, weights=np.minimum(weights, self._spec.limit)).single_rows()
+            replace(batch, weights=np.minimum(weights, self._node.limit)).single_rows()
         ):
             if number:
                 yield
@@ -116,7 +118,7 @@ class AppendTopNOperator(Operator):
         if not batch.num_rows:
             return
         slots = self._keys.lookup_or_insert(
-            [batch.rows.column(key) for key in self._spec.partition], batch.num_rows
+            [batch.rows.column(key) for key in self._node.partition], batch.num_rows
         )
         rows = batch.rows
         if self._best is not None:
@@ -148,7 +150,7 @@ class AppendTopNOperator(Operator):
             self._order,
             arrived,
         )
-        kept = self._peers.ranks(part, self._spec.rank) <= self._spec.limit
+        kept = self._peers.ranks(part, self._node.rank) <= self._node.limit
         old = part.origins < ids.size
         gone, new = np.flatnonzero(old & ~kept), np.flatnonzero(~old & kept)
         self._emit_changes(part, old, kept, gone, new, out)
@@ -167,7 +169,7 @@ class AppendTopNOperator(Operator):
         new: np.ndarray,
         out: Output,
     ) -> None:
-        if self._spec.shows_rank:
+        if self._node.shows_rank:
             self._emit_reranked(part, old, kept, out)
             return
         chosen = np.concatenate([gone, new])
@@ -181,8 +183,8 @@ class AppendTopNOperator(Operator):
     def _emit_reranked(self, part: Partitions, old: np.ndarray, kept: np.ndarray, out: Output) -> None:
         """Emit the rows whose rank has changed."""
         before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
-        before[old] = self._peers.ranks(part.filter(old), self._spec.rank)
-        after[kept] = self._peers.ranks(part.filter(kept), self._spec.rank)
+        before[old] = self._peers.ranks(part.filter(old), self._node.rank)
+        after[kept] = self._peers.ranks(part.filter(kept), self._node.rank)
         changed = before != after
         groups = self._peers.of(part).numbers
         alone = np.bincount(groups, minlength=1)[groups] == 1
@@ -205,7 +207,7 @@ class AppendTopNOperator(Operator):
     def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
         """Rows with their ranks, if the query reads them."""
         columns = list(rows.columns)
-        if self._spec.shows_rank:
+        if self._node.shows_rank:
             columns.append(array_of(ranks.astype(np.int32)))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
@@ -215,13 +217,13 @@ class RetractTopNOperator(PartitionRecompute):
     a rank up to the limit, with the rank if the query reads it.
     """
 
-    def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[PartitionTop, PartitionFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
-        self._peers = Peers(spec.order, options.time_zone)
-        self._rank, self._limit, self._shows_rank = spec.rank, spec.limit, spec.shows_rank
-        if spec.rank == "row_number":
+        self._peers = Peers(spec.node.order, options.time_zone)
+        self._rank, self._limit, self._shows_rank = spec.node.rank, spec.node.limit, spec.node.shows_rank
+        if spec.node.rank == "row_number":
             # of equal rows no more than that are emitted, while all of them have one rank
-            self._most_copies = spec.limit
+            self._most_copies = spec.node.limit
 
     def show(self, part: Partitions) -> list[pa.Array]:
         ranks = self._peers.ranks(part, self._rank)
@@ -235,10 +237,10 @@ class WindowTopNOperator(AppendTopNOperator):
     counted.
     """
 
-    def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[PartitionTop, PartitionFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
-        assert spec.window is not None
-        self._window = spec.window
+        assert spec.node.window is not None
+        self._window = spec.node.window
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
@@ -269,7 +271,7 @@ class WindowTopNOperator(AppendTopNOperator):
         if self._ends is None:
             self._ends = PartitionEnds()
             held = self._rows.store.take(self._rows.store.live_ids())
-            slots = self._keys.lookup([held.column(key) for key in self._spec.partition], held.num_rows)
+            slots = self._keys.lookup([held.column(key) for key in self._node.partition], held.num_rows)
             self._ends.note(slots, words(held.column(self._window.end_column)), self._keys.capacity)
         return self._ends
 
@@ -283,7 +285,7 @@ class WindowTopNOperator(AppendTopNOperator):
             return
         positions, ids = self._rows.links.expand(ended)
         part = partitioned(self._rows.store.take(ids), positions, self._order, self._rows.store.arrived(ids))
-        yield from emit_batch(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)), out)
+        yield from emit_batch(self._ranked(part.rows, self._peers.ranks(part, self._node.rank)), out)
         self._rows.remove(ids)
         self._keys.remove(ended)
         if self._best is not None:

@@ -20,7 +20,9 @@ from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.state.rows.total_order import RowOrder
-from penstock.planner.physical.operator_specs import TopNSpec
+from penstock.planner.logical.operator_facts import PartitionFacts
+from penstock.planner.logical.sort import TopN
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class TopNOperator(Operator):
@@ -31,17 +33,17 @@ class TopNOperator(Operator):
     rows alone.
     """
 
-    def __init__(self, spec: TopNSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[TopN, PartitionFacts], options: JobOptions) -> None:
+        self._node, self._facts = spec.node, spec.facts
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.keys, self._schema, options.time_zone, spec.arrival)
+        self._order = RowOrder(spec.node.keys, self._schema, options.time_zone, spec.facts.arrival)
 
     def open(self, context: Context) -> None:
         self._context = context
         self._slot = KeyIndex([])
         groups, numbered = context.key_groups.max_parallelism, self._order.arrival != 0
         # equal rows that arrived apart may have others between them
-        apart = numbered and self._spec.insert_only
+        apart = numbered and self._facts.insert_only
         self._rows = JoinSide(
             self._schema, [], self._slot, groups, retracting=not apart, counts=False, numbered=numbered
         )
@@ -53,7 +55,7 @@ class TopNOperator(Operator):
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         if self._shown is None:
             self._shown = self._first(self._ordered())
-        if self._spec.insert_only:
+        if self._facts.insert_only:
             batch = self._cut(batch)
         self._store(self._rows.consolidated(batch, keep=True))
         before, self._shown = self._shown, self._first(self._ordered())
@@ -73,7 +75,7 @@ class TopNOperator(Operator):
         ids = store.live_ids()
         rows = [store.take(ids[first:last]) for first, last in store.chunks(ids)]
         ids = ids[self._order.sorted_pieces(rows, store.arrived(ids))]
-        if self._spec.insert_only:
+        if self._facts.insert_only:
             kept = self._up_to(store.weights(ids))
             self._rows.remove(ids[kept:])
             ids = ids[:kept]
@@ -86,7 +88,7 @@ class TopNOperator(Operator):
 
     def _up_to(self, weights: np.ndarray) -> int:
         """Return how many ordered rows fill limit and offset."""
-        wanted = self._spec.limit + self._spec.offset
+        wanted = self._node.limit + self._node.offset
         return min(weights.size, int(np.searchsorted(np.cumsum(weights), wanted)) + 1)
 
     def _first(self, ordered: np.ndarray) -> list[Batch]:
@@ -96,7 +98,7 @@ class TopNOperator(Operator):
         store = self._rows.store
         weights = np.maximum(store.weights(ordered), 0)
         ends = np.cumsum(weights)
-        low, high = self._spec.offset, self._spec.offset + self._spec.limit
+        low, high = self._node.offset, self._node.offset + self._node.limit
         visible = np.minimum(ends, high) - np.maximum(ends - weights, low)
         ids, visible = ordered[visible > 0], visible[visible > 0]
         return [Batch(store.take(ids[first:last]), visible[first:last]) for first, last in store.chunks(ids)]

@@ -15,7 +15,9 @@ from penstock.engine.bounded.backend import BoundedResult
 from penstock.engine.bounded.exact_types import ExactBatches
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.storage.staged_rows import StagedRows, attempt_directory, is_complete, new_attempt
-from penstock.planner.physical.operator_specs import BoundedSourceSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.scan import BoundedInput
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _ASK_AGAIN_MS = 20
 
@@ -28,8 +30,8 @@ class BoundedSourceOperator(HeadOperator, ListState):
     batch, row) of files that stay.
     """
 
-    def __init__(self, spec: BoundedSourceSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[BoundedInput, OperatorFacts], options: JobOptions) -> None:
+        self._node = spec.node
         self._options = options
         self._staged_first = options.state_dir is not None or options.checkpoint_interval_ms > 0
         self._exact = ExactBatches(spec.schema)
@@ -45,7 +47,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
         if self._done:
             return
         backends: BoundedBackends = context.services.get(BoundedBackends)
-        self._backend = backends.for_plan(self._spec.plan)
+        self._backend = backends.for_plan(self._node.plan)
         if self._staged_first:
             self._root = backends.staging_root(self._options.state_dir, context.job_id, context.operator_id)
 
@@ -103,10 +105,10 @@ class BoundedSourceOperator(HeadOperator, ListState):
 
     def _start(self) -> BoundedResult:
         if not self._staged_first:
-            return self._backend.run(self._spec.plan, time_zone=self._options.time_zone)
+            return self._backend.run(self._node.plan, time_zone=self._options.time_zone)
         self._attempt = new_attempt(self._root)
         directory = attempt_directory(self._root, self._attempt)
-        return self._backend.run(self._spec.plan, staging_dir=directory, time_zone=self._options.time_zone)
+        return self._backend.run(self._node.plan, staging_dir=directory, time_zone=self._options.time_zone)
 
     def close(self) -> None:
         if self._result is not None:

@@ -27,8 +27,14 @@ from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
-from penstock.planner.logical.scan import scan_of
-from penstock.planner.physical.operator_specs import HistorySpec, OperatorSpec, ReadSplitsSpec, SourceSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.scan import Scan, scan_of
+from penstock.planner.physical.operator_specs import (
+    AnyOperatorSpec,
+    FinishedSplits,
+    HistorySource,
+    OperatorSpec,
+)
 
 _ASK_AGAIN_MS = 5
 
@@ -63,7 +69,7 @@ class SubChain:
 
     def __init__(
         self,
-        specs: Sequence[OperatorSpec],
+        specs: Sequence[AnyOperatorSpec],
         options: JobOptions,
         outer: Context,
         splits: Sequence[str],
@@ -71,11 +77,12 @@ class SubChain:
     ) -> None:
         """``outer``: the context of the operator it runs in; ``build`` builds the operator of a spec."""
         source, *others = specs
-        assert isinstance(source, SourceSpec)
+        assert isinstance(source.node, Scan)
         unwatched = {
-            key: value for key, value in source.table.options.items() if key != "source.monitor-interval"
+            key: value for key, value in source.node.table.options.items() if key != "source.monitor-interval"
         }
-        source = replace(source, table=replace(source.table, options=unwatched))
+        table = replace(source.node.table, options=unwatched)
+        source = replace(source, node=replace(source.node, table=table))
         groups = KeyGroups(0, outer.key_groups.max_parallelism, outer.key_groups.max_parallelism)
         made = [
             ChainedOperator(
@@ -147,9 +154,11 @@ class HistorySourceOperator(HeadOperator):
     streams. The watermark is emitted once, behind all rows.
     """
 
-    def __init__(self, spec: HistorySpec, options: JobOptions, build: BuildOperator) -> None:
+    def __init__(
+        self, spec: OperatorSpec[HistorySource, OperatorFacts], options: JobOptions, build: BuildOperator
+    ) -> None:
         """``build`` builds the operators that read files with late rows."""
-        self._spec = spec
+        self._spec, self._node = spec, spec.node
         self._options = options
         self._build = build
         self._time_us = MIN_WATERMARK_US
@@ -160,10 +169,10 @@ class HistorySourceOperator(HeadOperator):
     def open(self, context: Context) -> None:
         self._context = context
         by_file: dict[str, list[str]] = {}
-        for split in self._spec.splits:
+        for split in self._node.splits:
             by_file.setdefault(FileSplit.parse(split).path, []).append(split)
         files = sorted(by_file)
-        if self._spec.backend is None or (self._spec.timing and self._spec.backend != "spark"):
+        if self._node.backend is None or (self._node.timing and self._node.backend != "spark"):
             mine = files[context.subtask :: context.parallelism]  # all subtasks read event times, or rows
         else:
             # one query aggregates more than several do, and a job of Spark costs much
@@ -188,10 +197,10 @@ class HistorySourceOperator(HeadOperator):
 
     def _all(self, out: Output) -> _Steps:
         late: set[str] = set()
-        if self._splits and self._spec.timing:
+        if self._splits and self._node.timing:
             yield from self._times(late)
         computed = tuple(
-            split for split in self._splits if split not in late and self._spec.backend is not None
+            split for split in self._splits if split not in late and self._node.backend is not None
         )
         if computed:
             yield from self._computed(computed, out)
@@ -199,7 +208,7 @@ class HistorySourceOperator(HeadOperator):
         if read:
             yield from self._read(read, out)
         self._context.metrics.count("history_files_read_as_stream", len(late))
-        if self._spec.timing:
+        if self._node.timing:
             self._emit_time(out)
         while True:
             yield REST_MS
@@ -207,7 +216,7 @@ class HistorySourceOperator(HeadOperator):
     def _times(self, late: set[str]) -> _Steps:
         """Read the event times; record the splits that have late rows, and the common watermark."""
         self._inner = chain = SubChain(
-            self._spec.timing, self._options, self._context, self._splits, self._build
+            self._node.timing, self._options, self._context, self._splits, self._build
         )
         while chain.step():
             for split, batch in chain.drain():
@@ -231,7 +240,7 @@ class HistorySourceOperator(HeadOperator):
             else:
                 yield _ASK_AGAIN_MS
         result.close()
-        table = scan_of(self._spec.plan).table
+        table = scan_of(self._node.plan).table
         listing = FileListing(table.options["path"], "")
         for split in splits:
             check_unchanged(listing, FileSplit.parse(split))
@@ -239,7 +248,7 @@ class HistorySourceOperator(HeadOperator):
     def _read(self, splits: tuple[str, ...], out: Output) -> _Steps:
         """Emit what our own operators compute for splits."""
         self._inner = chain = SubChain(
-            self._spec.operators, self._options, self._context, splits, self._build
+            self._node.operators, self._options, self._context, splits, self._build
         )
         while chain.step():
             for _, batch in chain.drain():
@@ -262,8 +271,8 @@ class FinishedSplitsOperator(HeadOperator, ListState):
     source with the same id resumes from this state.
     """
 
-    def __init__(self, spec: ReadSplitsSpec, options: JobOptions) -> None:
-        self._splits = spec.splits
+    def __init__(self, spec: OperatorSpec[FinishedSplits, OperatorFacts], options: JobOptions) -> None:
+        self._splits = spec.node.splits
 
     def open(self, context: Context) -> None:
         self._context = context

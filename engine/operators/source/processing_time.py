@@ -8,7 +8,9 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, ListState, Operator, Output
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.state.watermark_state import OperatorWatermarkState
-from penstock.planner.physical.operator_specs import ProcessingTimeSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.time_attributes import ProcessingTime
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class ProcessingTimeOperator(Operator):
@@ -18,8 +20,8 @@ class ProcessingTimeOperator(Operator):
 
     passes_time = False
 
-    def __init__(self, spec: ProcessingTimeSpec, options: JobOptions) -> None:
-        self._column = spec.time_column
+    def __init__(self, spec: OperatorSpec[ProcessingTime, OperatorFacts], options: JobOptions) -> None:
+        self._column = spec.node.time_column
         self._schema = spec.schema.to_arrow()
         self._last = OperatorWatermarkState()
         self._sent_us = MIN_WATERMARK_US

@@ -37,7 +37,8 @@ from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.formats.decoded_batch import empty_columns
 from penstock.engine.state.rows.table_contents import Contents
 from penstock.planner.expressions.nodes import expression_of
-from penstock.planner.physical.operator_specs import SourceSpec
+from penstock.planner.logical.scan import Scan, SourceFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 MAX_OPEN = 64
 
@@ -90,8 +91,8 @@ class SourceOperator(HeadOperator, ListState):
     of the id.
     """
 
-    def __init__(self, spec: SourceSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[Scan, SourceFacts], options: JobOptions) -> None:
+        self._spec, self._node, self._facts = spec, spec.node, spec.facts
         self._options = options
         self._splits: list[_Split] = []
         self._known: set[str] = set()
@@ -100,28 +101,29 @@ class SourceOperator(HeadOperator, ListState):
         self._live: list[_Split] = []
         self._open_readers = 0
         self._watched = (
-            boundedness(spec.table) is Boundedness.UNBOUNDED and spec.table.connector == "filesystem"
+            boundedness(spec.node.table) is Boundedness.UNBOUNDED
+            and spec.node.table.connector == "filesystem"
         )
         self._keep = (
             None
-            if spec.predicate is None
-            else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+            if spec.node.predicate is None
+            else compile_predicate(spec.node.predicate, EvaluationContext(options.time_zone))
         )
 
     def open(self, context: Context) -> None:
         self._context = context
         self._time_of = _event_time(self._spec, EvaluationContext(self._options.time_zone, context.clock))
-        table, columns = self._spec.table, self._spec.columns
+        table, columns = self._node.table, self._node.columns
         told = (
             table,
             columns,
-            self._spec.predicate,
+            self._node.predicate,
             self._options.batch_max_rows,
             context.clock,
             context.services,
             context.metrics,
         )
-        self._skipping = Skipping(context.metrics) if self._spec.skips else None
+        self._skipping = Skipping(context.metrics) if self._facts.skips else None
         self._connector = source_connector(ScanRequest(*told, self._skipping))
         self._discover_ms = self._connector.discover_every_ms()
         self._next_discovery_ms = 0.0
@@ -149,7 +151,7 @@ class SourceOperator(HeadOperator, ListState):
         self._looked = True
 
     def on_keys(self, known: KeysKnown) -> None:
-        for join_id, places in self._spec.skips:
+        for join_id, places in self._facts.skips:
             if self._skipping is not None and join_id == known.join_id:
                 self._skipping.learn(known.keys, [self._spec.schema.names[place] for place in places])
 
@@ -275,18 +277,18 @@ class SourceOperator(HeadOperator, ListState):
         return SourceStatus(wake_ms=int(min(times, default=now_ms)) + 1)
 
 
-def _event_time(spec: SourceSpec, context: EvaluationContext) -> Any:
+def _event_time(spec: OperatorSpec[Scan, SourceFacts], context: EvaluationContext) -> Any:
     """Return a function from a batch to the event time it reaches (microseconds), ``None`` for a table
     without watermark.
 
     It only decides the order of reading. A computed time is that of the last row; if not all its columns are
     read it is unknown.
     """
-    table = spec.table
+    table = spec.node.table
     if table.watermark is None:
         return None
     schema_index = table.source_schema.index_of(table.watermark.column)
-    places = {source: place for place, source in enumerate(spec.columns)}
+    places = {source: place for place, source in enumerate(spec.node.columns)}
     if (
         schema_index is not None
         and schema_index in places
@@ -312,14 +314,14 @@ class MaterializedViewSourceOperator(HeadOperator):
     What was emitted is state: after a restore the difference to the current view is emitted.
     """
 
-    def __init__(self, spec: SourceSpec, options: JobOptions) -> None:
-        self._name = spec.table.options["name"]
-        self._schema = spec.table.source_schema.to_arrow()
-        self._columns = list(spec.columns)
+    def __init__(self, spec: OperatorSpec[Scan, SourceFacts], options: JobOptions) -> None:
+        self._name = spec.node.table.options["name"]
+        self._schema = spec.node.table.source_schema.to_arrow()
+        self._columns = list(spec.node.columns)
         self._keep = (
             None
-            if spec.predicate is None
-            else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+            if spec.node.predicate is None
+            else compile_predicate(spec.node.predicate, EvaluationContext(options.time_zone))
         )
         self._version = 0
 

@@ -10,13 +10,15 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, HeadOperator, ListState, Output, SourceStatus
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions.compiler import literal_scalar
-from penstock.planner.physical.operator_specs import ValuesSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.scan import Values
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class ValuesOperator(HeadOperator, ListState):
     """Its position is the number of rows emitted."""
 
-    def __init__(self, spec: ValuesSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[Values, OperatorFacts], options: JobOptions) -> None:
         self._rows = _batch(spec)
         self._most = options.batch_max_rows
         self._given = 0
@@ -42,9 +44,9 @@ class ValuesOperator(HeadOperator, ListState):
         self._given = max((item["given"] for item in items), default=0)
 
 
-def _batch(spec: ValuesSpec) -> pa.RecordBatch:
+def _batch(spec: OperatorSpec[Values, OperatorFacts]) -> pa.RecordBatch:
     schema = spec.schema.to_arrow()
-    columns = [[literal_scalar(row[i]).as_py() for row in spec.rows] for i in range(len(schema))]
+    columns = [[literal_scalar(row[i]).as_py() for row in spec.node.rows] for i in range(len(schema))]
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
     )

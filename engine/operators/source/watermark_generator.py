@@ -16,7 +16,8 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 from penstock.engine.expressions import EvaluationContext, compile_expression
 from penstock.engine.expressions.datum import nulls_of, values_of
 from penstock.engine.metrics.operator_metrics import SplitProgress
-from penstock.planner.physical.operator_specs import WatermarkSpec
+from penstock.planner.logical.time_attributes import WatermarkAssign, WatermarkFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 @dataclass
@@ -40,8 +41,8 @@ class WatermarkGeneratorOperator(Operator, ListState):
     When all are idle, Idle is emitted.
     """
 
-    def __init__(self, spec: WatermarkSpec, options: JobOptions) -> None:
-        self._spec = spec
+    def __init__(self, spec: OperatorSpec[WatermarkAssign, WatermarkFacts], options: JobOptions) -> None:
+        self._node, self._facts = spec.node, spec.facts
         self._zone = options.time_zone
         self._splits: dict[int, _Split] = {}
         self._restored: dict[str, int] = {}
@@ -53,7 +54,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
     def open(self, context: Context) -> None:
         self._context = context
         self._watermark = compile_expression(
-            self._spec.watermark, EvaluationContext(self._zone, context.clock)
+            self._node.watermark, EvaluationContext(self._zone, context.clock)
         )
         self._alone_since_ms = context.clock.monotonic_ms()
 
@@ -70,7 +71,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
 
     def _note(self, split: _Split, batch: Batch) -> None:
         """Report the split's progress in the metrics."""
-        latest = pc.max(batch.rows.column(self._spec.time_column)).value
+        latest = pc.max(batch.rows.column(self._node.time_column)).value
         if latest is not None:
             split.last_event_us = latest if split.last_event_us is None else max(latest, split.last_event_us)
         self._show(split)
@@ -95,7 +96,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
         return before[:-1], int(before[-1])
 
     def _marked(self, batch: Batch, before: np.ndarray) -> Batch:
-        column = batch.rows.column(self._spec.time_column)
+        column = batch.rows.column(self._node.time_column)
         behind = values_of(column) < before
         missing = nulls_of(column)
         if missing is not None:
@@ -134,7 +135,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
         self._show(split)
 
     def _waited(self, since_ms: float, now_ms: float) -> bool:
-        timeout_ms = self._spec.idle_timeout_ms
+        timeout_ms = self._facts.idle_timeout_ms
         return timeout_ms > 0 and now_ms - since_ms >= timeout_ms
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:

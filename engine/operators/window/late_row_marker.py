@@ -17,7 +17,9 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.session_state import SessionWindowState
 from penstock.engine.state.rows.event_time_buffer import RowsBehind, less
 from penstock.engine.windowing import window_arithmetic
-from penstock.planner.physical.operator_specs import LateMarkSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.window_table import LateMark
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class LateRowMarkerOperator(Operator):
@@ -25,9 +27,9 @@ class LateRowMarkerOperator(Operator):
     one.
     """
 
-    def __init__(self, spec: LateMarkSpec, options: JobOptions) -> None:
-        self._window = spec.window
-        self._lateness_us = spec.lateness_us
+    def __init__(self, spec: OperatorSpec[LateMark, OperatorFacts], options: JobOptions) -> None:
+        self._window = spec.node.window
+        self._lateness_us = spec.node.lateness_us
         self._schema = spec.schema.to_arrow()
         self._watermark_us = MIN_WATERMARK_US
 

@@ -14,8 +14,10 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.engine.state.groups.window_state import WindowState
 from penstock.engine.windowing.window_assigner import AssignedRows, WindowAssigner
+from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.windows import Windowing
-from penstock.planner.physical.operator_specs import WindowAggregateSpec
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 _FULL_BATCHES = 4
 
@@ -30,15 +32,15 @@ class LocalWindowAggregateOperator(Operator):
     briefly.
     """
 
-    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
-        assert isinstance(spec.window, Windowing)
-        self._window = spec.window
-        self._emission = spec.emission
-        self._keys = spec.keys
+    def __init__(self, spec: OperatorSpec[WindowAggregate, OperatorFacts], options: JobOptions) -> None:
+        assert isinstance(spec.node.window, Windowing)
+        self._window = spec.node.window
+        self._emission = spec.node.emission
+        self._keys = spec.node.keys
         self._schema = spec.schema.to_arrow()
-        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
-        self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
-        self._partials = RowPartials(spec.aggregates, options.time_zone)
+        self._key_types = [spec.node.input.schema.to_arrow().field(key).type for key in spec.node.keys]
+        self._accumulators = Accumulators(spec.node.aggregates, spec.facts.insert_only, options.time_zone)
+        self._partials = RowPartials(spec.node.aggregates, options.time_zone)
         self._reduction = ReductionMonitor()
         self._rows_held = 0
         self._entries_max = _FULL_BATCHES * options.batch_max_rows

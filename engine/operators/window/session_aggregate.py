@@ -27,8 +27,10 @@ from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.event_time_buffer import RowsBehind, Turns, less
 from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.windowing.late_row_filter import without_late
+from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.windows import Windowing
-from penstock.planner.physical.operator_specs import WindowAggregateSpec
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class SessionAggregateOperator(Operator):
@@ -47,15 +49,15 @@ class SessionAggregateOperator(Operator):
 
     added_states = frozenset({"behind"})
 
-    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
-        assert isinstance(spec.window, Windowing)
-        self._time_column, self._gap_us = spec.window.time_column, spec.window.size_us
-        self._lateness_us = spec.emission.lateness_us
-        self._keys = spec.keys
+    def __init__(self, spec: OperatorSpec[WindowAggregate, OperatorFacts], options: JobOptions) -> None:
+        assert isinstance(spec.node.window, Windowing)
+        self._time_column, self._gap_us = spec.node.window.time_column, spec.node.window.size_us
+        self._lateness_us = spec.node.emission.lateness_us
+        self._keys = spec.node.keys
         self._schema = spec.schema.to_arrow()
-        self._input = spec.input_schema.to_arrow()
-        self._key_types = [self._input.field(key).type for key in spec.keys]
-        self._accumulators = Accumulators(spec.aggregates, True, options.time_zone)
+        self._input = spec.node.input.schema.to_arrow()
+        self._key_types = [self._input.field(key).type for key in spec.node.keys]
+        self._accumulators = Accumulators(spec.node.aggregates, True, options.time_zone)
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
@@ -129,9 +131,9 @@ class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
     when the watermark is ``lateness_us`` past its end; a later row cannot be part of it.
     """
 
-    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[WindowAggregate, OperatorFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
-        self._emission = spec.emission
+        self._emission = spec.node.emission
 
     def open(self, context: Context) -> None:
         super().open(context)

@@ -34,8 +34,10 @@ from penstock.engine.state.rows.row_difference import difference
 from penstock.engine.windowing import window_arithmetic
 from penstock.engine.windowing.window_assigner import AssignedRows, WindowAssigner
 from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.windows import Windowing
-from penstock.planner.physical.operator_specs import WindowAggregateSpec
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 WINDOW_TIME_US = 1000
 """``window_time`` is one millisecond before the window's end."""
@@ -50,15 +52,15 @@ class WindowAggregateOperator(Operator):
     retracted, emits nothing.
     """
 
-    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
-        self._window = spec.window
-        self._emission = spec.emission
-        self._keys = spec.keys
+    def __init__(self, spec: OperatorSpec[WindowAggregate, OperatorFacts], options: JobOptions) -> None:
+        self._window = spec.node.window
+        self._emission = spec.node.emission
+        self._keys = spec.node.keys
         self._schema = spec.schema.to_arrow()
-        self._counts_rows = not spec.insert_only
-        calls = (*spec.aggregates, _ROW_COUNT) if self._counts_rows else spec.aggregates
-        self._accumulators = Accumulators(calls, spec.insert_only, options.time_zone)
-        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
+        self._counts_rows = not spec.facts.insert_only
+        calls = (*spec.node.aggregates, _ROW_COUNT) if self._counts_rows else spec.node.aggregates
+        self._accumulators = Accumulators(calls, spec.facts.insert_only, options.time_zone)
+        self._key_types = [spec.node.input.schema.to_arrow().field(key).type for key in spec.node.keys]
         self._sliding = isinstance(self._window, Windowing) and self._window.overlapping
         self._watermark_us = MIN_WATERMARK_US
 

@@ -33,7 +33,9 @@ from penstock.engine.state.rows.event_time_buffer import RowsBehind, Turns
 from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
 from penstock.engine.windowing.late_row_filter import drop_late_and_null_times, without_late
 from penstock.engine.windowing.window_arithmetic import assign, window_counts
-from penstock.planner.physical.operator_specs import WindowTableSpec
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.window_table import WindowTable
+from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class WindowFunctionOperator(Operator):
@@ -41,8 +43,8 @@ class WindowFunctionOperator(Operator):
     the operator that closes windows decides.
     """
 
-    def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
-        self._window = spec.window
+    def __init__(self, spec: OperatorSpec[WindowTable, OperatorFacts], options: JobOptions) -> None:
+        self._window = spec.node.window
         self._schema = spec.schema.to_arrow()
         self._kinds = [field.type for field in self._schema][-3:]
 
@@ -97,8 +99,8 @@ class SessionFunctionOperator(Operator):
     passes_time = False
     added_states = frozenset({"behind"})
 
-    def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
-        self._window = spec.window
+    def __init__(self, spec: OperatorSpec[WindowTable, OperatorFacts], options: JobOptions) -> None:
+        self._window = spec.node.window
         self._schema = spec.schema.to_arrow()
         self._input = pa.schema(list(self._schema)[:-3])
         self._zone = options.time_zone

@@ -12,9 +12,10 @@ from typing import Any
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
-from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinFacts, JoinKind
 from penstock.planner.logical.node_digest import Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts
 from penstock.planner.logical.windows import demand
 
@@ -138,6 +139,15 @@ def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
 
 
 @dataclass(frozen=True)
+class IntervalJoinFacts(JoinFacts):
+    """``time``: what frees rows, with the lateness of the windows beneath; None where a side is loaded first,
+    so that the join runs as a regular one.
+    """
+
+    time: JoinTime | None = None
+
+
+@dataclass(frozen=True)
 class IntervalJoin(BinaryJoin):
     """A join whose condition bounds the times of matching rows: rows are freed when the watermark has passed
     their deadline.
@@ -186,6 +196,19 @@ class IntervalJoin(BinaryJoin):
                 if index == side.time_column or (side.role in WINDOW_ROLES and own.role in WINDOW_ROLES):
                     fields[index + port * width] = replace(fields[index + port * width], role=own.role)
         return Schema(tuple(fields))
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> IntervalJoinFacts:
+        facts = super().operator_facts(derived, settings)
+        return IntervalJoinFacts(
+            facts.insert_only_inputs,
+            facts.bounded_ports,
+            facts.copied,
+            facts.ttl_ms,
+            None if facts.bounded_ports else self.allowing,
+        )
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return isinstance(facts, IntervalJoinFacts) and facts.time is not None
 
     @property
     def timing(self) -> str:

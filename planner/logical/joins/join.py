@@ -22,6 +22,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import duration_text, join_condition_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
     ColumnPruner,
     Keys,
@@ -51,6 +52,19 @@ _NOT_PADDED = (
     frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI}),
     frozenset({JoinKind.INNER, JoinKind.RIGHT}),
 )
+
+
+@dataclass(frozen=True)
+class JoinFacts(OperatorFacts):
+    """What is decided of a join. ``bounded_ports``: the side that is loaded to its end first.
+
+    ``copied``: the side that every subtask has; ``ttl_ms``: how long rows of each side live untouched, 0 for
+    ever. The node's own ``copied`` and ``ttl_ms`` are only what hints ask for.
+    """
+
+    bounded_ports: tuple[int, ...] = ()
+    copied: int | None = None
+    ttl_ms: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,14 @@ class BinaryJoin(LogicalPlan):
 
     def operator_name(self) -> str:
         return f"{self.kind.value} {f'{self.timing.lower()} ' if self.timing else ''}join"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> JoinFacts:
+        return JoinFacts(
+            tuple(map(derived.insert_only, self.inputs)),
+            derived.bounded_ports(self),
+            derived.copied(self),
+            (derived.side_ttl_ms(self, 0), derived.side_ttl_ms(self, 1)),
+        )
 
     @property
     def timing(self) -> str:

@@ -21,6 +21,7 @@ from penstock.planner.logical.joins.interval_join import WINDOW_ROLES, lateness_
 from penstock.planner.logical.joins.join import JoinKind, digest_join_condition, mark_side
 from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
     ColumnPruner,
     Keys,
@@ -31,6 +32,16 @@ from penstock.planner.logical.plan import (
     StateFacts,
 )
 from penstock.planner.logical.windows import demand
+
+
+@dataclass(frozen=True)
+class TemporalJoinFacts(OperatorFacts):
+    """``slacks_us``: by side, how far below a watermark the time of a row may be that is on time. ``ttl_ms``:
+    how long the versions of a key live when there comes no new one, 0 for ever.
+    """
+
+    slacks_us: tuple[int, int] = (0, 0)
+    ttl_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,11 @@ class TemporalJoin(LogicalPlan):
         return True
 
     @property
+    def times(self) -> tuple[int, int]:
+        """The time columns, by side."""
+        return self.left_time, self.right_time
+
+    @property
     def slacks_us(self) -> tuple[int, int]:
         """How far below a watermark the times of rows of each side may be that are on time."""
         left, right = (
@@ -109,6 +125,13 @@ class TemporalJoin(LogicalPlan):
 
     def operator_name(self) -> str:
         return f"{self.kind.value} temporal join"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> TemporalJoinFacts:
+        inserts = tuple(map(derived.insert_only, self.inputs))
+        return TemporalJoinFacts(inserts, self.slacks_us, derived.ttl_ms(self))
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return True
 
     def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
         left, right = inputs

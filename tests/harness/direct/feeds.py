@@ -23,7 +23,7 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions.compiler import compile_predicate
 from penstock.engine.expressions.kernel_factory import EvaluationContext
-from penstock.planner.physical.operator_specs import SourceSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
 
 Row = tuple[Any, ...]
 # how a table says so
@@ -108,18 +108,18 @@ class Feeds:
 class FeedOperator(HeadOperator, ListState):
     """Gives the splits of one feed, dealt to subtasks in turn; a round gives each split one batch."""
 
-    def __init__(self, spec: SourceSpec, time_zone: str = "UTC") -> None:
+    def __init__(self, spec: AnyOperatorSpec, time_zone: str = "UTC") -> None:
         self._spec = spec
         self._keep = (
             None
-            if spec.predicate is None
-            else compile_predicate(spec.predicate, EvaluationContext(time_zone))
+            if spec.node.predicate is None
+            else compile_predicate(spec.node.predicate, EvaluationContext(time_zone))
         )
         self._given: dict[int, int] = {}
 
     def open(self, context: Context) -> None:
         self._feeds: Feeds = context.services.get(Feeds)
-        self._feed = self._feeds.tables[self._spec.table.name]
+        self._feed = self._feeds.tables[self._spec.node.table.name]
         self._mine = range(context.subtask, len(self._feed.splits), context.parallelism)
         self._announced = False
         self._ended: set[int] = set()
@@ -164,9 +164,11 @@ class FeedOperator(HeadOperator, ListState):
         return False
 
     def _batch(self, changes: Sequence[tuple[Row, int]], split: int) -> Batch:
-        source = self._spec.table.source_schema.to_arrow()
-        columns = [pa.array([row[i] for row, _ in changes], source.field(i).type) for i in self._spec.columns]
-        fields = [source.field(i) for i in self._spec.columns]
+        source = self._spec.node.table.source_schema.to_arrow()
+        columns = [
+            pa.array([row[i] for row, _ in changes], source.field(i).type) for i in self._spec.node.columns
+        ]
+        fields = [source.field(i) for i in self._spec.node.columns]
         rows = pa.RecordBatch.from_struct_array(pa.array([{}] * len(changes), pa.struct([])))
         if columns:
             rows = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))

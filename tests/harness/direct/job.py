@@ -39,7 +39,9 @@ from penstock.engine.task.operator_chain import OperatorChain, OperatorSnapshot
 from penstock.engine.task.task import Did, Task
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.physical.operator_specs import JobGraph, OperatorSpec, SinkSpec, SourceSpec
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.sink import Sink
+from penstock.planner.physical.operator_specs import JobGraph, OperatorSpec
 from tests.harness.direct.feeds import FeedOperator, Feeds
 from tests.harness.layered import EveryChange, read_whole
 
@@ -140,9 +142,9 @@ class DirectJob:
                 self._give_back(task, snapshot)
 
     def _build(self, spec: OperatorSpec, options: JobOptions) -> Operator:
-        if isinstance(spec, SinkSpec):
+        if isinstance(spec.node, Sink):
             return _Sink(self.changelog)
-        return FeedOperator(spec) if isinstance(spec, SourceSpec) else build_operator(spec, options)
+        return FeedOperator(spec) if isinstance(spec.node, Scan) else build_operator(spec, options)
 
     def _give_back(self, task: Task, snapshot: Snapshot) -> None:
         task._restore = lambda chain, gate: _restore(chain, snapshot)

@@ -28,7 +28,8 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.planner.logical.distribution import Edge, Forward, Partition
-from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph, OperatorSpec
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, Chain, ChainEdge, JobGraph, OperatorSpec
 
 ROWS = pa.schema([("key", pa.int64()), ("value", pa.int64()), ("time", pa.int64())])
 SCHEMA = Schema((Field("key", BIGINT), Field("value", BIGINT), Field("time", BIGINT)))
@@ -78,25 +79,44 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class NumbersSpec(OperatorSpec):
+class Numbers(LogicalPlan):
     splits: tuple[tuple[Row, ...], ...] = ()
     batch_rows: int = 3
     endless: bool = False
 
 
 @dataclass(frozen=True)
-class PassSpec(OperatorSpec):
+class Pass(LogicalPlan):
     pass
 
 
 @dataclass(frozen=True)
-class WindowSumSpec(OperatorSpec):
+class SumWindows(LogicalPlan):
     size: int = 10
 
 
 @dataclass(frozen=True)
-class LedgerSpec(OperatorSpec):
+class Ledgered(LogicalPlan):
     pass
+
+
+def numbers_spec(
+    operator_id: str,
+    name: str,
+    schema: Schema,
+    splits: tuple[tuple[Row, ...], ...] = (),
+    batch_rows: int = 3,
+    endless: bool = False,
+) -> AnyOperatorSpec:
+    return OperatorSpec(operator_id, name, schema, Numbers(splits, batch_rows, endless))
+
+
+def pass_spec(operator_id: str, name: str, schema: Schema) -> AnyOperatorSpec:
+    return OperatorSpec(operator_id, name, schema, Pass())
+
+
+def ledger_spec(operator_id: str, name: str, schema: Schema) -> AnyOperatorSpec:
+    return OperatorSpec(operator_id, name, schema, Ledgered())
 
 
 class NumbersSource(HeadOperator):
@@ -104,12 +124,12 @@ class NumbersSource(HeadOperator):
     watermark.
     """
 
-    def __init__(self, spec: NumbersSpec) -> None:
-        self._spec = spec
+    def __init__(self, node: Numbers) -> None:
+        self._node = node
 
     def open(self, context: Context) -> None:
         self._context = context
-        self._mine = [i for i in range(len(self._spec.splits)) if i % context.parallelism == context.subtask]
+        self._mine = [i for i in range(len(self._node.splits)) if i % context.parallelism == context.subtask]
         self._positions = dict.fromkeys(self._mine, 0)
 
     def list_states(self) -> dict[str, Any]:
@@ -124,16 +144,16 @@ class NumbersSource(HeadOperator):
                 self._positions[item["split"]] = item["position"]
 
     def _time(self, split: int) -> int:
-        rows, position = self._spec.splits[split], self._positions[split]
+        rows, position = self._node.splits[split], self._positions[split]
         return rows[position][2] if position < len(rows) else 2**62
 
     def poll(self, out: Output) -> SourceStatus:
         self._context.services.get(Faults).check(self._context.name)
         split = min(self._mine, key=lambda s: (self._time(s), s), default=None)
-        if split is None or self._positions[split] >= len(self._spec.splits[split]):
-            return SourceStatus() if self._spec.endless else SourceStatus(ended=True)
+        if split is None or self._positions[split] >= len(self._node.splits[split]):
+            return SourceStatus() if self._node.endless else SourceStatus(ended=True)
         start = self._positions[split]
-        piece = self._spec.splits[split][start : start + self._spec.batch_rows]
+        piece = self._node.splits[split][start : start + self._node.batch_rows]
         self._positions[split] += len(piece)
         out.collect(batch(piece))
         low = min(self._time(s) for s in self._mine)
@@ -158,8 +178,8 @@ class WindowSum(Operator):
     no test may lose any.
     """
 
-    def __init__(self, spec: WindowSumSpec) -> None:
-        self._size = spec.size
+    def __init__(self, node: SumWindows) -> None:
+        self._size = node.size
         self._sums: dict[tuple[int, int], int] = {}
         self._watermark = -(2**63)
 
@@ -247,15 +267,15 @@ class LedgerSink(Operator):
 
 
 _MAKERS = {
-    NumbersSpec: NumbersSource,
-    PassSpec: lambda spec: PassOperator(),
-    WindowSumSpec: WindowSum,
-    LedgerSpec: lambda spec: LedgerSink(),
+    Numbers: NumbersSource,
+    Pass: lambda node: PassOperator(),
+    SumWindows: WindowSum,
+    Ledgered: lambda node: LedgerSink(),
 }
 
 
-def build(spec: OperatorSpec, options: JobOptions) -> Operator:
-    return _MAKERS[type(spec)](spec)
+def build(spec: AnyOperatorSpec, options: JobOptions) -> Operator:
+    return _MAKERS[type(spec.node)](spec.node)
 
 
 def make_splits(count: int, rows: int, keys: int, step: int = 3) -> tuple[tuple[Row, ...], ...]:
@@ -285,11 +305,11 @@ def window_job(
     max_parallelism: int = 16,
 ) -> JobGraph:
     """source -> pass | partition by key | window sum | sink."""
-    numbers = NumbersSpec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), batch_rows, endless)
+    numbers = numbers_spec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), batch_rows, endless)
     chains = (
-        Chain(0, (numbers, PassSpec("pass", "pass", SCHEMA)), sources or parallelism),
-        Chain(1, (WindowSumSpec("sum", "window sum", SCHEMA, size),), parallelism),
-        Chain(2, (LedgerSpec("sink", "ledger", SCHEMA),), parallelism),
+        Chain(0, (numbers, pass_spec("pass", "pass", SCHEMA)), sources or parallelism),
+        Chain(1, (OperatorSpec("sum", "window sum", SCHEMA, SumWindows(size)),), parallelism),
+        Chain(2, (ledger_spec("sink", "ledger", SCHEMA),), parallelism),
     )
     edges = (ChainEdge(0, 1, 0, Partition((0,))), ChainEdge(1, 2, 0, sink_edge or Forward()))
     return JobGraph(chains, edges, max_parallelism)

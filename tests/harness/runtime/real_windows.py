@@ -18,8 +18,9 @@ from penstock.engine.api.operator import Operator, Output
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Column
-from penstock.planner.logical.aggregate import Phase
+from penstock.planner.logical.aggregate import Phase, WindowAggregate
 from penstock.planner.logical.distribution import Forward, Partition
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import (
     CumulateWindow,
     HopWindow,
@@ -28,15 +29,10 @@ from penstock.planner.logical.windows import (
     Windowing,
     window_fields,
 )
-from penstock.planner.physical.operator_specs import (
-    Chain,
-    ChainEdge,
-    JobGraph,
-    OperatorSpec,
-    WindowAggregateSpec,
-)
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, Chain, ChainEdge, JobGraph, OperatorSpec
+from tests.harness.operator_specs import window_aggregate_spec
 from tests.harness.runtime import fakes
-from tests.harness.runtime.fakes import ROWS, SCHEMA, LedgerSpec, NumbersSpec, Row
+from tests.harness.runtime.fakes import ROWS, SCHEMA, Row, ledger_spec, numbers_spec
 
 TIMED = Schema((Field("key", BIGINT), Field("value", BIGINT), Field("time", TIMESTAMP, role=Role.EVENT_TIME)))
 TIMED_ROWS = TIMED.to_arrow()
@@ -50,7 +46,7 @@ WINDOWS = (
 
 
 @dataclass(frozen=True)
-class CastSpec(OperatorSpec):
+class Cast(LogicalPlan):
     """Keep three columns, the last as another type."""
 
     columns: tuple[int, int, int] = (0, 1, 2)
@@ -58,37 +54,37 @@ class CastSpec(OperatorSpec):
 
 
 class CastOperator(Operator):
-    def __init__(self, spec: CastSpec) -> None:
-        self._spec = spec
+    def __init__(self, node: Cast) -> None:
+        self._node = node
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        columns = [batch.rows.column(i) for i in self._spec.columns]
-        columns[2] = columns[2].view(pa.timestamp("us") if self._spec.to_time else pa.int64())
+        columns = [batch.rows.column(i) for i in self._node.columns]
+        columns[2] = columns[2].view(pa.timestamp("us") if self._node.to_time else pa.int64())
         out.collect(
             batch.with_rows(
-                pa.RecordBatch.from_arrays(columns, schema=TIMED_ROWS if self._spec.to_time else ROWS)
+                pa.RecordBatch.from_arrays(columns, schema=TIMED_ROWS if self._node.to_time else ROWS)
             )
         )
 
 
-def build(spec: OperatorSpec, options: JobOptions) -> Operator:
-    if isinstance(spec, WindowAggregateSpec):
+def build(spec: AnyOperatorSpec, options: JobOptions) -> Operator:
+    if isinstance(spec.node, WindowAggregate):
         return build_operator(spec, options)
-    return CastOperator(spec) if isinstance(spec, CastSpec) else fakes.build(spec, options)
+    return CastOperator(spec.node) if isinstance(spec.node, Cast) else fakes.build(spec, options)
 
 
 def real_job(splits: Sequence[Sequence[Row]], window: Windowing, random: Random) -> JobGraph:
     """source -> cast | partition by key | window aggregate -> cast | ledger."""
     parallelism = random.choice([1, 2, 3])
-    source = NumbersSpec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), random.choice([2, 4, 10]))
+    source = numbers_spec("src", "numbers", SCHEMA, tuple(map(tuple, splits)), random.choice([2, 4, 10]))
     total = AggregateCall("sum", (Column(BIGINT, True, 1, "value"),), BIGINT)
-    aggregate = WindowAggregateSpec(
+    aggregate = window_aggregate_spec(
         "agg", "window", WINDOWED, TIMED, window, (0,), (total,), Phase.SINGLE, True
     )
     chains = (
-        Chain(0, (source, CastSpec("in", "cast", TIMED, to_time=True)), random.choice([1, 2, 3])),
-        Chain(1, (aggregate, CastSpec("out", "cast", SCHEMA, (0, 1, 3))), parallelism),
-        Chain(2, (LedgerSpec("sink", "ledger", SCHEMA),), parallelism),
+        Chain(0, (source, OperatorSpec("in", "cast", TIMED, Cast(to_time=True))), random.choice([1, 2, 3])),
+        Chain(1, (aggregate, OperatorSpec("out", "cast", SCHEMA, Cast((0, 1, 3)))), parallelism),
+        Chain(2, (ledger_spec("sink", "ledger", SCHEMA),), parallelism),
     )
     edge = Forward() if random.random() < 0.5 else Partition((0,))
     return JobGraph(chains, (ChainEdge(0, 1, 0, Partition((0,))), ChainEdge(1, 2, 0, edge)), 16)

@@ -14,7 +14,8 @@ from penstock.client.session import Session
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.engine.job.job import Job
-from penstock.planner.physical.operator_specs import JobGraph, SinkSpec
+from penstock.planner.logical.sink import Sink
+from penstock.planner.physical.operator_specs import JobGraph
 from penstock.planner.statements.nodes import Insert, Query
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.oracle import ROOT
@@ -76,7 +77,7 @@ class Script:
             spec.operator_id
             for chain in graph.chains
             for spec in chain.operators
-            if isinstance(spec, SinkSpec)
+            if isinstance(spec.node, Sink)
         ]
         return graph, sinks[0]
 

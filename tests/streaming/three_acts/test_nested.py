@@ -19,7 +19,7 @@ from penstock.client.session import Session
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.engine.job.job import Job
-from penstock.planner.physical.operator_specs import SinkSpec
+from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Query
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
 
@@ -219,7 +219,7 @@ def submit(
     graph = session.pipeline.plan(session.pipeline.bind(query)).graph
     assert graph is not None
     sink = next(
-        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
+        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec.node, Sink)
     )
     session.state.channels.release(sink)
     channel = session.state.channels.channel(sink)

@@ -22,8 +22,9 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.engine.job.job import Job
 from penstock.engine.operators.source.processing_time import ProcessingTimeOperator
-from penstock.planner.physical.operator_specs import ProcessingTimeSpec, SinkSpec
+from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Query
+from tests.harness.operator_specs import processing_time_spec
 from tests.harness.operators import Remembered, opened
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
@@ -61,7 +62,7 @@ def submit(
     graph = session.pipeline.plan(session.pipeline.bind(query)).graph
     assert graph is not None
     sink = next(
-        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec)
+        spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec.node, Sink)
     )
     session.state.channels.release(sink)
     options = replace(
@@ -167,7 +168,7 @@ def test_stamps_and_watermarks_never_go_back() -> None:
         [pa.array([1, 2], pa.int64()), pa.array([0, 0], pa.int64()).view(pa.timestamp("us", "UTC"))],
         schema=schema.to_arrow(),
     )
-    spec, clock, out = ProcessingTimeSpec("id", "p", schema, 1), ManualClock(1_000), Remembered()
+    spec, clock, out = processing_time_spec("id", "p", schema, 1), ManualClock(1_000), Remembered()
     operator = ProcessingTimeOperator(spec, JobOptions())
     opened(operator, clock)
     operator.on_batch(Batch(rows), 0, out)

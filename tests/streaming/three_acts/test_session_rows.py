@@ -24,7 +24,7 @@ from penstock.engine.operators.temporal_sort import TemporalSortOperator
 from penstock.engine.operators.window.window_function import SessionFunctionOperator
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.windows import SessionWindow, window_fields
-from penstock.planner.physical.operator_specs import TemporalSortSpec, WindowTableSpec
+from tests.harness.operator_specs import temporal_sort_spec, window_table_spec
 from tests.harness.operators import Remembered, opened
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
@@ -154,7 +154,7 @@ def test_temporal_sort_keeps_what_time_has_not_passed() -> None:
         SortKey(Column(TIMESTAMP, True, 1, "ts"), False, True),
         SortKey(Column(BIGINT, True, 0, "k"), True, False),
     )
-    spec = TemporalSortSpec("id", "sort", INPUT_SCHEMA, keys, 1, False)
+    spec = temporal_sort_spec("id", "sort", INPUT_SCHEMA, keys)
     first, out = TemporalSortOperator(spec, JobOptions()), Remembered()
     context = opened(first)
     first.on_batch(_rows([(1, 30), (2, 10), (3, 10), (4, None), (5, 20), (6, 5)], [0, 0, 0, 0, 0, 9]), 0, out)
@@ -173,7 +173,7 @@ def test_temporal_sort_keeps_what_time_has_not_passed() -> None:
 
 
 def test_a_row_at_a_sessions_end_belongs_to_it_and_windows_above_wait_for_it() -> None:
-    spec = WindowTableSpec(
+    spec = window_table_spec(
         "id",
         "session",
         INPUT_SCHEMA.concat(Schema(window_fields())),

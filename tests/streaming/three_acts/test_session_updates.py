@@ -26,7 +26,8 @@ from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import ON_CLOSE, Emission, SessionWindow, window_fields
-from penstock.planner.physical.operator_specs import OperatorSpec, WindowAggregateSpec, WindowTableSpec
+from penstock.planner.physical.operator_specs import OperatorSpec
+from tests.harness.operator_specs import window_aggregate_spec, window_table_spec
 from tests.harness.operators import Remembered, opened
 from tests.streaming.three_acts.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streaming.three_acts.change_files import Changes, declared
@@ -169,10 +170,10 @@ def _specs(emission: Emission = ON_CLOSE) -> list[OperatorSpec]:
     count = AggregateCall("count", (), BIGINT, False)
     grouped = Schema((INPUT[0], Field("n", BIGINT), *window_fields()))
     return [
-        WindowAggregateSpec(
+        window_aggregate_spec(
             "id", "sessions", grouped, INPUT, WINDOW, (0,), (count,), Phase.SINGLE, False, emission
         ),
-        WindowTableSpec("id", "rows", INPUT.concat(Schema(window_fields())), WINDOW, False),
+        window_table_spec("id", "rows", INPUT.concat(Schema(window_fields())), WINDOW, False),
     ]
 
 

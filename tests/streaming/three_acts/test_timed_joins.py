@@ -19,7 +19,7 @@ from penstock.client.session import Session
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.engine.job.job import Job
-from penstock.planner.physical.operator_specs import SinkSpec
+from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Query
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
@@ -103,7 +103,7 @@ def submit(
     assert isinstance(query, Query)
     graph = session.pipeline.plan(session.pipeline.bind(query)).graph
     assert graph is not None
-    sink = next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec))
+    sink = next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, Sink))
     assert sink.insert_only, "time settles what is given"
     session.state.channels.release(sink.operator_id)
     channel = session.state.channels.channel(sink.operator_id)

@@ -13,7 +13,7 @@ from penstock.client.session import Session
 from penstock.optimizer.shared_subplans import RULE
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput
-from penstock.planner.physical.operator_specs import BoundedSourceSpec, JobGraph
+from penstock.planner.physical.operator_specs import JobGraph
 from tests.generated.queries.answers import rows_of
 from tests.harness.patience import PATIENCE_S
 
@@ -71,7 +71,7 @@ def parts(plan: LogicalPlan) -> set[tuple[int, str]]:
 
 def sources(graph: JobGraph | None) -> int:
     assert graph is not None
-    return sum(isinstance(spec, BoundedSourceSpec) for chain in graph.chains for spec in chain.operators)
+    return sum(isinstance(spec.node, BoundedInput) for chain in graph.chains for spec in chain.operators)
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,14 @@ from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import explain_job, job_json, mermaid
+from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.distribution import Forward, Partition
+from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink, StatementSet
-from penstock.planner.physical.operator_specs import (
-    CalcSpec,
-    GroupAggregateSpec,
-    JobGraph,
-    JoinSpec,
-    OperatorSpec,
-    SinkSpec,
-    SourceSpec,
-    WatermarkSpec,
-    WindowAggregateSpec,
-)
+from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, Calc, JobGraph
 from penstock.planner.physical.physical_planner import plan_job
 from tests.unit.optimizer.sql import bind
 
@@ -43,23 +37,23 @@ def job(plan: str | LogicalPlan, parallelism: int = 1, split: bool = False) -> J
     )
 
 
-def operators(graph: JobGraph) -> list[OperatorSpec]:
+def operators(graph: JobGraph) -> list[AnyOperatorSpec]:
     return [operator for chain in graph.chains for operator in chain.operators]
 
 
-def ids(graph: JobGraph, kind: type[OperatorSpec]) -> list[str]:
-    return [operator.operator_id for operator in operators(graph) if isinstance(operator, kind)]
+def ids(graph: JobGraph, kind: type[LogicalPlan]) -> list[str]:
+    return [operator.operator_id for operator in operators(graph) if isinstance(operator.node, kind)]
 
 
 def test_one_subtask_is_one_chain() -> None:
     (chain,) = job(WINDOWED.format(limit=2)).chains
-    assert [type(operator) for operator in chain.operators] == [
-        SourceSpec,
-        WatermarkSpec,
-        CalcSpec,
-        WindowAggregateSpec,
-        CalcSpec,
-        SinkSpec,
+    assert [type(operator.node) for operator in chain.operators] == [
+        Scan,
+        WatermarkAssign,
+        Calc,
+        WindowAggregate,
+        Calc,
+        Sink,
     ]
     assert chain.is_source
 
@@ -68,11 +62,11 @@ def test_filter_and_projection_are_one_calc() -> None:
     calcs = [
         o
         for o in operators(job("SELECT a + 1 AS b FROM orders WHERE a > 2 AND k = 'x'"))
-        if isinstance(o, CalcSpec)
+        if isinstance(o.node, Calc)
     ]
     (calc,) = calcs
-    assert str(calc.predicate) == "((a > 2) AND (k = 'x'))"
-    assert [str(p) for p in calc.projections or ()] == ["(a + 1)"]
+    assert str(calc.node.predicate) == "((a > 2) AND (k = 'x'))"
+    assert [str(p) for p in calc.node.projections or ()] == ["(a + 1)"]
     assert calc.schema.names == ["b"]
 
 
@@ -81,16 +75,16 @@ def test_an_exchange_ends_the_chain() -> None:
     assert [chain.parallelism for chain in graph.chains] == [2, 2]
     (edge,) = graph.edges
     assert (edge.source, edge.target, edge.port, edge.edge) == (0, 1, 0, Partition((0,)))
-    assert isinstance(graph.chains[0].operators[-1], WindowAggregateSpec)
+    assert isinstance(graph.chains[0].operators[-1].node, WindowAggregate)
 
 
 def test_a_join_heads_a_chain_and_knows_which_side_is_loaded_first() -> None:
     graph = job("SELECT o.a, p.name FROM orders AS o LEFT JOIN people AS p ON o.k = p.k", 2)
     join_chain = graph.chains[-1]
     join = join_chain.operators[0]
-    assert isinstance(join, JoinSpec)
-    assert join.bounded_ports == (1,)
-    assert join.insert_only == (True, True)
+    assert isinstance(join.node, Join)
+    assert join.facts.bounded_ports == (1,)
+    assert join.facts.insert_only_inputs == (True, True)
     assert [(e.port, type(e.edge)) for e in graph.inputs_of(join_chain.chain_id)] == [
         (0, Partition),
         (1, Partition),
@@ -99,30 +93,30 @@ def test_a_join_heads_a_chain_and_knows_which_side_is_loaded_first() -> None:
 
 def test_changes_and_keys_reach_the_specs() -> None:
     graph = job("SELECT n, COUNT(*) AS m FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) GROUP BY n")
-    first, second = (o for o in operators(graph) if isinstance(o, GroupAggregateSpec))
-    assert (first.insert_only, second.insert_only) == (True, False)
-    (sink,) = (o for o in operators(graph) if isinstance(o, SinkSpec))
-    assert (sink.upsert_key, sink.insert_only) == ((0,), False)
-    (watermark,) = (o for o in operators(graph) if isinstance(o, WatermarkSpec))
-    assert watermark.idle_timeout_ms == 7_000
+    first, second = (o for o in operators(graph) if isinstance(o.node, Aggregate))
+    assert (first.facts.insert_only, second.facts.insert_only) == (True, False)
+    (sink,) = (o for o in operators(graph) if isinstance(o.node, Sink))
+    assert (sink.facts.upsert_key, sink.facts.insert_only) == ((0,), False)
+    (watermark,) = (o for o in operators(graph) if isinstance(o.node, WatermarkAssign))
+    assert watermark.facts.idle_timeout_ms == 7_000
 
 
 def test_an_order_has_no_operator() -> None:
-    assert [type(o) for o in operators(job("SELECT id FROM arrivals ORDER BY id"))] == [SourceSpec, SinkSpec]
+    assert [type(o.node) for o in operators(job("SELECT id FROM arrivals ORDER BY id"))] == [Scan, Sink]
 
 
 def test_ids_are_of_the_meaning() -> None:
     base = job(WINDOWED.format(limit=2))
-    assert ids(base, WindowAggregateSpec) == ids(job(WINDOWED.format(limit=2)), WindowAggregateSpec)
+    assert ids(base, WindowAggregate) == ids(job(WINDOWED.format(limit=2)), WindowAggregate)
     renamed = (
         "SELECT window_end AS w, k AS key, n AS total FROM ("
         + WINDOWED.format(limit="1 + 1").replace("window_start,", "window_end,", 1)
         + ")"
     )
-    assert ids(base, WindowAggregateSpec) == ids(job(renamed), WindowAggregateSpec)
-    assert ids(base, WindowAggregateSpec) != ids(job(WINDOWED.format(limit=3)), WindowAggregateSpec)
+    assert ids(base, WindowAggregate) == ids(job(renamed), WindowAggregate)
+    assert ids(base, WindowAggregate) != ids(job(WINDOWED.format(limit=3)), WindowAggregate)
     minutes = WINDOWED.format(limit=2).replace("'1' MINUTE", "'2' MINUTE")
-    assert ids(base, WindowAggregateSpec) != ids(job(minutes), WindowAggregateSpec)
+    assert ids(base, WindowAggregate) != ids(job(minutes), WindowAggregate)
 
 
 def test_ids_do_not_know_parallelism() -> None:
@@ -133,7 +127,7 @@ def test_ids_do_not_know_parallelism() -> None:
 
 def test_the_sides_of_a_self_join_are_told_apart() -> None:
     text = "SELECT p.id, q.id AS other FROM arrivals AS p JOIN arrivals AS q ON p.k = q.k AND p.age {} q.age"
-    assert ids(job(text.format("<")), JoinSpec) != ids(job(text.format(">")), JoinSpec)
+    assert ids(job(text.format("<")), Join) != ids(job(text.format(">")), Join)
 
 
 def test_subplans_of_one_meaning_run_once() -> None:
@@ -141,22 +135,22 @@ def test_subplans_of_one_meaning_run_once() -> None:
     first, second = bind(text.format(1)), bind(text.format(2))
     assert isinstance(first, Sink) and isinstance(second, Sink)
     graph = job(StatementSet((first, second)), 2)
-    assert len(ids(graph, SourceSpec)) == 1
-    assert len(ids(graph, GroupAggregateSpec)) == 1
-    assert len(ids(graph, SinkSpec)) == 2
+    assert len(ids(graph, Scan)) == 1
+    assert len(ids(graph, Aggregate)) == 1
+    assert len(ids(graph, Sink)) == 2
     shared = next(
-        chain for chain in graph.chains if any(isinstance(o, GroupAggregateSpec) for o in chain.operators)
+        chain for chain in graph.chains if any(isinstance(o.node, Aggregate) for o in chain.operators)
     )
     assert [type(edge.edge) for edge in graph.outputs_of(shared.chain_id)] == [Forward, Forward]
 
 
 def test_a_union_with_itself_reads_once_and_two_inserts_write_twice() -> None:
     graph = job("SELECT id FROM arrivals UNION ALL SELECT id FROM arrivals")
-    assert len(ids(graph, SourceSpec)) == 1
+    assert len(ids(graph, Scan)) == 1
     assert [(e.source, e.port) for e in graph.edges] == [(0, 0), (0, 1)]
     sink = bind("INSERT INTO out SELECT k, name, age, id FROM arrivals")
     assert isinstance(sink, Sink)
-    twice = ids(job(StatementSet((sink, sink))), SinkSpec)
+    twice = ids(job(StatementSet((sink, sink))), Sink)
     assert len(set(twice)) == 2
 
 
@@ -166,8 +160,8 @@ def test_what_stands_below_a_watermark_is_its_own() -> None:
     assert isinstance(a, Sink) and isinstance(b, Sink)
     graph = job(StatementSet((a, b)))
     for chain in graph.chains:
-        kinds = [type(o) for o in chain.operators]
-        assert (WatermarkSpec in kinds) == (SourceSpec in kinds)
+        kinds = [type(o.node) for o in chain.operators]
+        assert (WatermarkAssign in kinds) == (Scan in kinds)
 
 
 def test_more_subtasks_than_key_groups_are_refused() -> None:

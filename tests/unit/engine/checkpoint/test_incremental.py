@@ -35,7 +35,7 @@ from penstock.engine.task.operator_chain import OperatorSnapshot
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import HopWindow, SessionWindow, TumbleWindow, Windowing, window_fields
-from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
+from tests.harness.operator_specs import group_aggregate_spec, window_aggregate_spec
 from tests.unit.engine.operators.changelogs import Collected, context
 
 TIMED = pa.schema([("k", pa.int64()), ("t", pa.timestamp("us"))])
@@ -157,7 +157,7 @@ def aggregate() -> GroupAggregateOperator:
     )
     schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT)))
     operator = GroupAggregateOperator(
-        GroupAggregateSpec("op", "group", schema, source, (0,), calls, Phase.SINGLE, False), JobOptions()
+        group_aggregate_spec("op", "group", schema, source, (0,), calls, Phase.SINGLE, False), JobOptions()
     )
     operator.open(context())
     return operator
@@ -186,7 +186,7 @@ def window_aggregate(kind: type[Windowing]) -> WindowAggregateOperator:
         (Field("k", BIGINT), *(Field(f"a{i}", BIGINT) for i in range(len(calls))), *window_fields())
     )
     operator = made(
-        WindowAggregateSpec("op", "window", schema, source, window, (0,), calls, Phase.SINGLE, True),
+        window_aggregate_spec("op", "window", schema, source, window, (0,), calls, Phase.SINGLE, True),
         JobOptions(),
     )
     operator.open(context())

@@ -24,7 +24,7 @@ from penstock.engine.connectors.print_stream import PrintStream
 from penstock.engine.connectors.registry import SINKS
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
-from penstock.planner.physical.operator_specs import SinkSpec
+from tests.harness.operator_specs import sink_spec
 from tests.harness.reading import Taken, read, table_of
 from tests.streaming.databases.places import Place
 
@@ -52,7 +52,7 @@ SOME = rows((7, "x", 1))
 
 def opened(table: CatalogTable | None, services: Services, key: tuple[int, ...] | None) -> SinkOperator:
     schema = table_of(COLUMNS, {}).schema if table is None else table.schema
-    operator = SinkOperator(SinkSpec("abcdef0123", "sink", schema, table, key, False), JobOptions())
+    operator = SinkOperator(sink_spec("abcdef0123", "sink", schema, table, key, False), JobOptions())
     operator.open(
         Context(
             "abcdef0123", "sink", 0, 1, KeyGroups(0, 1, 1), ManualClock(), OperatorMetrics(), services, "job1"

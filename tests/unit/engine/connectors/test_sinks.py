@@ -28,7 +28,7 @@ from penstock.engine.connectors.in_process.result_channels import ResultChannel,
 from penstock.engine.connectors.print_stream import PrintStream
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
-from penstock.planner.physical.operator_specs import SinkSpec
+from tests.harness.operator_specs import sink_spec
 from tests.harness.patience import PATIENCE_S
 from tests.harness.reading import Taken, table_of
 
@@ -52,7 +52,7 @@ def sink(
     parallelism: int = 1,
 ) -> SinkOperator:
     schema = table_of(COLUMNS, {}).schema
-    operator = SinkOperator(SinkSpec("op", "sink", schema, table, key, False), JobOptions())
+    operator = SinkOperator(sink_spec("op", "sink", schema, table, key, False), JobOptions())
     operator.open(
         Context(
             "op", "sink", subtask, parallelism, KeyGroups(0, 1, 1), ManualClock(), OperatorMetrics(), services

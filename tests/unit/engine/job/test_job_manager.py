@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -308,7 +309,7 @@ def test_another_query_is_refused(tmp_path: Path) -> None:
     graph = window_job(SPLITS)
     chains = list(graph.chains)
     spec = chains[1].operators[0]
-    chains[1] = type(chains[1])(1, (type(spec)("other", "other sum", spec.schema),), 2)
+    chains[1] = type(chains[1])(1, (replace(spec, operator_id="other", name="other sum"),), 2)
     manager = JobManager(services(), SystemClock(), build)
     with pytest.raises(PenstockError) as refused:
         manager.submit(type(graph)(tuple(chains), graph.edges, graph.max_parallelism), options)

@@ -35,8 +35,8 @@ from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.task.messages import OperatorEventReported, TaskId
 from penstock.planner.logical.distribution import Forward
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph, JoinSpec
-from penstock.planner.physical.runtime_filter import RuntimeFilterSpec
+from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph
+from tests.harness.operator_specs import join_spec, runtime_filter_spec
 from tests.harness.operators import Remembered, opened
 
 NAN = float("nan")
@@ -164,10 +164,10 @@ class Posted:
 
 def test_keys_are_passed_on_when_all_subtasks_of_the_join_have_told_theirs() -> None:
     schema = Schema((Field("k", BIGINT),))
-    keys = JoinSpec(
+    keys = join_spec(
         "j", "join", schema, schema, schema, JoinKind.SEMI, (0,), (0,), None, (1,), (True, True), pruned=0
     )
-    chains = (Chain(0, (RuntimeFilterSpec("f", "filter", schema, "j", (0,)),), 2), Chain(1, (keys,), 2))
+    chains = (Chain(0, (runtime_filter_spec("f", "filter", schema, "j", (0,)),), 2), Chain(1, (keys,), 2))
     tasks = [Posted(chain, subtask) for chain in (0, 1) for subtask in (0, 1)]
     filters = RuntimeFilterCoordinator(JobGraph(chains, (ChainEdge(0, 1, 0, Forward()),)), tasks)
     for subtask, value in ((0, 1), (0, 1), (1, 2)):
@@ -190,7 +190,7 @@ def test_a_filter_that_prunes_little_gives_up(monkeypatch: pytest.MonkeyPatch) -
     schema = Schema((Field("k", BIGINT),))
     for keys, given_up in ((range(9), True), (range(7), False)):
         operator, out = (
-            RuntimeFilterOperator(RuntimeFilterSpec("f", "filter", schema, "j", (0,)), JobOptions()),
+            RuntimeFilterOperator(runtime_filter_spec("f", "filter", schema, "j", (0,)), JobOptions()),
             Remembered(),
         )
         at = opened(operator)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,14 +18,12 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.state.state_snapshot import ARRIVED
-from penstock.planner.physical.operator_specs import (
-    MatchSpec,
-    OperatorSpec,
-    OverSpec,
-    PartitionTopSpec,
-    TopNSpec,
-)
+from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.sort import TopN
 from penstock.planner.statements.nodes import Query
+from tests.harness.operator_specs import with_facts
 from tests.unit.engine.operators.changelogs import Collected, batch_of, context, owners, restored, snapshots
 
 Row = tuple[int, int]
@@ -63,16 +60,16 @@ def falls(part: list[int]) -> list[tuple[Any, ...]]:
 
 # By name: a query, what runs it, columns of what that gives, and those as a function of the rows in the order
 # they arrived.
-CASES: dict[str, tuple[str, type[OperatorSpec], tuple[str, ...], Callable[[list[Row]], Answer]]] = {
+CASES: dict[str, tuple[str, type[LogicalPlan], tuple[str, ...], Callable[[list[Row]], Answer]]] = {
     "number": (
         f"SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY p) FROM {TIMED}",
-        OverSpec,
+        Over,
         ("k", "v", "over1"),
         of_parts(lambda part: [(v, i + 1) for i, v in enumerate(part)]),
     ),
     "lag and rows": (
         f"SELECT *, LAG(v, 2) OVER (PARTITION BY k ORDER BY p), SUM(v) OVER (PARTITION BY k ORDER BY p ROWS 1 PRECEDING) FROM {TIMED}",
-        OverSpec,
+        Over,
         ("k", "v", "over1", "over2"),
         of_parts(
             lambda part: [
@@ -83,37 +80,37 @@ CASES: dict[str, tuple[str, type[OperatorSpec], tuple[str, ...], Callable[[list[
     ),
     "lead": (
         f"SELECT *, LEAD(v) OVER (PARTITION BY k ORDER BY p) FROM {TIMED}",
-        OverSpec,
+        Over,
         ("k", "v", "over1"),
         of_parts(lambda part: [(v, part[i + 1] if i + 1 < len(part) else None) for i, v in enumerate(part)]),
     ),
     "last": (
         _RANKED.format("k", "p DESC", TIMED, 1),
-        PartitionTopSpec,
+        PartitionTop,
         ("k", "v"),
         of_parts(lambda part: [(part[-1],)]),
     ),
     "last three": (
         _RANKED.format("k", "p DESC", TIMED, 3),
-        PartitionTopSpec,
+        PartitionTop,
         ("k", "v"),
         of_parts(lambda part: [(v,) for v in part[-3:]]),
     ),
     "last of windows": (
         _RANKED.format("k, window_start, window_end", "p DESC", _DAYS, 2),
-        PartitionTopSpec,
+        PartitionTop,
         ("k", "v"),
         of_parts(lambda part: [(v,) for v in part[-2:]]),
     ),
     "top": (
         f"SELECT k, v, p FROM {TIMED} ORDER BY p DESC LIMIT 4",
-        TopNSpec,
+        TopN,
         ("k", "v"),
         lambda rows: Counter(rows[-4:]),
     ),
     "falls": (
         f"SELECT * FROM {TIMED} MATCH_RECOGNIZE (PARTITION BY k ORDER BY p MEASURES A.v AS a, B.v AS b PATTERN (A B) DEFINE B AS B.v < A.v)",
-        MatchSpec,
+        MatchRecognize,
         ("k", "a", "b"),
         of_parts(falls),
     ),
@@ -136,7 +133,7 @@ def spec_of(session: Session, name: str) -> Any:
     assert isinstance(node, Query)
     graph = session.pipeline.plan(session.pipeline.bind(node)).graph
     assert graph is not None
-    return next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec, kind))
+    return next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, kind))
 
 
 def rows_of(seed: int) -> list[Row]:
@@ -153,8 +150,8 @@ def answer(spec: Any, columns: tuple[str, ...], rows: list[Row], seed: int, *, o
     checkpoints that know nothing of arrival.
     """
     dice, out, now = random.Random(seed), Collected(), START
-    schema = (spec.schema if isinstance(spec, TopNSpec) else spec.input_schema).to_arrow()
-    keys = () if isinstance(spec, TopNSpec) else spec.partition
+    schema = (spec.schema if isinstance(spec.node, TopN) else spec.node.input.schema).to_arrow()
+    keys = () if isinstance(spec.node, TopN) else spec.node.partition
     operators = [restored(build_operator(spec, JobOptions()), context(), ({}, {}))]
     windows = {
         name: START + timedelta(days=days)
@@ -185,7 +182,7 @@ def answer(spec: Any, columns: tuple[str, ...], rows: list[Row], seed: int, *, o
                     name: [table.drop_columns(list({ARRIVED} & {*table.column_names})) for table in tables]
                     for name, tables in keyed.items()
                 }
-            count = 1 if isinstance(spec, TopNSpec) else dice.randint(1, 3)
+            count = 1 if isinstance(spec.node, TopN) else dice.randint(1, 3)
             operators = [
                 restored(build_operator(spec, JobOptions()), context(i, count), (keyed, items))
                 for i in range(count)
@@ -210,7 +207,7 @@ def test_rows_of_one_time_stand_as_they_arrived(session: Session, name: str) -> 
 @pytest.mark.parametrize("name", CASES)
 def test_an_order_by_values_would_be_seen(session: Session, name: str) -> None:
     """The negative control: ties broken by all columns give another answer."""
-    spec, (_, _, columns, expected) = replace(spec_of(session, name), arrival=0), CASES[name]
+    spec, (_, _, columns, expected) = with_facts(spec_of(session, name), arrival=0), CASES[name]
     assert any(answer(spec, columns, rows_of(seed), seed) != expected(rows_of(seed)) for seed in range(12))
 
 
@@ -230,5 +227,8 @@ def test_time_by_events_still_breaks_ties_by_values(session: Session) -> None:
     graph = session.pipeline.plan(session.pipeline.bind(node)).graph
     assert graph is not None
     assert [
-        spec.arrival for chain in graph.chains for spec in chain.operators if isinstance(spec, OverSpec)
+        spec.facts.arrival
+        for chain in graph.chains
+        for spec in chain.operators
+        if isinstance(spec.node, Over)
     ] == [0]

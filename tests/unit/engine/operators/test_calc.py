@@ -14,7 +14,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.calc import CalcOperator
 from penstock.planner.expressions.nodes import Column, Expression
-from penstock.planner.physical.operator_specs import CalcSpec
+from tests.harness.operator_specs import calc_spec
 from tests.harness.operators import Remembered, opened
 from tests.unit.engine.expressions.calls import call, cast, lit
 
@@ -31,7 +31,7 @@ def calc(
     given = projections or tuple(Column(BIGINT, True, index=i) for i in range(3))
     names = [f"p{i}" for i in range(len(given))] if projections else ["a", "b", "c"]
     schema = Schema(tuple(Field(name, e.type) for name, e in zip(names, given, strict=True)))
-    operator = CalcOperator(CalcSpec("id", "calc", schema, predicate, projections), JobOptions())
+    operator = CalcOperator(calc_spec("id", "calc", schema, predicate, projections), JobOptions())
     opened(operator, clock)
     out = Remembered()
     operator.on_batch(batch, 0, out)

@@ -25,7 +25,7 @@ from penstock.engine.operators.limit import LimitOperator
 from penstock.engine.state.rows.pending_lookups import PendingLookups
 from penstock.planner.expressions.nodes import AggregateCall, SortKey
 from penstock.planner.logical.over import RUNNING
-from penstock.planner.physical.operator_specs import LimitSpec, OverSpec, PartitionTopSpec
+from tests.harness.operator_specs import limit_spec, over_spec, partition_top_spec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import Collected, batch_of, context, listed
 from tests.unit.engine.operators.partition_runs import SCHEMA, START, column
@@ -257,7 +257,9 @@ def test_copies_of_rows_under_way_survive_a_restore() -> None:
 def test_of_copies_of_a_row_only_those_that_can_be_shown_are_looked_at(insert_only: bool) -> None:
     order = (SortKey(column(2), False, False),)
     operator = build_operator(
-        PartitionTopSpec("t", "top", SCHEMA, SCHEMA, (0,), order, "row_number", 3, False, None, insert_only),
+        partition_top_spec(
+            "t", "top", SCHEMA, SCHEMA, (0,), order, "row_number", 3, False, None, insert_only
+        ),
         JobOptions(),
     )
     operator.open(context())
@@ -270,7 +272,7 @@ def test_of_copies_of_a_row_only_those_that_can_be_shown_are_looked_at(insert_on
 
 def test_a_limit_of_copies_makes_no_rows_of_them() -> None:
     numbers = Schema((Field("n", BIGINT),))
-    operator, out = LimitOperator(LimitSpec("id", "limit", numbers, MANY, 5), JobOptions()), Collected()
+    operator, out = LimitOperator(limit_spec("id", "limit", numbers, MANY, 5), JobOptions()), Collected()
     for value in range(3):
         operator.on_batch(Batch(pa.record_batch({"n": [value]}), np.array([MANY // 2])), 0, out)
     assert out.changes() == [((0,), MANY // 2 - 5), ((1,), MANY // 2), ((2,), 5)]
@@ -280,7 +282,7 @@ def test_what_a_partition_changes_is_emitted_in_pieces(monkeypatch: pytest.Monke
     """With the default sizes, as a control, it is one batch; nothing is left to emit then."""
     call = AggregateCall("count", (), BIGINT, False)
     schema = Schema((*SCHEMA.fields, Field("n", BIGINT)))
-    spec = OverSpec(
+    spec = over_spec(
         "o",
         "over",
         schema,
@@ -291,7 +293,6 @@ def test_what_a_partition_changes_is_emitted_in_pieces(monkeypatch: pytest.Monke
         (call,),
         None,
         False,
-        0,
         False,
     )
     rows = batch_of([((1, START, value, "a"), 1) for value in range(10)], SCHEMA.to_arrow())

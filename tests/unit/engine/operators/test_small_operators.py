@@ -18,7 +18,7 @@ from penstock.engine.operators.union import UnionOperator
 from penstock.engine.operators.window.window_function import WindowFunctionOperator
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.planner.logical.windows import CumulateWindow, HopWindow, TumbleWindow, Windowing, window_fields
-from penstock.planner.physical.operator_specs import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
+from tests.harness.operator_specs import limit_spec, union_spec, values_spec, window_table_spec
 from tests.harness.operators import Remembered, opened
 from tests.unit.engine.expressions.calls import lit
 from tests.unit.engine.operators.changelogs import (
@@ -60,7 +60,7 @@ def numbers(count: int, first: int = 0) -> Batch:
 )
 def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int, int, int]]) -> None:
     operator = WindowFunctionOperator(
-        WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), windowing), JobOptions()
+        window_table_spec("id", "window", INPUT.concat(Schema(window_fields())), windowing), JobOptions()
     )
     context, out = opened(operator), Remembered()
     operator.on_batch(timed([7, None, -1], [1, 2, 3]), 0, out)
@@ -75,7 +75,7 @@ def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int,
 
 def test_rows_without_time_alone_give_nothing() -> None:
     operator = WindowFunctionOperator(
-        WindowTableSpec("id", "window", INPUT.concat(Schema(window_fields())), TumbleWindow(0, 10)),
+        window_table_spec("id", "window", INPUT.concat(Schema(window_fields())), TumbleWindow(0, 10)),
         JobOptions(),
     )
     opened(operator)
@@ -85,7 +85,7 @@ def test_rows_without_time_alone_give_nothing() -> None:
 
 
 def test_union_names_columns_after_its_first_port() -> None:
-    operator = UnionOperator(UnionSpec("id", "union", NUMBERS, 2), JobOptions())
+    operator = UnionOperator(union_spec("id", "union", NUMBERS, 2), JobOptions())
     opened(operator)
     out = Remembered()
     operator.on_batch(numbers(1), 0, out)
@@ -95,7 +95,7 @@ def test_union_names_columns_after_its_first_port() -> None:
 
 def limited(limit: int | None, offset: int, counts: list[int]) -> list[int]:
     operator, out = (
-        LimitOperator(LimitSpec("id", "limit", NUMBERS, limit, offset), JobOptions()),
+        LimitOperator(limit_spec("id", "limit", NUMBERS, limit, offset), JobOptions()),
         Remembered(),
     )
     opened(operator)
@@ -114,12 +114,12 @@ def test_limit_and_offset_over_any_cut(counts: list[int]) -> None:
 
 
 def test_limit_counts_a_weight_as_so_many_rows_and_survives_a_restore() -> None:
-    operator, out = LimitOperator(LimitSpec("id", "limit", NUMBERS, 3, 0), JobOptions()), Remembered()
+    operator, out = LimitOperator(limit_spec("id", "limit", NUMBERS, 3, 0), JobOptions()), Remembered()
     opened(operator)
     operator.on_batch(Batch(numbers(2).rows, np.array([2, 5])), 0, out)
     operator.on_batch(Batch(numbers(0).rows, np.zeros(0, np.int64)), 0, out)
     assert [listed(batch) for batch in out.batches] == [[((0,), 2), ((1,), 1)]]
-    again, more = LimitOperator(LimitSpec("id", "limit", NUMBERS, 8, 0), JobOptions()), Remembered()
+    again, more = LimitOperator(limit_spec("id", "limit", NUMBERS, 8, 0), JobOptions()), Remembered()
     opened(again)
     again.restore_items(operator.snapshot_items())
     again.on_batch(numbers(5), 0, more)
@@ -133,7 +133,7 @@ def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> Non
     """
     dice = random.Random(seed)
     limit, offset = dice.choice([0, 1, 3, 6, None]), dice.choice([0, 0, 1, 4])
-    spec = LimitSpec("id", "limit", NUMBERS, limit, offset, insert_only=False)
+    spec = limit_spec("id", "limit", NUMBERS, limit, offset, insert_only=False)
     operator, out = RetractLimitOperator(spec, JobOptions()), Collected()
     operator.open(context())
     alive: list[tuple[int]] = []
@@ -165,7 +165,7 @@ def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(
     offset: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operator, out = (
-        RetractLimitOperator(LimitSpec("id", "limit", NUMBERS, 10, offset, insert_only=False), JobOptions()),
+        RetractLimitOperator(limit_spec("id", "limit", NUMBERS, 10, offset, insert_only=False), JobOptions()),
         Collected(),
     )
     operator.open(context())
@@ -186,7 +186,7 @@ def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(
 
 def test_an_emitted_row_stays_while_it_is_there() -> None:
     operator, out = (
-        RetractLimitOperator(LimitSpec("id", "limit", NUMBERS, 2, 0, insert_only=False), JobOptions()),
+        RetractLimitOperator(limit_spec("id", "limit", NUMBERS, 2, 0, insert_only=False), JobOptions()),
         Collected(),
     )
     operator.open(context())
@@ -198,7 +198,7 @@ def test_an_emitted_row_stays_while_it_is_there() -> None:
 def values(most: int = 2) -> ValuesOperator:
     schema = Schema((Field("n", BIGINT), Field("s", STRING)))
     rows = tuple((lit(i, BIGINT), lit(None if i == 1 else str(i), STRING)) for i in range(5))
-    return ValuesOperator(ValuesSpec("id", "values", schema, rows), JobOptions(batch_max_rows=most))
+    return ValuesOperator(values_spec("id", "values", schema, rows), JobOptions(batch_max_rows=most))
 
 
 def test_values_come_once_from_the_first_subtask() -> None:

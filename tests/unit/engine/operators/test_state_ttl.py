@@ -20,14 +20,11 @@ from penstock.engine.api.operator import Context, Operator
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.join.regular_join import RegularJoinOperator
-from penstock.planner.physical.operator_specs import (
-    GroupAggregateSpec,
-    JoinSpec,
-    OperatorSpec,
-    OverSpec,
-    PartitionTopSpec,
-    TemporalJoinSpec,
-)
+from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.temporal_join import TemporalJoin
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.statements.nodes import Query
 from tests.harness.operators import Remembered, opened
 
@@ -55,14 +52,16 @@ class Driven:
     never less than nothing.
     """
 
-    def __init__(self, session: Session, kind: type[OperatorSpec], sql: str, ttl: str = "10 s") -> None:
+    def __init__(self, session: Session, kind: type[LogicalPlan], sql: str, ttl: str = "10 s") -> None:
         session.settings.set("table.exec.state.ttl", ttl)
         [statement] = session.parse(sql)
         assert isinstance(statement.node, Query)
         graph = session.pipeline.plan(session.pipeline.bind(statement.node)).graph
         session.settings.reset("table.exec.state.ttl")
         assert graph is not None
-        self.spec = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, kind)][-1]
+        self.spec = [
+            spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, kind)
+        ][-1]
         self.clock = ManualClock(1_000_000)
         self.given: Counter[Row] = Counter()
         self.start()
@@ -78,9 +77,9 @@ class Driven:
 
     def feed(self, rows: list[Row], weights: list[int] | None = None, port: int = 0) -> list[tuple[Row, int]]:
         schema = (
-            (self.spec.left_schema, self.spec.right_schema)[port]
-            if isinstance(self.spec, JoinSpec)
-            else self.spec.input_schema
+            (self.spec.node.left.schema, self.spec.node.right.schema)[port]
+            if isinstance(self.spec.node, Join)
+            else self.spec.node.input.schema
         )
         columns = [
             pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema.to_arrow())
@@ -128,7 +127,7 @@ class Driven:
 
 
 def test_a_group_that_expired_begins_anew_as_an_insert(session: Session) -> None:
-    groups = Driven(session, GroupAggregateSpec, "SELECT k, SUM(v) AS s FROM a GROUP BY k")
+    groups = Driven(session, Aggregate, "SELECT k, SUM(v) AS s FROM a GROUP BY k")
     assert groups.feed([(1, 5), (2, 7)]) == [((1, 5), 1), ((2, 7), 1)]
     groups.pass_time(TTL_MS // 2)
     assert groups.feed([(1, 1)]) == [((1, 5), -1), ((1, 6), 1)]
@@ -140,7 +139,7 @@ def test_a_group_that_expired_begins_anew_as_an_insert(session: Session) -> None
 
 
 def test_rows_taken_back_of_a_group_that_expired_are_counted(session: Session) -> None:
-    groups = Driven(session, GroupAggregateSpec, "SELECT k, SUM(v) AS s FROM ca GROUP BY k")
+    groups = Driven(session, Aggregate, "SELECT k, SUM(v) AS s FROM ca GROUP BY k")
     groups.feed([(1, 5), (2, 7)])
     groups.pass_time(2 * TTL_MS)
     assert groups.feed([(1, 5), (1, 6), (2, 7)], [-1, 1, -1]) == [((1, 6), 1)]
@@ -150,8 +149,8 @@ def test_rows_taken_back_of_a_group_that_expired_are_counted(session: Session) -
 
 
 def test_distinct_forgets(session: Session) -> None:
-    rows = Driven(session, GroupAggregateSpec, "SELECT DISTINCT k FROM a")
-    column = len(rows.spec.input_schema)
+    rows = Driven(session, Aggregate, "SELECT DISTINCT k FROM a")
+    column = len(rows.spec.node.input.schema)
     one = (1,) * column
     assert len(rows.feed([one])) == 1
     assert rows.feed([one]) == []
@@ -161,9 +160,9 @@ def test_distinct_forgets(session: Session) -> None:
 
 def test_each_side_of_a_join_lives_as_long_as_its_hint_says(session: Session) -> None:
     join = Driven(
-        session, JoinSpec, "SELECT /*+ STATE_TTL('b' = '1 min') */ a.v, b.v AS w FROM a JOIN b ON a.k = b.k"
+        session, Join, "SELECT /*+ STATE_TTL('b' = '1 min') */ a.v, b.v AS w FROM a JOIN b ON a.k = b.k"
     )
-    assert join.spec.ttl_ms == (TTL_MS, 60_000)
+    assert join.spec.facts.ttl_ms == (TTL_MS, 60_000)
     join.feed([(1, 10)], port=0)
     join.feed([(2, 20)], port=1)
     join.pass_time(2 * TTL_MS)
@@ -205,7 +204,7 @@ class JoinReference:
 
 def test_a_join_is_that_of_rows_that_live(session: Session) -> None:
     join, reference = (
-        Driven(session, JoinSpec, "SELECT a.v, b.v AS w FROM ca AS a JOIN cb AS b ON a.k = b.k"),
+        Driven(session, Join, "SELECT a.v, b.v AS w FROM ca AS a JOIN cb AS b ON a.k = b.k"),
         JoinReference(),
     )
     random = np.random.default_rng(7)
@@ -221,31 +220,31 @@ def test_a_join_is_that_of_rows_that_live(session: Session) -> None:
     assert +join.given == +reference.given and join.absent == reference.absent > 10 and join.expired > 50
 
 
-OPERATORS: list[tuple[type[OperatorSpec], str]] = [
-    (GroupAggregateSpec, "SELECT k, SUM(v) AS s, MIN(v) AS least, COUNT(DISTINCT v) AS n FROM ca GROUP BY k"),
-    (JoinSpec, "SELECT a.v, b.v AS w FROM ca AS a LEFT JOIN cb AS b ON a.k = b.k"),
-    (JoinSpec, "SELECT a.v, b.v AS w FROM ca AS a FULL JOIN cb AS b ON a.k = b.k AND a.v <= b.v"),
-    (JoinSpec, "SELECT k, v FROM ca AS a WHERE NOT EXISTS (SELECT 1 FROM cb AS b WHERE b.k = a.k)"),
-    (JoinSpec, "SELECT k, v FROM ca AS a WHERE EXISTS (SELECT 1 FROM cb AS b WHERE b.k = a.k)"),
+OPERATORS: list[tuple[type[LogicalPlan], str]] = [
+    (Aggregate, "SELECT k, SUM(v) AS s, MIN(v) AS least, COUNT(DISTINCT v) AS n FROM ca GROUP BY k"),
+    (Join, "SELECT a.v, b.v AS w FROM ca AS a LEFT JOIN cb AS b ON a.k = b.k"),
+    (Join, "SELECT a.v, b.v AS w FROM ca AS a FULL JOIN cb AS b ON a.k = b.k AND a.v <= b.v"),
+    (Join, "SELECT k, v FROM ca AS a WHERE NOT EXISTS (SELECT 1 FROM cb AS b WHERE b.k = a.k)"),
+    (Join, "SELECT k, v FROM ca AS a WHERE EXISTS (SELECT 1 FROM cb AS b WHERE b.k = a.k)"),
     (
-        PartitionTopSpec,
+        PartitionTop,
         "SELECT * FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM a) AS q WHERE n <= 2",
     ),
     (
-        PartitionTopSpec,
+        PartitionTop,
         "SELECT * FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM ca) AS q WHERE n <= 2",
     ),
-    (OverSpec, "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY v) AS s FROM ca"),
+    (Over, "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY v) AS s FROM ca"),
 ]
 
 
 def _random_run(driven: Driven, seed: int, pause_ms: int, steps: int = 80) -> Counter[Row]:
     """Feed changes of rows that are there; return what was given for them."""
     random = np.random.default_rng(seed)
-    insert_only = not isinstance(driven.spec, JoinSpec) and driven.spec.insert_only
+    insert_only = not isinstance(driven.spec.node, Join) and driven.spec.facts.insert_only
     there: list[list[Row]] = [[], []]
     for _ in range(steps):
-        port = int(random.integers(2)) if isinstance(driven.spec, JoinSpec) else 0
+        port = int(random.integers(2)) if isinstance(driven.spec.node, Join) else 0
         rows, weights = [], []
         for _ in range(int(random.integers(1, 4))):
             if there[port] and random.random() < 0.4 and not insert_only:
@@ -262,7 +261,7 @@ def _random_run(driven: Driven, seed: int, pause_ms: int, steps: int = 80) -> Co
 
 @pytest.mark.parametrize(("kind", "sql"), OPERATORS)
 def test_a_changelog_stays_well_formed_when_state_expires(
-    session: Session, kind: type[OperatorSpec], sql: str
+    session: Session, kind: type[LogicalPlan], sql: str
 ) -> None:
     for seed in range(3):
         driven = Driven(session, kind, sql)
@@ -274,7 +273,7 @@ def test_a_changelog_stays_well_formed_when_state_expires(
 
 @pytest.mark.parametrize(("kind", "sql"), OPERATORS)
 def test_a_time_that_is_long_enough_changes_nothing(
-    session: Session, kind: type[OperatorSpec], sql: str
+    session: Session, kind: type[LogicalPlan], sql: str
 ) -> None:
     lived, kept = Driven(session, kind, sql, "1 h"), Driven(session, kind, sql, "0")
     assert kept.operator.wants_ticks is False
@@ -294,12 +293,12 @@ def test_versions_of_a_key_expire_together(session: Session) -> None:
     session.settings.reset("table.exec.state.ttl")
     assert graph is not None
     [spec] = [
-        spec for chain in graph.chains for spec in chain.operators if isinstance(spec, TemporalJoinSpec)
+        spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, TemporalJoin)
     ]
     clock, out = ManualClock(1_000_000), Remembered()
     operator = build_operator(spec, JobOptions())
     context = opened(operator, clock)
-    schema = spec.right_schema.to_arrow()
+    schema = spec.node.right.schema.to_arrow()
     rows = pa.RecordBatch.from_pylist(
         [{"k": k, "v": 10 * k, "at": datetime(1970, 1, 1, 0, 0, 5)} for k in (1, 2)], schema=schema
     )
@@ -336,7 +335,7 @@ def test_what_is_given_of_a_row_is_known_by_what_it_has_met(
 
 
 @pytest.mark.parametrize(("kind", "sql"), OPERATORS)
-def test_the_clock_goes_on_over_a_restore(session: Session, kind: type[OperatorSpec], sql: str) -> None:
+def test_the_clock_goes_on_over_a_restore(session: Session, kind: type[LogicalPlan], sql: str) -> None:
     driven = Driven(session, kind, sql)
     _random_run(driven, 2, TTL_MS // 4)
     entries, earlier = driven.entries, driven.operator

@@ -14,7 +14,8 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.api.operator import Operator
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
-from penstock.planner.physical.operator_specs import MatchSpec, OverSpec
+from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.over import Over
 from tests.harness.layered import checkpoint
 from tests.harness.operators import Remembered
 from tests.unit.engine.operators.test_state_ttl import TTL_MS, Driven, Row
@@ -39,7 +40,7 @@ class InTime(Driven):
 
     def at(self, *rows: tuple[int, int, int]) -> None:
         names = {"k": 0, "v": 1}
-        schema = self.spec.input_schema.to_arrow()  # type: ignore[attr-defined]
+        schema = self.spec.node.input.schema.to_arrow()  # type: ignore[attr-defined]
         columns = []
         for field in schema:
             values = [row[names[field.name]] if field.name in names else row[2] * 1_000_000 for row in rows]
@@ -64,8 +65,8 @@ def ends(rows: list[Row], *places: int) -> list[tuple[Any, ...]]:
 
 
 def test_totals_and_last_rows_of_a_partition_begin_anew(session: Session) -> None:
-    over = InTime(session, OverSpec, RUNNING)
-    assert over.spec.ttl_ms == TTL_MS  # type: ignore[attr-defined]
+    over = InTime(session, Over, RUNNING)
+    assert over.spec.facts.ttl_ms == TTL_MS
     over.at((1, 5, 1), (2, 7, 1))
     assert ends(over.until(2), 0, -2, -1) == [(1, 5, None), (2, 7, None)]
     over.pass_time(TTL_MS // 2)
@@ -81,7 +82,7 @@ def test_totals_and_last_rows_of_a_partition_begin_anew(session: Session) -> Non
 
 
 def test_rows_that_wait_do_not_expire(session: Session) -> None:
-    over = InTime(session, OverSpec, RUNNING)
+    over = InTime(session, Over, RUNNING)
     over.at((1, 5, 1))
     over.until(2)
     over.at((1, 6, 9))
@@ -93,7 +94,7 @@ def test_rows_that_wait_do_not_expire(session: Session) -> None:
 
 def test_an_unfinished_match_is_forgotten(session: Session) -> None:
     for wait_ms, matches in ((TTL_MS // 2, [(1, 1, 2)]), (2 * TTL_MS, [])):
-        match = InTime(session, MatchSpec, PAIRS)
+        match = InTime(session, MatchRecognize, PAIRS)
         match.at((1, 1, 1))
         assert match.until(2) == []
         match.pass_time(wait_ms)
@@ -103,7 +104,7 @@ def test_an_unfinished_match_is_forgotten(session: Session) -> None:
         assert match.until(MAX_WATERMARK_US // 1_000_000) == [] and match.entries == 0
 
 
-@pytest.mark.parametrize(("kind", "query"), [(OverSpec, RUNNING), (MatchSpec, PAIRS)])
+@pytest.mark.parametrize(("kind", "query"), [(Over, RUNNING), (MatchRecognize, PAIRS)])
 def test_age_goes_on_over_a_restore(session: Session, kind: Any, query: str) -> None:
     first = InTime(session, kind, query)
     first.at((1, 1, 1), (2, 1, 1))
@@ -122,10 +123,10 @@ def test_age_goes_on_over_a_restore(session: Session, kind: Any, query: str) -> 
 
 
 def test_state_that_lived_for_ever_begins_to_age(session: Session) -> None:
-    ever = InTime(session, OverSpec, RUNNING, ttl="0")
+    ever = InTime(session, Over, RUNNING, ttl="0")
     ever.at((1, 1, 1))
     ever.until(2)
-    second = InTime(session, OverSpec, RUNNING)
+    second = InTime(session, Over, RUNNING)
     second.clock.advance(10 * TTL_MS)
     second.go_on_from(ever.operator)
     second.pass_time(TTL_MS // 2)
@@ -137,8 +138,8 @@ def test_state_that_lived_for_ever_begins_to_age(session: Session) -> None:
 def test_what_time_frees_has_no_ttl(session: Session) -> None:
     ranged = "SELECT k, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECONDS PRECEDING AND CURRENT ROW) AS s FROM a"
     within = PAIRS.replace("PATTERN (A B)", "PATTERN (A B) WITHIN INTERVAL '5' SECONDS")
-    for kind, query in ((OverSpec, ranged), (MatchSpec, within)):
-        assert InTime(session, kind, query).spec.ttl_ms == 0  # type: ignore[attr-defined]
+    for kind, query in ((Over, ranged), (MatchRecognize, within)):
+        assert InTime(session, kind, query).spec.facts.ttl_ms == 0
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.unnest import UnnestOperator
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.unnest import TableCall
-from penstock.planner.physical.operator_specs import UnnestSpec
+from tests.harness.operator_specs import unnest_spec
 from tests.harness.operators import Remembered, opened
 
 PAIR = Row((("x", INT), ("y", STRING)))
@@ -37,7 +37,8 @@ def unnest(
         + ([Field("n", BIGINT)] if ordinality else [])
     )
     operator = UnnestOperator(
-        UnnestSpec("id", "unnest", Schema(tuple(fields)), CALL, keep, gives, outer, ordinality), JobOptions()
+        unnest_spec("id", "unnest", Schema(tuple(fields)), INPUT, CALL, keep, gives, outer, ordinality),
+        JobOptions(),
     )
     opened(operator)
     out = Remembered()

@@ -12,17 +12,24 @@ from penstock.engine.operators.factory import build_operator
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.planner.logical.distribution import Forward, Partition
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec
-from penstock.planner.physical.state_kinds import keeps_state
-from tests.harness.runtime.fakes import SCHEMA, NumbersSpec, PassSpec, build, services, window_job
+from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph
+from tests.harness.operator_specs import calc_spec, join_spec, union_spec
+from tests.harness.runtime.fakes import (
+    SCHEMA,
+    build,
+    numbers_spec,
+    pass_spec,
+    services,
+    window_job,
+)
 
 
 def join_graph(*edges: ChainEdge) -> JobGraph:
-    join = JoinSpec(
+    join = join_spec(
         "join", "join", SCHEMA, SCHEMA, SCHEMA, JoinKind.INNER, (0,), (0,), None, (1,), (True, True)
     )
-    sources = tuple(Chain(i, (NumbersSpec(f"s{i}", f"s{i}", SCHEMA),), 1) for i in range(2))
-    passes = tuple(Chain(i, (PassSpec(f"p{i}", f"p{i}", SCHEMA),), 1) for i in (2, 3))
+    sources = tuple(Chain(i, (numbers_spec(f"s{i}", f"s{i}", SCHEMA),), 1) for i in range(2))
+    passes = tuple(Chain(i, (pass_spec(f"p{i}", f"p{i}", SCHEMA),), 1) for i in (2, 3))
     return JobGraph((*sources, *passes, Chain(4, (join,), 1)), edges)
 
 
@@ -55,14 +62,14 @@ def test_a_forward_edge_needs_equal_parallelism() -> None:
 
 
 def test_an_unknown_spec_is_a_bug_that_is_named() -> None:
-    with pytest.raises(PenstockError, match="no operator for PassSpec"):
-        build_operator(PassSpec("p", "p", SCHEMA), JobOptions())
+    with pytest.raises(PenstockError, match="no operator for Pass"):
+        build_operator(pass_spec("p", "p", SCHEMA), JobOptions())
 
 
 def test_only_operators_with_state_make_the_fingerprint() -> None:
-    calc, union = CalcSpec("calc", "calc", SCHEMA, None, None), UnionSpec("union", "union", SCHEMA, 1)
-    assert not keeps_state(calc)
-    assert not keeps_state(union)
+    calc, union = calc_spec("calc", "calc", SCHEMA, None, None), union_spec("union", "union", SCHEMA, 2)
+    assert not calc.node.keeps_state
+    assert not union.node.keeps_state
     graph = window_job([()], parallelism=2)
     wider = JobGraph((*graph.chains, Chain(9, (calc, union), 4)), graph.edges, 16)
     assert plan_identity(graph).fingerprint == plan_identity(wider).fingerprint

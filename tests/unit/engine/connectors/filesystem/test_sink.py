@@ -23,7 +23,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.filesystem.commit_log import COMMITS, CommitLog
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
-from penstock.planner.physical.operator_specs import SinkSpec
+from tests.harness.operator_specs import sink_spec
 from tests.harness.reading import Taken, as_rows, read, table_of
 from tests.unit.engine.formats.test_formats import COLUMNS, sample
 
@@ -41,7 +41,7 @@ def sink(
     operator_id: str = "abcdef0123",
 ) -> SinkOperator:
     """Return the operator of a job whose owner is its name, unless that is given."""
-    operator = SinkOperator(SinkSpec(operator_id, "sink", table.schema, table, None, True), JobOptions())
+    operator = SinkOperator(sink_spec(operator_id, "sink", table.schema, table, None, True), JobOptions())
     groups, whose = KeyGroups(0, 128, 128), {"owner": owner or job, "restored": restored}
     operator.open(
         Context(

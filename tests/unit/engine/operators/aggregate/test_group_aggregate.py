@@ -17,7 +17,7 @@ from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
 from penstock.engine.state.rows.row_difference import changed_pairs
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column
 from penstock.planner.logical.aggregate import Phase
-from penstock.planner.physical.operator_specs import GroupAggregateSpec
+from tests.harness.operator_specs import group_aggregate_spec
 from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
 
 INPUT = Schema((Field("k", STRING), Field("g", INT), Field("v", INT)))
@@ -34,7 +34,7 @@ def spec(keys, calls=CALLS, insert_only=False, phase=Phase.SINGLE, source=INPUT)
     fields = tuple(source[k] for k in keys) + tuple(
         Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls)
     )
-    return GroupAggregateSpec("id", "group", Schema(fields), source, keys, calls, phase, insert_only)
+    return group_aggregate_spec("id", "group", Schema(fields), source, keys, calls, phase, insert_only)
 
 
 def row_of(rows):

@@ -16,7 +16,7 @@ from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import TumbleWindow, window_fields
-from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
+from tests.harness.operator_specs import group_aggregate_spec, window_aggregate_spec
 from tests.harness.state import OPTIONS, Folded, opened
 
 SOURCE = Schema(
@@ -74,17 +74,17 @@ def test_group_aggregate_in_two_phases(keys):
     options = replace(OPTIONS, batch_max_rows=2048)
     single = opened(
         build_operator(
-            GroupAggregateSpec("1", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.SINGLE, True), options
+            group_aggregate_spec("1", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.SINGLE, True), options
         )
     )
     local = opened(
         build_operator(
-            GroupAggregateSpec("2", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.LOCAL, True), options
+            group_aggregate_spec("2", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.LOCAL, True), options
         )
     )
     last = opened(
         build_operator(
-            GroupAggregateSpec(
+            group_aggregate_spec(
                 "3", "g", Schema(fields), Schema(fields), (0,), merging(1), Phase.GLOBAL, True
             ),
             options,
@@ -113,17 +113,17 @@ def test_window_aggregate_in_two_phases(keys, size):
     sliced = replace(window, time_column=len(partial) - 1, sliced=True)
     single = opened(
         build_operator(
-            WindowAggregateSpec("1", "w", result, SOURCE, window, (1,), CALLS, Phase.SINGLE, True), options
+            window_aggregate_spec("1", "w", result, SOURCE, window, (1,), CALLS, Phase.SINGLE, True), options
         )
     )
     local = opened(
         build_operator(
-            WindowAggregateSpec("2", "w", partial, SOURCE, window, (1,), CALLS, Phase.LOCAL, True), options
+            window_aggregate_spec("2", "w", partial, SOURCE, window, (1,), CALLS, Phase.LOCAL, True), options
         )
     )
     last = opened(
         build_operator(
-            WindowAggregateSpec("3", "w", result, partial, sliced, (0,), merging(1), Phase.GLOBAL, True),
+            window_aggregate_spec("3", "w", result, partial, sliced, (0,), merging(1), Phase.GLOBAL, True),
             options,
         )
     )
@@ -160,7 +160,7 @@ def test_partials_of_an_open_slice_are_held_across_watermarks():
     )
     local = opened(
         build_operator(
-            WindowAggregateSpec("2", "w", Schema(fields), SOURCE, window, (1,), CALLS, Phase.LOCAL, True),
+            window_aggregate_spec("2", "w", Schema(fields), SOURCE, window, (1,), CALLS, Phase.LOCAL, True),
             OPTIONS,
         )
     )

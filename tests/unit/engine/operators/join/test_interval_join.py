@@ -21,7 +21,8 @@ from penstock.engine.operators.join.interval_join import IntervalJoinOperator
 from penstock.planner.expressions.nodes import Call, Column, Literal
 from penstock.planner.logical.joins.interval_join import Deadline, IntervalSide, JoinTime
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import JoinSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.operator_specs import join_spec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (
     Change,
@@ -63,9 +64,9 @@ CONDITION = Call(
 )
 
 
-def spec(kind: JoinKind, insert_only: bool) -> JoinSpec:
+def spec(kind: JoinKind, insert_only: bool) -> AnyOperatorSpec:
     schema = SIDE if kind in (JoinKind.SEMI, JoinKind.ANTI) else SIDE.concat(SIDE)
-    return JoinSpec(
+    return join_spec(
         "join", "join", schema, SIDE, SIDE, kind, (0,), (0,), CONDITION, (), (insert_only, insert_only), TIME
     )
 

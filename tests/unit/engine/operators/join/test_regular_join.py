@@ -20,7 +20,8 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import JoinSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.operator_specs import join_spec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (
     Change,
@@ -46,9 +47,9 @@ def spec(
     residual: bool = False,
     bounded: tuple[int, ...] = (),
     insert_only: tuple[bool, bool],
-) -> JoinSpec:
+) -> AnyOperatorSpec:
     schema = LEFT if kind in (JoinKind.SEMI, JoinKind.ANTI) else LEFT.concat(RIGHT)
-    return JoinSpec(
+    return join_spec(
         "join",
         "join",
         schema,
@@ -112,7 +113,11 @@ def changelogs(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change]]:
 
 
 def run(
-    join: JoinSpec, changes: list[tuple[int, Change]], cuts: list[int], restore_after: int | None, to: int
+    join: AnyOperatorSpec,
+    changes: list[tuple[int, Change]],
+    cuts: list[int],
+    restore_after: int | None,
+    to: int,
 ) -> Collected:
     """Feed changes in runs of one port of at most the given sizes; at one point snapshot and go on with
     ``to`` subtasks.
@@ -149,9 +154,9 @@ def run(
 
 
 def feed(
-    operators: list[RegularJoinOperator], batch: Batch, port: int, join: JoinSpec, out: Collected
+    operators: list[RegularJoinOperator], batch: Batch, port: int, join: AnyOperatorSpec, out: Collected
 ) -> None:
-    owner = owners(batch.rows, (join.left_keys, join.right_keys)[port], len(operators))
+    owner = owners(batch.rows, (join.node.left_keys, join.node.right_keys)[port], len(operators))
     for index, operator in enumerate(operators):
         mine = np.flatnonzero(owner == index)
         if mine.size:

@@ -4,7 +4,7 @@ restored and rescaled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,7 +16,8 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.join.snapshot_join import SnapshotJoinOperator
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import SnapshotJoinSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.operator_specs import snapshot_join_spec, with_facts, with_node
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (
     Change,
@@ -30,7 +31,7 @@ from tests.unit.engine.operators.changelogs import (
 
 SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
 S = 1_000_000
-SPEC = SnapshotJoinSpec(
+SPEC = snapshot_join_spec(
     "j",
     "j",
     SIDE.concat(SIDE),
@@ -67,7 +68,7 @@ class Timed(Collected):
 class Run:
     """One operator at work."""
 
-    def __init__(self, spec: SnapshotJoinSpec = SPEC, now_ms: int = 0, **options: Any) -> None:
+    def __init__(self, spec: AnyOperatorSpec = SPEC, now_ms: int = 0, **options: Any) -> None:
         self.context = context()
         self.context.clock.advance(now_ms)  # type: ignore[attr-defined]  # a manual clock
         self.operator = SnapshotJoinOperator(spec, JobOptions(**options))
@@ -186,7 +187,7 @@ def test_rows_that_end_first_still_meet_the_table() -> None:
 
 
 def test_a_table_whose_time_stands_still_counts_as_loaded() -> None:
-    run = Run(replace(SPEC, idle_ms=1000))
+    run = Run(with_node(SPEC, idle_ms=1000))
     run.table(((1, 101, 3), 1))
     run.rows((1, 1, 5))
     done(run.operator.on_processing_time(100, run.out))
@@ -201,7 +202,7 @@ def test_a_table_whose_time_stands_still_counts_as_loaded() -> None:
 
 @pytest.mark.parametrize(("zone", "hours"), [("UTC", 0), ("Asia/Kolkata", 5.5)])
 def test_without_a_time_it_is_the_start_of_the_job(zone: str, hours: float) -> None:
-    run = Run(replace(SPEC, loaded_us=None), now_ms=50_000, time_zone=zone)
+    run = Run(with_node(SPEC, loaded_us=None), now_ms=50_000, time_zone=zone)
     start = 50 + int(hours * 3600)
     run.rows((1, 1, 5))
     run.time(1, start - 1)
@@ -210,14 +211,14 @@ def test_without_a_time_it_is_the_start_of_the_job(zone: str, hours: float) -> N
     later = context()
     later.clock.advance(9_000_000)  # type: ignore[attr-defined]  # a manual clock
     run.operator = restored(
-        SnapshotJoinOperator(replace(SPEC, loaded_us=None), JobOptions(time_zone=zone)), later, saved
+        SnapshotJoinOperator(with_node(SPEC, loaded_us=None), JobOptions(time_zone=zone)), later, saved
     )  # type: ignore[assignment]
     run.time(1, start)
     assert run.pairs() == [(1, None)], "the first start counts, not the one after a failure"
 
 
 def test_rows_of_the_table_live_as_long_as_they_may() -> None:
-    run = Run(replace(SPEC, ttl_ms=(0, 60_000)))
+    run = Run(with_facts(SPEC, ttl_ms=(0, 60_000)))
     run.table(((1, 101, 3), 1))
     run.time(1, 10)
     run.context.clock.advance(70_000)  # type: ignore[attr-defined]  # a manual clock

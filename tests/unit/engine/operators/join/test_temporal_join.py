@@ -20,8 +20,9 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.join.temporal_join import TemporalJoinOperator
 from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.physical.operator_specs import TemporalJoinSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
 from tests.harness.layered import checkpoint
+from tests.harness.operator_specs import temporal_join_spec
 from tests.unit.engine.operators.changelogs import (
     Change,
     Collected,
@@ -40,10 +41,10 @@ UNLIKE = Call(
 )
 
 
-def spec(kind: JoinKind, residual: bool, insert_only: bool) -> TemporalJoinSpec:
+def spec(kind: JoinKind, residual: bool, insert_only: bool) -> AnyOperatorSpec:
     condition = UNLIKE if residual else None
     both = (insert_only, insert_only)
-    return TemporalJoinSpec(
+    return temporal_join_spec(
         "join",
         "join",
         SIDE.concat(SIDE),

@@ -23,8 +23,8 @@ from penstock.planner.binder.binder import Binder
 from penstock.planner.expressions.nodes import SortKey
 from penstock.planner.logical.match_recognize import MatchRecognize, SkipTo
 from penstock.planner.parser.row_pattern_parser import parse_pattern
-from penstock.planner.physical.operator_planner import spec_of
-from penstock.planner.physical.operator_specs import MatchSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from penstock.planner.physical.physical_planner import spec_of
 from penstock.planner.statements.nodes import CreateTable, Query
 from penstock.planner.statements.script import parse_script
 from tests.unit.engine.operators.match.match_reference import Condition, Row, Search, View, matches
@@ -48,15 +48,15 @@ def node_of(clauses: str) -> MatchRecognize:
     return next(node for node in plan.walk() if isinstance(node, MatchRecognize))
 
 
-def spec_for(clauses: str) -> MatchSpec:
+def spec_for(clauses: str) -> AnyOperatorSpec:
     spec = spec_of(node_of(clauses), "o", PlanFacts(), Settings({}))
-    assert isinstance(spec, MatchSpec)
+    assert isinstance(spec.node, MatchRecognize)
     return spec
 
 
 def run_of(clauses: str) -> Subtasks:
     spec = spec_for(clauses)
-    return Subtasks(lambda: build_operator(spec, JobOptions()), spec.partition)
+    return Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
 
 
 def holds(a: Any, b: Any, test: Any) -> bool:
@@ -190,7 +190,7 @@ def test_the_matches_are_those_of_the_reference(data: st.DataObject) -> None:
     except PenstockError as error:
         assert error.code == "SQL-1745"
         return
-    run = Subtasks(lambda: build_operator(spec, JobOptions()), spec.partition)
+    run = Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
     shift = st.integers(0, 2)
     rows = sorted(
         data.draw(st.lists(ROW, max_size=18)), key=lambda row: row[1] + timedelta(seconds=data.draw(shift))
@@ -199,9 +199,9 @@ def test_the_matches_are_those_of_the_reference(data: st.DataObject) -> None:
         expected = Counter(row for part in parts_of(Counter(rows), (K,), BY_TIME) for row in answer(part))
     except LookupError:
         with pytest.raises(PenstockError, match="SKIP TO"):
-            follow(run, rows, data, len(spec.schema) - len(spec.measures) + 1)
+            follow(run, rows, data, len(spec.schema) - len(spec.node.measures) + 1)
         return
-    follow(run, rows, data, len(spec.schema) - len(spec.measures) + 1)
+    follow(run, rows, data, len(spec.schema) - len(spec.node.measures) + 1)
     assert run.out.folded() == expected, clauses
 
 

@@ -16,10 +16,10 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
-from penstock.planner.logical.over import Frame, FrameUnit, Over
-from penstock.planner.logical.scan import Values
+from penstock.planner.logical.over import Frame, FrameUnit
 from penstock.planner.logical.windows import AttachedWindow
-from penstock.planner.physical.operator_specs import OverSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, InputSchema
+from tests.harness.operator_specs import over_spec, with_node
 from tests.unit.engine.operators.changelogs import Change, fold
 from tests.unit.engine.operators.partition_runs import ROW, SCHEMA, START, Subtasks, column, micros, over
 
@@ -66,7 +66,7 @@ def frames(draw: st.DrawFn, ahead: bool) -> Frame:
 
 
 @st.composite
-def specs(draw: st.DrawFn, in_time: bool, insert_only: bool) -> OverSpec:
+def specs(draw: st.DrawFn, in_time: bool, insert_only: bool) -> AnyOperatorSpec:
     order = BY_TIME if in_time else draw(st.sampled_from([BY_TIME, (SortKey(column(1), True, False),)]))
     frame = draw(frames(ahead=not in_time))
     choice = SETTLED if in_time else [*SETTLED, neighbour("lead", 2, 9)]
@@ -78,21 +78,18 @@ def specs(draw: st.DrawFn, in_time: bool, insert_only: bool) -> OverSpec:
     calls = calls or (SETTLED[0],)
     partition = draw(st.sampled_from([(0,), (), (0, 3)]))
     names = tuple(f"v{i}" for i in range(len(calls)))
-    node = Over(Values((), SCHEMA), partition, order, frame, calls, names, in_time)
     schema = Schema(
         (*SCHEMA.fields, *(Field(name, call.type) for name, call in zip(names, calls, strict=True)))
     )
-    return OverSpec(
-        "o", "over", schema, SCHEMA, partition, order, frame, calls, None, in_time, node.history, insert_only
-    )
+    return over_spec("o", "over", schema, SCHEMA, partition, order, frame, calls, None, in_time, insert_only)
 
 
 def is_end(call: AggregateCall) -> bool:
     return call.function in FIRST_AND_LAST
 
 
-def subtasks(spec: OverSpec) -> Subtasks:
-    return Subtasks(lambda: build_operator(spec, JobOptions()), spec.partition)
+def subtasks(spec: AnyOperatorSpec) -> Subtasks:
+    return Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
 
 
 @settings(max_examples=70, deadline=None, derandomize=True)
@@ -117,7 +114,13 @@ def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
             assert all(row[1] < time for row in run.out.folded())
     run.watermark(MAX_WATERMARK_US)
     assert all(weight == 1 for _, weight in run.out.changes())
-    expected = over(fold([(row, 1) for row in rows]), spec.partition, spec.order, spec.frame, spec.calls)
+    expected = over(
+        fold([(row, 1) for row in rows]),
+        spec.node.partition,
+        spec.node.order,
+        spec.node.frame,
+        spec.node.calls,
+    )
     assert run.out.folded() == expected
 
 
@@ -140,7 +143,9 @@ def test_under_changes_the_values_follow(data: st.DataObject) -> None:
         size = data.draw(st.sampled_from([1, 4, 10]))
         run.feed(changes[done : done + size])
         done += size
-        expected = over(fold(changes[:done]), spec.partition, spec.order, spec.frame, spec.calls)
+        expected = over(
+            fold(changes[:done]), spec.node.partition, spec.node.order, spec.node.frame, spec.node.calls
+        )
         assert run.out.folded() == expected
         if data.draw(st.sampled_from([False, False, True])):
             run.rescale(data.draw(st.integers(1, 3)))
@@ -149,12 +154,9 @@ def test_under_changes_the_values_follow(data: st.DataObject) -> None:
         assert not run.out.folded() and not run.kept()
 
 
-def in_time(frame: Frame, *calls: AggregateCall) -> OverSpec:
+def in_time(frame: Frame, *calls: AggregateCall) -> AnyOperatorSpec:
     schema = Schema((*SCHEMA.fields, *(Field(f"v{i}", call.type) for i, call in enumerate(calls))))
-    node = Over(
-        Values((), SCHEMA), (0,), BY_TIME, frame, calls, tuple(f"v{i}" for i in range(len(calls))), True
-    )
-    return OverSpec("o", "over", schema, SCHEMA, (0,), BY_TIME, frame, calls, None, True, node.history, True)
+    return over_spec("o", "over", schema, SCHEMA, (0,), BY_TIME, frame, calls, None, True, True)
 
 
 def at(second: int, key: int = 1) -> tuple[object, ...]:
@@ -195,7 +197,7 @@ def test_rows_of_a_window_pass_when_its_end_is_passed() -> None:
     spec = in_time(Frame(), RANKED[0])
     fields = list(SCHEMA.fields)
     fields[1] = replace(fields[1], role=Role.WINDOW_TIME)
-    run = subtasks(replace(spec, input_schema=Schema(tuple(fields))))
+    run = subtasks(with_node(spec, input=InputSchema(Schema(tuple(fields)))))
     end = START + timedelta(seconds=10)
     run.watermark(micros(end) - 500)
     run.feed([((1, end - timedelta(milliseconds=1), 1, "a"), 1)])
@@ -209,7 +211,7 @@ def test_partitions_within_windows_are_forgotten_when_their_window_ends() -> Non
     """The time column stands for the window's end too; the totals of a window go with it, a restored one's
     as well.
     """
-    spec = replace(in_time(Frame(), RANKED[0]), partition=(0, 1), window=AttachedWindow(1, 1))
+    spec = with_node(in_time(Frame(), RANKED[0]), partition=(0, 1), window=AttachedWindow(1, 1))
     run = subtasks(spec)
     run.feed([(at(second), 1) for second in range(10)])
     run.watermark(micros(START) + 5 * SECOND)

@@ -17,7 +17,8 @@ from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, SortKey
 from penstock.planner.logical.over import RUNNING
 from penstock.planner.logical.windows import AttachedWindow
-from penstock.planner.physical.operator_specs import PartitionTopSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.operator_specs import partition_top_spec
 from tests.unit.engine.operators.changelogs import Change, fold, listed
 from tests.unit.engine.operators.partition_runs import (
     ROW,
@@ -39,7 +40,7 @@ KEY = st.builds(
 
 
 @st.composite
-def specs(draw: st.DrawFn, insert_only: bool, window: AttachedWindow | None = None) -> PartitionTopSpec:
+def specs(draw: st.DrawFn, insert_only: bool, window: AttachedWindow | None = None) -> AnyOperatorSpec:
     order = tuple(draw(st.lists(KEY, min_size=1, max_size=2)))
     rank, limit, shows = (
         draw(st.sampled_from(["row_number", "rank", "dense_rank"])),
@@ -48,23 +49,23 @@ def specs(draw: st.DrawFn, insert_only: bool, window: AttachedWindow | None = No
     )
     partition = (1,) if window is not None else draw(st.sampled_from([(0,), (), (0, 3)]))
     schema = Schema((*SCHEMA.fields, Field("r", INT, False))) if shows else SCHEMA
-    return PartitionTopSpec(
+    return partition_top_spec(
         "t", "top", schema, SCHEMA, partition, order, rank, limit, shows, window, insert_only
     )
 
 
-def expected(rows: Rows, spec: PartitionTopSpec) -> Rows:
+def expected(rows: Rows, spec: AnyOperatorSpec) -> Rows:
     found: Rows = Rows()
     for row, count in over(
-        rows, spec.partition, spec.order, RUNNING, (AggregateCall(spec.rank, (), INT, False),)
+        rows, spec.node.partition, spec.node.order, RUNNING, (AggregateCall(spec.node.rank, (), INT, False),)
     ).items():
-        if row[-1] <= spec.limit:
-            found[row if spec.shows_rank else row[:-1]] += count
+        if row[-1] <= spec.node.limit:
+            found[row if spec.node.shows_rank else row[:-1]] += count
     return found
 
 
-def subtasks(spec: PartitionTopSpec) -> Subtasks:
-    return Subtasks(lambda: build_operator(spec, JobOptions()), spec.partition)
+def subtasks(spec: AnyOperatorSpec) -> Subtasks:
+    return Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -99,7 +100,7 @@ def test_first_rows_are_kept_up_to_date(data: st.DataObject) -> None:
 
 
 def test_only_what_can_be_shown_is_kept_of_rows_that_stay() -> None:
-    spec = PartitionTopSpec(
+    spec = partition_top_spec(
         "t",
         "top",
         SCHEMA,

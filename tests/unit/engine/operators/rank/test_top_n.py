@@ -14,7 +14,8 @@ from penstock.catalog.types import BIGINT, DOUBLE, STRING
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.operators.rank.top_n import TopNOperator
 from penstock.planner.expressions.nodes import Column, SortKey
-from penstock.planner.physical.operator_specs import TopNSpec
+from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.operator_specs import top_n_spec
 from tests.unit.engine.operators.changelogs import (
     Change,
     Collected,
@@ -29,8 +30,8 @@ SCHEMA = Schema((Field("k", BIGINT), Field("x", DOUBLE), Field("s", STRING)))
 NAN = float("nan")
 
 
-def spec(keys: tuple[SortKey, ...], limit: int, offset: int, insert_only: bool) -> TopNSpec:
-    return TopNSpec("top", "top", SCHEMA, keys, limit, offset, insert_only)
+def spec(keys: tuple[SortKey, ...], limit: int, offset: int, insert_only: bool) -> AnyOperatorSpec:
+    return top_n_spec("top", "top", SCHEMA, keys, limit, offset, insert_only)
 
 
 def place(value: Any, descending: bool, nulls_first: bool) -> tuple[Any, ...]:

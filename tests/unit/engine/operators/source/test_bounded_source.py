@@ -21,11 +21,11 @@ from penstock.engine.operators.source.bounded_source import BoundedSourceOperato
 from penstock.engine.storage.staged_rows import stage
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Values
-from penstock.planner.physical.operator_specs import BoundedSourceSpec
+from tests.harness.operator_specs import bounded_source_spec
 from tests.unit.engine.operators.changelogs import Collected, context, snapshots
 
 SCHEMA = Schema((Field("n", BIGINT),))
-SPEC = BoundedSourceSpec("op", "bounded", SCHEMA, Values((), SCHEMA))
+SPEC = bounded_source_spec("op", "bounded", SCHEMA, Values((), SCHEMA))
 
 
 class Shuffled:

@@ -19,7 +19,7 @@ from penstock.engine.api.operator import SplitEvent, SplitEventKind
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.operators.source.watermark_generator import WatermarkGeneratorOperator
 from penstock.planner.expressions.nodes import Column
-from penstock.planner.physical.operator_specs import WatermarkSpec
+from tests.harness.operator_specs import watermark_spec
 from tests.harness.operators import Remembered, opened
 from tests.unit.engine.expressions.calls import call, lit
 
@@ -31,7 +31,7 @@ DELAY_US = 5
 def assigner(idle_ms: int = 1000) -> WatermarkGeneratorOperator:
     rule = call("subtract", TIME, lit(timedelta(microseconds=DELAY_US), DAY_TIME_INTERVAL))
     return WatermarkGeneratorOperator(
-        WatermarkSpec("id", "watermark", SCHEMA, 0, rule, idle_ms), JobOptions()
+        watermark_spec("id", "watermark", SCHEMA, 0, rule, idle_ms), JobOptions()
     )
 
 

@@ -28,9 +28,9 @@ from penstock.planner.logical.windows import (
     TumbleWindow,
     window_fields,
 )
-from penstock.planner.physical.operator_specs import WindowAggregateSpec
 from tests.harness.direct.lateness import Entry, sessions_in_turn
 from tests.harness.layered import checkpoint
+from tests.harness.operator_specs import window_aggregate_spec
 from tests.harness.operators import done
 from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
 
@@ -50,7 +50,7 @@ def spec(window, keys=(1,), calls=CALLS, phase=Phase.SINGLE, insert_only=True, s
         Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls)
     )
     tail = (Field("slice_end", TIMESTAMP, False),) if phase is Phase.LOCAL else window_fields()
-    return WindowAggregateSpec(
+    return window_aggregate_spec(
         "id", "window", Schema(fields + tail), source, window, keys, calls, phase, insert_only
     )
 
