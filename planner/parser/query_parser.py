@@ -11,11 +11,12 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError, Span
+from penstock.planner.parser.dialect import Penstock, tokenize
 from penstock.planner.parser.from_parser import TableParser
 from penstock.planner.parser.hints import select_hints
 from penstock.planner.parser.keywords import CLAUSES
 from penstock.planner.parser.over_clause_parser import with_windows
-from penstock.planner.parser.scanner import MAX_DEPTH, Penstock, allow_depth, check_text, tokenize
+from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
     EmitClause,

@@ -35,8 +35,9 @@ from penstock.catalog.types import (
     Timestamp,
     TimestampLtz,
 )
+from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text, tokenize, too_deep_a_type
+from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text, too_deep_a_type
 from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken, ended, unexpected
 
 _SIMPLE: dict[str, DataType] = {

@@ -12,8 +12,8 @@ from lark.lexer import Token as LarkToken
 from lark.parsers.lalr_analysis import Shift
 from sqlglot.tokens import Token, TokenType
 
+from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.scanner import tokenize
 from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken
 from penstock.planner.parser.type_parser import TypeReader, TypeSyntax
 
