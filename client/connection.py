@@ -1,4 +1,4 @@
-"""PEP 249 in process: connections. Cursors are next door."""
+"""PEP 249 connections to an engine in this process."""
 
 from __future__ import annotations
 

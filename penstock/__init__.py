@@ -1,5 +1,5 @@
-"""penstock: declarative continuous SQL. ``connect()`` gives a DB-API connection; the rest of the engine is
-imported when it is first needed.
+"""penstock: declarative continuous SQL. ``connect()`` returns a DB-API connection; the engine is imported
+when it is first needed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ paramstyle = "qmark"
 def connect(
     url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None
 ) -> Connection:
-    """Return a connection to an engine in this process; ``settings`` are SET at once, ``catalog`` is a
-    directory that keeps permanent tables.
+    """Return a connection to an engine in this process. ``settings`` are SET at once; ``catalog`` is a
+    directory that stores permanent tables.
 
     Raises NotSupportedError for a URL: this release has no server yet.
     """

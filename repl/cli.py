@@ -1,6 +1,4 @@
-"""The command line: ``penstock``, ``penstock run``. Each way in is imported when it is taken, so
-``--help`` costs next to nothing.
-"""
+"""The command line. Each command is imported when it runs, so that ``--help`` costs next to nothing."""
 
 from __future__ import annotations
 
@@ -50,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(words: list[str], *, own_process: bool) -> int:
     words = command_first(words)
+    # reserved for a server, so that a script named serve is not run by mistake
     if words[:1] == ["serve"]:
         sys.stderr.write(
             "error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine "
@@ -96,6 +95,7 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
 
         return run_spark(asked)
     parser = shell_parser()
+    # `penstock rum job.sql`: the first word would be taken for a URL
     if len(words) > 1:
         parser.refuse_command(words)
     arguments = parser.parse_words(words)
@@ -105,6 +105,7 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         sys.stdout.write(f"penstock {version('penstock')}\n")
         return EXIT_OK
     _prepare(own_process)
+    # -c, -f, or statements from a pipe: no shell
     if arguments.commands or arguments.files or (not sys.stdin.isatty() and not arguments.interactive):
         from penstock.repl.commands.run import run_batch
 
@@ -115,14 +116,15 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
 
 
 def _prepare(own_process: bool) -> None:
-    """Set up a process that is ours alone: garbage is looked for less often, as what is imported stays,
-    and pandas is left out.
+    """Set up a process that is ours alone: it collects garbage less often, because imported modules stay,
+    and leaves pandas out.
     """
     if own_process:
         import gc
 
         from penstock.repl.launch.pandas_probe import settle
 
+        # the default of 700 collects dozens of times during the imports alone, and frees nothing there
         gc.set_threshold(50_000, 20, 20)
         settle()
         if sys.stderr.isatty():

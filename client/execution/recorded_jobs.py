@@ -72,7 +72,7 @@ def job_id_of(state_dir: Path, name: str, number: int) -> str:
     job that asks for it.
     """
     job_id = f"{directory_name(name)}-{number}"
-    # the directory's name before 1.2: characters outside of the set were replaced, without a hash
+    # the directory's name in early versions: other characters were replaced, and no hash was appended
     early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
     if early == job_id or (state_dir / job_id).exists() or not (state_dir / early).is_dir():
         return job_id

@@ -44,7 +44,7 @@ def change_namespaces(
 
 
 def database_named(state: SessionState, name: Name) -> ObjectPath:
-    """Return the database a name of one or two parts means."""
+    """Return the database that a name of one or two parts denotes."""
     parts = name.text.lower().split(".")
     if len(parts) > 2:
         raise PenstockError(
@@ -173,7 +173,7 @@ def _drop_database(state: SessionState, node: nodes.DropDatabase) -> Result:
 
 
 def _refuse_running(state: SessionState, path: ObjectPath, name: Name) -> None:
-    """A materialized view is a job; it is not stopped unasked."""
+    """Refuse to drop a database with a materialized view: its job would stop."""
     running = [
         relation.name
         for relation in state.catalog.relations_of(path)

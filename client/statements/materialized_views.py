@@ -108,7 +108,7 @@ def _views_read(plan: LogicalPlan) -> frozenset[str]:
 
 
 def drop_view(state: SessionState, node: nodes.DropMaterializedView) -> Result:
-    """Stop the job of a view and forget its rows; SQL-1343 while another view follows it."""
+    """Stop the job of a view and drop its rows; SQL-1343 while another view follows it."""
     if node.if_exists and state.catalog.find(node.name.text) is None:
         return note_result(f"there is no materialized view {node.name}")
     view = state.catalog.materialized_view(node.name.text, node.name.span)

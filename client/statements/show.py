@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE, SHOW CREATE and HELP: what there is, as rows."""
+"""SHOW, DESCRIBE, SHOW CREATE, SHOW METRICS and HELP: names, columns, jobs and syntax as rows."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Descri
 
 
 def _list_in(state: SessionState, kind: nodes.ShowKind, like: str | None, name: Name) -> Result:
-    """List what there is in another database than the current one."""
+    """List the objects of another database than the current one."""
     catalog = state.catalog
     here, databases = catalog.current, catalog.databases
     if kind is nodes.ShowKind.DATABASES:
@@ -82,7 +82,7 @@ def _list_in(state: SessionState, kind: nodes.ShowKind, like: str | None, name: 
 
 
 def _list(state: SessionState, kind: nodes.ShowKind, like: str | None, here: ObjectPath) -> Result:
-    """List what there is in the catalog's current database; the user is ``here``."""
+    """List the objects of the catalog's current database; ``here`` is the user's own."""
     catalog = state.catalog
     match kind:
         case nodes.ShowKind.CATALOGS:
@@ -345,7 +345,7 @@ _HELP = (
 
 
 def help_on(topic: str | None) -> Result:
-    """Return the syntax of what a topic names, or of everything."""
+    """Return the syntax of a topic, or of everything."""
     rows = [
         (name, example)
         for name, example in _HELP

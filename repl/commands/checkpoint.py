@@ -227,7 +227,7 @@ def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointRead
 
 
 def _reader(arguments: argparse.Namespace) -> tuple[str, CheckpointReader]:
-    """Return the one job meant."""
+    """Return the one job that the arguments select."""
     found = _readers(Path(arguments.directory), arguments.job)
     if len(found) > 1:
         names = ", ".join(name for name, _ in found)

@@ -86,7 +86,7 @@ def _check_packages() -> Iterator[Finding]:
 
 
 def _compiled() -> Iterator[Finding]:
-    """Compile the kernels. The engine is imported for it, so only when asked."""
+    """Compile the kernels. This imports the engine, so it runs only with ``--compile``."""
     from penstock.engine.kernels.precompile import compile_every_kernel
 
     started = time.monotonic()
@@ -135,7 +135,7 @@ def _written(what: str, directory: Path, mend: str) -> Finding:
 
 
 def _bounded(backend: str) -> Iterator[Finding]:
-    """What bounded queries run on; with DuckDB, Spark is only worth a note."""
+    """Check the bounded backend; with DuckDB, a missing Spark is only a note."""
     yield Finding("bounded queries", State.OK, f"run on {backend}")
     for finding in spark_findings():
         needed = backend == "spark" or finding.state is not State.MISSING

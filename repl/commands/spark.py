@@ -11,7 +11,7 @@ from penstock.repl.launch.arguments import EXIT_OK
 
 
 def run_spark(arguments: argparse.Namespace) -> int:
-    """Say what is kept alive for this user, or end it; nothing is started."""
+    """Print the Sparks kept alive for this user, or end them; nothing is started."""
     if arguments.action == "stop":
         count = stop_kept()
         sys.stdout.write(

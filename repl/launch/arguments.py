@@ -81,9 +81,8 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors name the nearest flag."""
 
     def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
-        """Parse the command line; an unknown flag is the first thing said, before anything that is
-        missing.
-        """
+        """Parse the command line. An unknown flag is reported first, before anything that is missing."""
+        # a word behind a flag that takes a value is that value, even if it begins with --
         takes_value = self.valued_flags()
         known = {flag for action in self._actions for flag in action.option_strings}
         before = ""
@@ -101,7 +100,7 @@ class Parser(argparse.ArgumentParser):
         return {flag for action in self._actions if action.nargs is None for flag in action.option_strings}
 
     def refuse_command(self, words: Sequence[str]) -> None:
-        """Say of a first word that is no URL what command it may have been meant for."""
+        """Exit with an error when the first word is no URL but resembles a command, and name that command."""
         from penstock.catalog.name_suggestions import nearest
 
         meant = (
@@ -326,8 +325,8 @@ def checkpoint_arguments(parser: Parser, words: Sequence[str]) -> argparse.Names
 
 
 def command_first(words: Sequence[str]) -> list[str]:
-    """Return the words with the command in front of the options that stand before it; as they are where
-    there is no command behind options.
+    """Return the words with the command moved before its options, so that options may come before it.
+    Words without a command behind options stay as they are.
     """
     if not words or not words[0].startswith("-"):
         return list(words)

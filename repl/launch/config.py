@@ -1,5 +1,5 @@
-"""What the user likes: flags over environment over ./penstock.toml over ~/.config/penstock/config.toml,
-and where each value came from.
+"""The user's preferences: flags over environment over ./penstock.toml over ~/.config/penstock/config.toml,
+each value with its origin.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ENVIRONMENT = {"url": "PENSTOCK_URL", "format": "PENSTOCK_FORMAT", "history": "
 
 def load_config(environ: Mapping[str, str] = os.environ, directory: Path | None = None) -> Config:
     """Return the configuration of this user in this directory. CLI-6120 for a file that cannot be read,
-    CLI-6121 for a key that means nothing.
+    CLI-6121 for an unknown key.
     """
     config = Config()
     user = (
@@ -62,6 +62,7 @@ def load_config(environ: Mapping[str, str] = os.environ, directory: Path | None 
         if "PENSTOCK_CONFIG" in environ
         else _home("XDG_CONFIG_HOME", ".config", environ) / "penstock" / "config.toml"
     )
+    # later files overrule earlier ones
     for path in (user, (directory or Path.cwd()) / "penstock.toml"):
         if path.is_file():
             config = _with_file(config, path)

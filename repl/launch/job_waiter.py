@@ -1,4 +1,4 @@
-"""Waits for the jobs of scripts: progress and ends on stderr; the first signal stops, the second cancels."""
+"""The wait for jobs of scripts: progress and ends on stderr. The first signal stops, the second cancels."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 _STATUS_S = 1.0
+# so short that a user notices no delay; the signal is sent again until no import runs
 _AGAIN_S = 0.01
 
 
 class JobFailed(Exception):
-    """A job that had started has failed; ``error`` says of what."""
+    """A job that had started has failed with ``error``."""
 
     def __init__(self, error: PenstockError) -> None:
         super().__init__(error.message)
@@ -38,7 +39,7 @@ class JobFailed(Exception):
 
 
 def attach_waiter(session: Session, messages: Messages, *, verbose: bool = False) -> JobWaiter:
-    """Return a waiter that from now on waits for the jobs of a session and reports all about them."""
+    """Return a waiter that from now on waits for a session's jobs and reports their events."""
     state = session.state
     waiter = JobWaiter(
         messages, state.insert_jobs, state.jobs.reported, verbose=verbose, terminal=sys.stderr.isatty()
@@ -88,10 +89,9 @@ class JobWaiter:
                 signal.signal(number, handler)
 
     def handle_signal(self, signum: int, frame: FrameType | None) -> None:
-        """Handle a signal: while a job is waited for it is counted, else it is a KeyboardInterrupt.
-
-        One that comes in the middle of an import is sent again a moment later: raising there can leave
-        Python's import lock taken for ever, and the threads of jobs import too.
+        """Handle a signal: count it while a job is waited for, else raise KeyboardInterrupt. In the middle
+        of an import, send it again a moment later. An exception there can leave Python's import lock
+        acquired for ever, and the threads of jobs import too.
         """
         if not self._waiting and in_import(frame):
             again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signum))
@@ -101,6 +101,7 @@ class JobWaiter:
         self.interrupts += 1
         if not self._waiting:
             raise KeyboardInterrupt
+        # the third signal: the default handlers kill the process from now on
         if self.interrupts > 2:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -237,7 +238,7 @@ class FollowedJob:
         return True
 
     def stop(self, interrupts: int) -> None:
-        """Do what a first or a second signal asks for."""
+        """Stop the job at the first signal, cancel it at the second."""
         if interrupts == 1:
             self._messages.note(f"job {self.job.job_id}: stopping with a checkpoint (again to cancel)")
             self.job.stop()
@@ -246,7 +247,7 @@ class FollowedJob:
             self.job.cancel()
 
     def summary(self) -> str:
-        """Return a line about it."""
+        """Return a line about the job."""
         if self.job.finished_before:
             return f"job {self.job.job_id}: had finished before, nothing was written"
         return summary(self.job, time.monotonic() - self._started)
@@ -262,8 +263,8 @@ def in_import(frame: FrameType | None) -> bool:
 
 
 def summary(job: Job, elapsed_s: float) -> str:
-    """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked,
-    windows, late rows, checkpoints.
+    """Return one line about a job: rows, windows, late rows, checkpoints. The rate of rows is by the clock
+    and by the busiest slot's working time.
     """
     metrics = job.metrics()
     rate = metrics.rows_in / max(elapsed_s, 1e-3)

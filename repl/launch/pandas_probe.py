@@ -1,5 +1,5 @@
-"""Keeps pandas out of a process that has no use for it: pyarrow imports it, where it is installed, at the
-first value it converts.
+"""Keeps pandas out of a process that does not use it: pyarrow imports pandas at the first value it
+converts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 class _Absent:
-    """Says of pandas that it is not installed."""
+    """A module finder that reports pandas as not installed."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name == "pandas":
@@ -20,11 +20,9 @@ class _Absent:
 
 
 def settle() -> None:
-    """Let pyarrow look for pandas once and find none; whoever imports pandas after that, as PySpark does,
-    gets it.
-
-    Only for a process of our own: pyarrow no longer knows the missing values of pandas (``NA``, ``NaT``) in
-    Python objects it is given afterwards.
+    """Let pyarrow look for pandas once and find none; a later import of pandas, as PySpark's, works. Only
+    for a process of our own: afterwards pyarrow no longer recognizes the missing values of pandas (``NA``,
+    ``NaT``) in Python objects.
     """
     if "pandas" in sys.modules:
         return

@@ -38,9 +38,7 @@ DIFFERENT = "VER-7002"
 
 
 class ScriptRunner:
-    """Runs texts in one session. ``show``: what to do with each statement; by default run it and print its
-    result.
-    """
+    """Runs the statements of texts in one session and prints their results."""
 
     def __init__(
         self,
@@ -77,7 +75,7 @@ class ScriptRunner:
         return self.each_statement(text, file, self._run)
 
     def each_statement(self, text: str, file: str | None, run: Callable[[LocatedStatement], None]) -> int:
-        """Parse a text and hand each statement to ``run``, in order, until one fails; return the exit
+        """Parse a text and call ``run`` with each statement, in order, until one fails. Return the exit
         code.
         """
         try:
@@ -107,15 +105,15 @@ class ScriptRunner:
         return self._report_timeout() if self._timed_out else code
 
     def _start_clock(self) -> None:
-        """Have everything given up when the time is over that there is for all texts and their jobs."""
+        """Start the one timer for all texts and their jobs; when it expires, everything is cancelled."""
         if self._timeout_s and self._timer is None:
             self._timer = threading.Timer(self._timeout_s, self._expire)
             self._timer.daemon = True
             self._timer.start()
 
     def explain_file(self, name: str) -> int:
-        """Print the plans of a file's queries and inserts; its other statements take effect, for the plans
-        need them.
+        """Print the plans of a file's queries and inserts. Its other statements are executed, because the
+        plans need them.
         """
         try:
             return self.each_statement(read_script(name), None if name == "-" else name, self._explain)

@@ -1,4 +1,4 @@
-"""Puts a session, a printer and messages together from the command line and the configuration."""
+"""Makes a session, a printer and messages from the command line and the configuration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
 
 
 def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messages:
-    """Return the way to stderr."""
+    """Return the messages that go to stderr."""
     messages = Messages(sys.stderr, as_json=arguments.json_errors, color=wants_color(sys.stderr), quiet=quiet)
     if not sys.stderr.isatty():
         EngineLogHandler(messages).attach()
@@ -56,7 +56,7 @@ def wants_color(stream: object) -> bool:
 
 
 def style_for(config: Config, *, terminal: bool) -> Style:
-    """Return how results are printed on stdout."""
+    """Return the style of results on stdout."""
     from penstock.repl.output.printer import Style  # Arrow and what prints it: not before the first result
     from penstock.repl.output.table_rendering import Look
 
@@ -81,6 +81,7 @@ def printer_for(config: Config, messages: Messages) -> Printer:
     from penstock.repl.output.printer import Printer
 
     terminal = sys.stdout.isatty()
+    # files and pipes get UTF-8 and plain line ends on every platform
     if not terminal and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     if not terminal:
@@ -104,15 +105,15 @@ def open_session(config: Config, arguments: argparse.Namespace, *, state_dir: Pa
 
 
 def refusal_code(error: PenstockError) -> int:
-    """Return the exit code of an error before the first statement: a setting on the command line that is
-    none is wrong usage.
+    """Return the exit code of an error before the first statement. An unknown setting on the command line
+    is wrong usage.
     """
     return EXIT_USAGE if error.code.startswith("SQL-14") else EXIT_QUERY
 
 
 def refuse_url(config: Config, messages: Messages) -> int | None:
-    """Say that there is nothing to connect to yet, or that a word is no command; return the exit code,
-    None without a URL.
+    """Report that this release has no server, or that a word is no command. Return the exit code, None
+    without a URL.
     """
     from penstock.catalog.errors import PenstockError
     from penstock.catalog.name_suggestions import did_you_mean

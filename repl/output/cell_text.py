@@ -1,4 +1,4 @@
-"""Arrow columns as columns of text, one kernel call at a time: what a person or a file sees of a value."""
+"""Arrow columns as columns of text, for screens and files, by Arrow kernels."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ _JSON_ESCAPES = [(chr(code), _JSON_SHORT.get(chr(code), f"\\u{code:04x}")) for c
 
 
 def visible(text: pa.Array) -> pa.Array:
-    """Return strings that cannot move a terminal's cursor: line ends and tabs as two-letter escapes, other
-    control characters as one sign.
+    """Return strings that cannot move a terminal's cursor. Line ends and tabs become two-letter escapes,
+    other control characters one sign.
     """
     if not pc.any(pc.match_substring_regex(text, r"[\x00-\x1f\x7f-\x9f]")).as_py():
         return text
@@ -84,6 +84,7 @@ def visible(text: pa.Array) -> pa.Array:
 
 def _float_text(column: pa.Array) -> pa.Array:
     text = pc.cast(column, pa.string())
+    # Arrow writes 1.0 as 1, and nan and inf where SQL has NaN and Infinity
     text = pc.replace_substring_regex(text, r"^(-?\d+)$", r"\1.0")
     text = pc.replace_substring_regex(text, r"^-?nan$", "NaN")
     return pc.replace_substring_regex(text, r"^(-?)inf$", r"\1Infinity")
@@ -114,11 +115,10 @@ def _duration_text(column: pa.Array) -> pa.Array:
 
 
 def _binary_text(column: pa.Array) -> pa.Array:
-    """Return bytes in hexadecimal, ``0x`` first: the whole buffer is spelled in one go and cut at doubled
-    offsets.
-    """
+    """Return bytes in hexadecimal, with ``0x`` before them."""
     column = pc.cast(pa.concat_arrays([column]), pa.large_binary())
     _, offsets_buffer, data = column.buffers()
+    # the whole buffer is converted at once: each byte becomes two digits, so offsets double
     offsets = np.frombuffer(offsets_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
     spelled = pa.py_buffer((data.to_pybytes() if data else b"").hex().encode())
     whole = pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(offsets * 2), spelled)

@@ -1,6 +1,4 @@
-"""The live table of a result that changes: redrawn in place, at most ten times a second, with a status
-line.
-"""
+"""The live table of a changing result: redrawn in place, at most ten times a second, with a status line."""
 
 from __future__ import annotations
 
@@ -24,7 +22,9 @@ _CLEAR_BELOW = "\x1b[J"
 
 
 class LiveTable:
-    """Draws frames over each other. ``frame`` takes the time as an argument, so that a test chooses it."""
+    """Draws each frame over the last one. ``frame`` takes the time as an argument, so that a test can
+    choose it.
+    """
 
     def __init__(self, result: Result, out: TextIO, style: Style, started: float) -> None:
         self._result = result
@@ -44,7 +44,7 @@ class LiveTable:
         return self._result.in_order(self._fold.rows())
 
     def take(self, timeout_s: float) -> bool:
-        """Take what comes within a time; return whether anything did."""
+        """Read the next batch within a time; return whether one came."""
         batch = self._result.next(timeout_s)
         if batch is None:
             return False
@@ -74,12 +74,13 @@ class LiveTable:
         self._drawn_at, self._changes_before = now, self._changes
 
     def finish(self) -> None:
-        """Take the last frame away: what follows prints the final rows."""
+        """Erase the last frame; the caller prints the final rows."""
         self._erase()
         self._out.flush()
 
     def _erase(self) -> None:
         if self._drawn_lines:
+            # cursor up to the first line of the last frame, then clear to the end of the screen
             self._out.write(f"\x1b[{self._drawn_lines}F{_CLEAR_BELOW}")
             self._drawn_lines = 0
 
@@ -117,8 +118,7 @@ def _watermark_text(result: Result) -> str | None:
 
 def show_live(result: Result, out: TextIO, style: Style) -> int:
     """Show a changing result until it ends, then its final rows as a table; return their number.
-
-    KeyboardInterrupt ends it: the rows of that moment stay on the screen and the result is stopped.
+    KeyboardInterrupt stops the result and leaves its current rows on the screen.
     """
     table = LiveTable(result, out, style, time.monotonic())
     next_frame = time.monotonic() + FRAME_S

@@ -37,7 +37,7 @@ class Style:
 
 
 class Printer:
-    """Writes results to one stream and what is said about them to ``messages``."""
+    """Writes results to one stream, and notes about them to ``messages``."""
 
     def __init__(
         self,
@@ -78,16 +78,21 @@ class Printer:
             return 0
         shape, style = result.shape, self.style
         changing = not shape.insert_only
+        # changelog mode: every change with its op
         if changing and self._wants_changes(result):
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+        # a terminal: the table is redrawn in place
         if self._live is not None and self._draws(result):
             return self._live(result, self.out, style)
+        # an endless result has no final rows: changes, where it cannot be redrawn
         if not shape.finite and changing:
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+        # insert-only rows are final as they come
         if not shape.finite or (style.format in MACHINE_FORMATS and not shape.folds):
             return self._stream(result, result.batches(), result.arrow_schema, kinds_of(result))
         with progress_line(result, sys.stderr):
             rows = result.final_rows()
+        # lines of text, such as plans: without a frame
         if shape.verbatim and style.format in ("table", "vertical"):
             self.out.write("\n".join(rows.column(0).to_pylist()) + "\n")
             self.out.flush()
@@ -96,16 +101,14 @@ class Printer:
         return rows.num_rows
 
     def _draws(self, result: Result) -> bool:
-        """Whether a result that changes is drawn over itself."""
+        """Whether a changing result is drawn in place."""
         style = self.style
         drawn = self._live is not None and style.terminal and style.format == "table" and result.has_rows
         return drawn and not result.shape.insert_only and not self._wants_changes(result)
 
     def _wants_changes(self, result: Result) -> bool:
-        """Whether each change is printed: asked for by ``\\mode`` or the setting ``result-mode``, else in
-        formats that programs read.
-
-        Not where an order was asked of a result that ends: only final rows have one.
+        """Whether each change is printed: by ``\\mode`` or the setting ``result-mode``, else in formats
+        that programs read. Not for a result that ends and has an ORDER BY: only final rows have an order.
         """
         mode, settings = self.style.mode, self.settings
         if mode == "auto" and settings is not None and settings.is_set("result-mode"):
@@ -115,7 +118,7 @@ class Printer:
         return mode == "changelog"
 
     def table(self, rows: pa.Table, kinds: list[str]) -> None:
-        """Print rows that are all there."""
+        """Print a complete table of rows."""
         style = self.style
         name, look = style.format, self._look()
         if name == "table" and (
@@ -154,7 +157,7 @@ def kinds_of(result: Result) -> list[str]:
 
 
 def silence_broken_pipe() -> None:
-    """Let nothing complain at exit about a reader that has gone away."""
+    """Avoid an error at exit about a reader that has closed the pipe."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Writers: rows to a stream in each format. Data only; every batch is flushed, so endless results can be
+"""Writers of rows, one a format. They write data only and flush every batch, so endless results can be
 piped.
 """
 
@@ -57,6 +57,7 @@ class CsvWriter:
     def field(self, text: pa.Array) -> pa.Array:
         """Return one column's fields, quoted where they must be."""
         quoted = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
+        # quotes, separators, line ends, and blanks at the edges that readers would trim
         needs = pc.or_(pc.match_substring_regex(text, r'[",\r\n]|^\s|\s$'), pc.equal(text, ""))
         return pc.fill_null(pc.if_else(needs, quoted, text), "")
 
@@ -160,8 +161,8 @@ class ArrowStreamWriter:
 
 
 class TableWriter:
-    """A table of rows as they come: the heading with the first batch, later batches under it in the same
-    widths (grown, never shrunk).
+    """A table of rows as they come. The heading comes with the first batch, later batches follow in the
+    same widths (grown, never shrunk).
     """
 
     def __init__(self, out: TextIO, look: Look) -> None:

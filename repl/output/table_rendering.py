@@ -11,13 +11,14 @@ from penstock.repl.output.cell_text import text_column, visible
 
 GREY, BOLD, RESET = "\x1b[90m", "\x1b[1m", "\x1b[0m"
 _GAP = " | "
+# five characters and an ellipsis still tell values apart
 _NARROWEST = 6
 
 
 @dataclass(frozen=True)
 class Look:
-    """How rows are shown. ``width``: terminal columns, None when nobody looks (nothing is cut);
-    ``max_rows``: more are elided in the middle.
+    """The look of tables. ``width``: terminal columns; None cuts nothing. ``max_rows``: more rows are
+    elided in the middle.
     """
 
     null: str = "NULL"
@@ -31,8 +32,8 @@ class Look:
 
 @dataclass(frozen=True)
 class RenderedColumn:
-    """One column ready to be laid out: its heading, its cells as safe text (NULL as the null sign), which
-    cells are NULL, and its alignment.
+    """One column as text: its heading, its cells as safe text (NULL as the null sign), which cells are
+    NULL, and its alignment.
     """
 
     name: str
@@ -128,6 +129,7 @@ def fitted_widths(columns: list[RenderedColumn], limit: int | None) -> list[int]
     while sum(widths) > spare and max(widths) > _NARROWEST:
         widest = max(widths)
         below = max([width for width in widths if width < widest], default=_NARROWEST)
+        # each of the widest columns is narrowed by an equal share, down to the next widest at most
         share = -(-(sum(widths) - spare) // widths.count(widest))
         narrowed = max(below, widest - share, _NARROWEST)
         widths = [narrowed if width == widest else width for width in widths]
@@ -174,6 +176,7 @@ def padded(text: pa.Array, width: int, right: bool, fill: str = " ") -> pa.Array
             if right
             else pc.utf8_rpad(text, width=width, padding=fill)
         )
+    # wide characters: only wcwidth knows their columns, so each distinct value is padded in Python
     return _by_distinct_value(text, lambda value: _pad(value, width, right, fill))
 
 

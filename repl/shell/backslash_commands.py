@@ -1,4 +1,4 @@
-"""What the backslash commands do."""
+"""The actions of the backslash commands."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class SqlCompleter(Completer):
                 yield Completion(name, -len(before), display_meta=help)
 
     def _quoted(self, before: str) -> list[tuple[str, str]]:
-        """What may stand in single quotes here: a setting's key after SET, an option's key in WITH."""
+        """Completions inside single quotes: a setting's key after SET, an option's key in WITH."""
         from penstock.catalog.connectors.registry import CONNECTORS
         from penstock.catalog.settings import SETTINGS
 

@@ -1,4 +1,4 @@
-"""The shell: read, run, print, go on. A result stops on Ctrl-C; the session stays."""
+"""The shell: read, run, print, repeat. Ctrl-C stops a result, and the session stays."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Shell:
         return True
 
     def _may_leave(self) -> bool:
-        """Warn once when jobs would stop with this process."""
+        """Return whether the user may leave: the first time not while jobs run, which would stop."""
         if self.context.status() and not self._asked_to_stay:
             self._asked_to_stay = True
             self.context.note(f"{self.context.status()} in this process and would stop: Ctrl-D again leaves")
@@ -118,8 +118,8 @@ def _run_init(context: ShellContext, name: str) -> None:
 
 
 class PlainReader:
-    """Reads lines until they make a whole statement or command; the prompt goes to the error stream, since
-    stdout is data.
+    """Reads lines until they make a whole statement or command. The prompt goes to stderr, because stdout
+    is data.
     """
 
     def __init__(self, source: TextIO, prompt_to: TextIO) -> None:

@@ -1,4 +1,6 @@
-"""What the shell and its backslash commands work on: the session, the last statement, the last error."""
+"""The state of a shell, for its loop and its backslash commands: the session, the last statement, the last
+error.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ class ShellContext:
     first prompt.
 
     ``next_input``: text the next prompt starts with. ``explain_mode``: whether queries are explained instead
-    of run. ``print_above``: prints what a job says above the prompt.
+    of run. ``print_above``: prints rows of a job above the prompt.
     """
 
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What the shell loads with the engine: session, messages, printer."""
+"""The session, messages and printer of the shell, which load the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.repl.launch.session_factory import messages_for, open_session, pri
 
 
 class ShellSession:
-    """A session and the way to the screen. Raises PenstockError when a configured setting is wrong."""
+    """A session and its printer. Raises PenstockError when a configured setting is wrong."""
 
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
         self.messages = messages_for(arguments)
