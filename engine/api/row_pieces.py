@@ -25,6 +25,7 @@ class Limits:
 
     ``merged_pairs``: of windows and the parts they are merged of, at once. ``batch_bytes``: of a batch an
     operator is given at once. ``chunk_bytes``: of the chunks state is held in. One row is never cut.
+    ``value_bytes``: of one value that an aggregate makes of many.
     """
 
     array_bytes: int = 2**31 - 1
@@ -33,6 +34,7 @@ class Limits:
     merged_pairs: int = 1 << 20
     batch_bytes: int = 64 << 20
     chunk_bytes: int = 256 << 20
+    value_bytes: int = 2**31 - 1
 
 
 LIMITS = Limits()

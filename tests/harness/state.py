@@ -31,12 +31,13 @@ class Folded:
         self.batches.append(batch)
         weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
         for row, weight in zip(batch.rows.to_pylist(), weights, strict=True):
-            self.rows[tuple(row.values())] += weight
-            if not self.rows[tuple(row.values())]:
-                del self.rows[tuple(row.values())]
+            seen = tuple(tuple(value) if isinstance(value, list) else value for value in row.values())
+            self.rows[seen] += weight
+            if not self.rows[seen]:
+                del self.rows[seen]
 
 
-def opened(operator, subtask=0, parallelism=1):
+def opened(operator, subtask=0, parallelism=1, clock=None):
     metrics = OperatorMetrics()
     operator.metrics = metrics
     services = Services()
@@ -47,7 +48,7 @@ def opened(operator, subtask=0, parallelism=1):
             subtask,
             parallelism,
             key_group_range(128, parallelism, subtask),
-            ManualClock(),
+            ManualClock() if clock is None else clock,
             metrics,
             services,
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,12 +12,13 @@ from penstock.catalog.types import BIGINT
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, Operator, Output
+from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.mini_batch import MiniBatch
-from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.aggregates.accumulators import Accumulators, ValueTooLarge, paired
 from penstock.engine.state.groups.group_state import GroupState
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
@@ -28,13 +32,33 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
+_SHOWN = 80
+_EXPENSIVE_BYTES = 4 << 20
+_REST = 4
+"""An emission of more bytes is expensive: the next begins ``_REST`` times its duration later, with all that
+changed meanwhile. A group that grows with each batch is then written a few times, not once per batch. At most
+a fifth of the time goes into it.
+"""
+
+
+@dataclass(eq=False)
+class _Pending:
+    """Groups that changed and are not emitted yet: each once, with its aggregates before its first change.
+    ``known``: whether an aggregate without keys had its row.
+    """
+
+    slots: np.ndarray
+    before: list[pa.Array]
+    known: bool
+
+
 class GroupAggregateOperator(Operator):
     """For each changed key, emits the old row with weight -1, if there was one, and the new row with weight
     +1, if the group is not empty.
 
     Ready batches are processed together, up to a few full ones: a key then changes once, not once per batch.
     A key whose row is unchanged emits nothing. Without keys there is always one row, emitted over no rows at
-    the first barrier or the end.
+    the first barrier or the end. Large groups that keep all their values are emitted less often, in slices.
     """
 
     gathers = True
@@ -50,9 +74,13 @@ class GroupAggregateOperator(Operator):
         self._options = options
         self._ttl_ms = spec.facts.ttl_ms
         self._takes_back = not spec.facts.insert_only
+        self._keeps_values = self._accumulators.keeps_values
+        self._pending: list[_Pending] = []
+        self._emit_at_ms = 0.0
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
+        self._clock = context.clock
         self._held = MiniBatch(self._options, context.clock)
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
@@ -68,25 +96,35 @@ class GroupAggregateOperator(Operator):
             self._take(out)
 
     def buffered_until_ms(self) -> float | None:
-        return self._held.until_ms
+        if not self._pending:
+            return self._held.until_ms
+        held_ms = self._held.until_ms
+        return self._emit_at_ms if held_ms is None else min(held_ms, self._emit_at_ms)
 
     def release(self, out: Output) -> None:
         self._take(out)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         """A checkpoint sees the result over the rows so far, also when there were none."""
-        self._take(out)
+        self._take(out, all_of_it=True)
         self._emit_global_row(out)
 
-    def _take(self, out: Output) -> None:
-        """Add the rows of the buffered batches and emit what they changed."""
+    def _take(self, out: Output, *, all_of_it: bool = False) -> None:
+        """Add the rows of the buffered batches and emit what they changed; groups whose emission is expensive
+        wait until the next is due, or ``all_of_it`` is wanted.
+        """
         batches = self._held.take()
-        if not batches:
-            return
+        if batches:
+            self._add(batches, out)
+        if self._pending and (all_of_it or self._clock.monotonic_ms() >= self._emit_at_ms):
+            self._emit_pending(out)
+        self._metrics.state_entries = len(self._state.keys)
+
+    def _add(self, batches: list[Batch], out: Output) -> None:
         state, accumulators = self._state, self._accumulators
         if state.writes is not None and self._takes_back:
             batches = [self._without_absent(batch) for batch in concat_batches(batches)]
-        known = len(state.keys)
+        known = len(state.keys) > 0
         slots = [
             state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches
         ]
@@ -94,13 +132,71 @@ class GroupAggregateOperator(Operator):
             slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity
         )
         state.changes.mark(touched, state.keys.capacity)
-        before = accumulators.before(touched)
+        if self._keeps_values:
+            self._hold_back(touched, known)
+        before = None if self._keeps_values else accumulators.before(touched)
         for its, batch in zip(slots, batches, strict=True):
             accumulators.add(its, batch.rows, batch.weights)
         if state.writes is not None:
             state.writes.touch(touched, state.keys.capacity)
-        self._emit(touched, accumulators.before_and_after(touched, before), known > 0, out)
-        self._metrics.state_entries = len(state.keys)
+        if before is not None:
+            self._emit(touched, accumulators.before_and_after(touched, before), known, out)
+
+    def _hold_back(self, touched: np.ndarray, known: bool) -> None:
+        """Make groups pending with their rows as they are now, except those that are pending."""
+        for waiting in self._pending:
+            touched = touched[~np.isin(touched, waiting.slots)]
+        for first, last in self._slices(touched):
+            slots = touched[first:last]
+            self._pending.append(_Pending(slots, self._results(slots), known))
+
+    def _emit_pending(self, out: Output) -> None:
+        """Emit all pending groups, in slices, and set when the next emission is due."""
+        begun_ms, emitted = self._clock.monotonic_ms(), 0
+        pending, self._pending = self._pending[::-1], []
+        while pending:
+            waiting = pending.pop()
+            for first, last in self._slices(waiting.slots):
+                slots = waiting.slots[first:last]
+                before = [column.slice(first, last - first) for column in waiting.before]
+                after = self._results(slots)
+                size = sum(column.nbytes for column in (*before, *after))
+                emitted += size
+                if size > LIMITS.array_bytes:
+                    self._emit_apart(slots, before, after, waiting.known, out)
+                else:
+                    self._emit(slots, paired(before, after), waiting.known, out)
+        ended_ms = self._clock.monotonic_ms()
+        self._emit_at_ms = ended_ms + _REST * (ended_ms - begun_ms) if emitted > _EXPENSIVE_BYTES else 0.0
+
+    def _slices(self, slots: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Yield the bounds of groups whose rows may be made at once."""
+        return cut(self._accumulators.sizes(slots), max(slots.size, 1), LIMITS.chunk_bytes)
+
+    def _results(self, slots: np.ndarray) -> list[pa.Array]:
+        try:
+            return self._accumulators.results(slots)
+        except ValueTooLarge as error:
+            keys = [str(column[0].as_py()) for column in self._state.keys.keys(np.array([error.slot]))]
+            key = ", ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}.." for text in keys)
+            raise error.of_group(f"the group ({key})" if keys else "all rows") from None
+
+    def _emit_apart(
+        self, slots: np.ndarray, before: list[pa.Array], after: list[pa.Array], known: bool, out: Output
+    ) -> None:
+        """Emit old rows, then new ones: together they are more than an array can hold."""
+        for results, sign, there in ((before, -1, known), (after, 1, True)):
+            counts = col.words(results[-1])
+            has_row = counts > 0 if self._keys else np.full(slots.size, there)
+            rows = pa.RecordBatch.from_arrays(
+                self._state.keys.keys(slots) + results[:-1], schema=self._schema
+            )
+            if has_row.any():
+                positions = np.flatnonzero(has_row)
+                rows = rows if has_row.all() else rows.take(array_of(positions))
+                out.collect(Batch(rows, np.full(positions.size, sign) if sign < 0 else None))
+        if self._keys:
+            self._state.remove(slots[col.words(after[-1]) <= 0])
 
     def _without_absent(self, batch: Batch) -> Batch:
         """Drop the retractions of rows that belonged to an expired group: a new group begins with a row that
@@ -130,7 +226,7 @@ class GroupAggregateOperator(Operator):
         """Expire groups by their time to live; nothing is emitted for them."""
         if self._state.writes is None:
             return
-        self._take(out)
+        self._take(out, all_of_it=True)
         expired = self._state.due(now_ms)
         if expired.size:
             self._state.remove(expired)
@@ -163,7 +259,7 @@ class GroupAggregateOperator(Operator):
         return Batch(rows, weights if emitted[0::2].any() else None)
 
     def on_end(self, out: Output) -> None:
-        self._take(out)
+        self._take(out, all_of_it=True)
         self._emit_global_row(out)
 
     def _emit_global_row(self, out: Output) -> None:

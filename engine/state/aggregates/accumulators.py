@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.aggregates.accumulator import Part, SlotTable, TablePart
 from penstock.engine.state.aggregates.aggregate_inputs import aggregate_input
@@ -18,9 +19,12 @@ from penstock.engine.state.aggregates.distinct import Distinct
 from penstock.engine.state.aggregates.min_max import BestString
 from penstock.engine.state.aggregates.registry import family, new_part, result
 from penstock.engine.state.aggregates.sums import OutOfRange
+from penstock.engine.state.aggregates.value_multiset import ValueBag
 from penstock.engine.storage.spill_files import SpillFiles
-from penstock.planner.expressions.nodes import AggregateCall, Expression
+from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal
 
+LISTS_VALUES = ("collect_list", "listagg", "histogram")
+"""Aggregates whose value is as large as all they keep."""
 _ROWS_AT_ONCE = 4096
 """Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""
 
@@ -28,6 +32,23 @@ Before = np.ndarray | list[pa.Array]
 """Values of aggregates before a change: columns of the shared table when that is all there is, else
 results.
 """
+
+
+class ValueTooLarge(TooLarge):
+    """RUN-2023 of one aggregate of one slot, which is named by who knows its key."""
+
+    def __init__(self, call: AggregateCall, size: int, slot: int, group: str = "one group") -> None:
+        super().__init__(size)
+        self.call, self.size, self.slot = call, size, slot
+        name = "LISTAGG" if call.function == "listagg" else call.function.upper()
+        self.message = f"{name} of {group} is {size:,} bytes long, a value may be {LIMITS.value_bytes:,}"
+        self.args = (self.message,)
+        self.hint = "group by more columns, filter the values, or write them as rows"
+        self.span = call.span
+
+    def of_group(self, group: str) -> ValueTooLarge:
+        """Return the error with the key of its group."""
+        return ValueTooLarge(self.call, self.size, self.slot, group)
 
 
 class Accumulators:
@@ -157,7 +178,11 @@ class Accumulators:
             part.merge(into, from_part, slots)
 
     def results(self, slots: np.ndarray) -> list[pa.Array]:
-        """Return one column per aggregate: its value for each slot."""
+        """Return one column per aggregate: its value for each slot. Raises ``ValueTooLarge``, and
+        ``TooLarge`` where the values of all slots are too large for an array: ``sizes`` tells before.
+        """
+        if self._others:
+            self.check_sizes(slots)
         return self._results(self._table.gathered(slots), slots)
 
     def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
@@ -196,6 +221,28 @@ class Accumulators:
             part = part.parts[self._filters[index].index(call.filter)]
         return part, part.state(slots) if isinstance(part, TablePart) else slots
 
+    @property
+    def keeps_values(self) -> bool:
+        """Whether some aggregate keeps all values of a slot: the larger a slot is, the dearer its result."""
+        return any(isinstance(part, ValueBag) for part in self._others)
+
+    def sizes(self, slots: np.ndarray) -> np.ndarray:
+        """Return about how many bytes the results of each slot are, int64, of aggregates that keep values."""
+        sizes = np.zeros(slots.size, np.int64)
+        for call, index in zip(self._calls, self._part_of, strict=True):
+            if isinstance(part := self._parts[index], ValueBag):
+                sizes += part.sizes(slots, once=call.distinct, between=_between(call))
+        return sizes
+
+    def check_sizes(self, slots: np.ndarray) -> None:
+        """Raise ``ValueTooLarge`` where an aggregate of one slot would be more than an array can hold."""
+        for call, index in zip(self._calls, self._part_of, strict=True):
+            part = self._parts[index]
+            if isinstance(part, ValueBag) and call.function in LISTS_VALUES:
+                sizes = part.sizes(slots, once=call.distinct, between=_between(call))
+                if sizes.size and int(sizes.max()) > LIMITS.value_bytes:
+                    raise ValueTooLarge(call, int(sizes.max()), int(slots[sizes.argmax()]))
+
     def before(self, slots: np.ndarray) -> Before:
         """Return what ``before_and_after`` needs of distinct slots that are about to be added to."""
         if self._others:
@@ -211,11 +258,7 @@ class Accumulators:
         if isinstance(before, np.ndarray):
             self._table.gather_half(slots, before, 1)
             return self._results(before, slots)
-        order = array_of(np.arange(2 * slots.size).reshape(2, -1).T.ravel())
-        return [
-            pa.concat_arrays([old, new]).take(order)
-            for old, new in zip(before, self.results(slots), strict=True)
-        ]
+        return paired(before, self.results(slots))
 
     def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
         """Return the state of slots as named columns for a checkpoint."""
@@ -230,3 +273,18 @@ class Accumulators:
         for p, part in enumerate(self._parts):
             mine = [name for name in columns if name.startswith(f"a{p}_")]
             part.restore(slots, [columns[f"a{p}_{k}"] for k in range(len(mine))])
+
+
+def paired(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> list[pa.Array]:
+    """Return columns of twice the rows: each as it was, then as it is now."""
+    if not before:
+        return []
+    order = array_of(np.arange(2 * len(before[0])).reshape(2, -1).T.ravel())
+    return [pa.concat_arrays([old, new]).take(order) for old, new in zip(before, after, strict=True)]
+
+
+def _between(call: AggregateCall) -> int:
+    """Return how many bytes stand between two values of an aggregate."""
+    if call.function == "listagg" and isinstance(separator := call.args[1], Literal):
+        return len(str(separator.value).encode())
+    return 0

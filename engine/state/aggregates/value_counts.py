@@ -116,6 +116,10 @@ class SlotValues(Mapped):
         """Return the columns of the value of each entry."""
         return self.values.keys(self.value_ids(entries))
 
+    def widths_of(self, entries: np.ndarray) -> np.ndarray:
+        """Return about how many bytes the value of each entry is; of a struct its first field."""
+        return self.values.widths(self.value_ids(entries))
+
     def entries(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (position in ``slots``, entry) for all entries of slots."""
         return self._of_slot.expand(slots)

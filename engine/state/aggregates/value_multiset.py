@@ -143,6 +143,17 @@ class ValueBag(CountedPart):
             [field.type for field in kind] if pa.types.is_struct(kind) else [kind], directions
         )
 
+    def sizes(self, slots: np.ndarray, *, once: bool, between: int) -> np.ndarray:
+        """Return how many bytes the values of each slot are together, int64, each ``once`` or as often as it
+        is there, with so many bytes ``between`` them; no value is made for it.
+        """
+        positions, entries = self._counts.entries(slots)
+        counts = np.maximum(self._counts.counts(entries), 0)
+        counts = np.minimum(counts, 1) if once else counts
+        sizes = np.zeros(slots.size, np.int64)
+        np.add.at(sizes, positions, counts * (self._counts.widths_of(entries) + between))
+        return np.maximum(sizes - between, 0)  # none behind the last
+
     def sorted(self, slots: np.ndarray) -> SortedBag:
         """Return the values of slots in order."""
         positions, entries = self._counts.entries(slots)

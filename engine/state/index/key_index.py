@@ -21,6 +21,8 @@ from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
 from penstock.engine.state.index.word_index import WordIndex
 
+_WORD_BYTES = 8
+
 
 class KeyIndex:
     """Rows of key columns to slots; NULL equals NULL, NaN equals NaN, -0.0 equals 0.0, inside of nested
@@ -69,6 +71,10 @@ class KeyIndex:
         """Return the key columns of slots."""
         return self._index.keys(slots)
 
+    def widths(self, slots: np.ndarray) -> np.ndarray:
+        """Return about how many bytes the first key column of each slot is, without making it."""
+        return self._index.widths(slots)
+
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
         return self._index.slots.live_slots()
@@ -108,6 +114,9 @@ class _WordKeys:
         valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
         return [col.array_of_words(self.slots.keys[slots], valid, self._kind)]
 
+    def widths(self, slots: np.ndarray) -> np.ndarray:
+        return np.full(slots.size, _WORD_BYTES)
+
 
 class _StringKeys:
     """One string column."""
@@ -126,6 +135,9 @@ class _StringKeys:
 
     def keys(self, slots: np.ndarray) -> list[pa.Array]:
         return [self.slots.keys(slots)]
+
+    def widths(self, slots: np.ndarray) -> np.ndarray:
+        return self.slots.widths(slots)
 
 
 class _Interned:
@@ -195,6 +207,11 @@ class _RowKeys:
     def keys(self, slots: np.ndarray) -> list[pa.Array]:
         rows = self.slots.keys[slots]
         return [self._column(i, rows) for i in range(len(self._types))]
+
+    def widths(self, slots: np.ndarray) -> np.ndarray:
+        if 0 not in self._strings:
+            return np.full(slots.size, _WORD_BYTES * (2 if col.is_wide(self._types[0]) else 1))
+        return self._strings[0].values.widths(np.ascontiguousarray(self.slots.keys[slots, 0]))
 
     def _column(self, i: int, rows: np.ndarray) -> pa.Array:
         first, kind = self._first_word[i], self._types[i]

@@ -53,6 +53,10 @@ class NestedIndex:
         """Return the values of slots."""
         return self._values.take(self._rows[slots]).column(0)
 
+    def widths(self, slots: np.ndarray) -> np.ndarray:
+        """Return about how many bytes the values of slots are: as many as their texts."""
+        return self._texts.widths(slots)
+
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their values."""
         self._values.add_weights(self._rows[slots], np.full(slots.size, -1, np.int64))

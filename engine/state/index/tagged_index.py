@@ -154,7 +154,7 @@ _FIRST_BYTES = 1024
 class StringIndex(Mapped):
     """One string column's values to slots, NULL being a key like others."""
 
-    MAPPED = ("arena", "places")
+    MAPPED = ("arena", "spans")
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
@@ -235,6 +235,10 @@ class StringIndex(Mapped):
         data = np.empty(int(offsets[-1]), np.uint8)
         kernel.gather_strings(starts, lengths, self.arena, data)
         return offsets, data
+
+    def widths(self, slots: np.ndarray) -> np.ndarray:
+        """Return how many bytes the strings of slots are."""
+        return self.spans[slots, 1]
 
     def keys(self, slots: np.ndarray) -> pa.Array:
         """Return the strings of slots."""

@@ -1,21 +1,27 @@
 """Unbounded GROUP BY against a dict, with retractions, snapshots and rescaling in mid-run."""
 
+import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
+from penstock.catalog.types import Array as ArrayType
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.kernels.partition import partition
 from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.operators.aggregate import group_aggregate
 from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
 from penstock.engine.state.rows.row_difference import changed_pairs
-from penstock.planner.expressions.nodes import AggregateCall, Call, Column
+from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Literal
 from penstock.planner.logical.aggregate import Phase
 from tests.harness.operator_specs import group_aggregate_spec
 from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
@@ -278,3 +284,79 @@ def test_rows_that_are_ready_behind_small_ones_are_taken_with_them():
     assert [batch.num_rows for batch in out.batches] == [1] and operator.buffered_until_ms() is None
     operator.on_batch(small, 0, out)
     assert [batch.num_rows for batch in out.batches] == [1, 2]
+
+
+TEXT = Column(STRING, True, index=0, name="k")
+LISTS = (
+    AggregateCall("listagg", (TEXT, Literal(STRING, False, value="--")), STRING),
+    AggregateCall("collect_list", (V,), ArrayType(INT), False),
+    AggregateCall("count", (V,), BIGINT, False),
+)
+
+
+class Slow(Folded):
+    """An output that takes a second for each batch."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    def collect(self, batch):
+        self.clock.advance(1_000)
+        super().collect(batch)
+
+
+def rows_of(groups):
+    found = Counter()
+    for g, rows in groups.items():
+        if rows:
+            texts = sorted(k for k, _ in rows.elements())
+            found[(g, "--".join(texts), tuple(sorted(v for _, v in rows.elements())), rows.total())] = 1
+    return found
+
+
+@pytest.mark.parametrize("limit", ["none", "chunk_bytes", "array_bytes"])
+@pytest.mark.parametrize("seed", range(4))
+def test_large_groups_are_emitted_seldom_and_the_answer_is_the_same(monkeypatch, limit, seed):
+    monkeypatch.setattr(group_aggregate, "_EXPENSIVE_BYTES", 0)
+    if limit != "none":
+        monkeypatch.setattr(LIMITS, limit, 60)
+    monkeypatch.setattr(LIMITS, "value_bytes", 1 << 20)
+    dice, clock = random.Random(seed), ManualClock()
+    options = replace(OPTIONS, batch_max_rows=1, buffer_timeout_ms=0)
+    operator = opened(GroupAggregateOperator(spec((1,), LISTS), options), clock=clock)
+    out, groups, emissions = Slow(clock), defaultdict(Counter), 0
+    for step in range(200):
+        g = dice.randrange(3)
+        rows = groups[g]
+        if rows and dice.random() < 0.4:
+            (k, v), sign = dice.choice(list(rows.elements())), -1
+        else:
+            (k, v), sign = ("x" * dice.randrange(9), dice.randrange(5)), 1
+        rows[k, v] += sign
+        groups[g] = +rows
+        seen = len(out.batches)
+        operator.on_batch(batch_of(INPUT.to_arrow(), [(k, g, v)], [sign]), 0, out)
+        emissions += len(out.batches) > seen
+        assert out.rows == rows_of(groups) or operator.buffered_until_ms() > clock.monotonic_ms()
+        clock.advance(500)
+        if step == 150:
+            operator.before_barrier(1, out)
+            assert out.rows == rows_of(groups)
+    assert 2 < emissions < 50, "once per batch it would be 200"
+    clock.advance(1_000_000)
+    operator.release(out)
+    assert out.rows == rows_of(groups) and operator.buffered_until_ms() is None
+
+
+@pytest.mark.parametrize(("call", "size"), [(LISTS[0], 102), (LISTS[1], 104)])
+def test_a_value_that_grows_too_large_is_refused_with_its_function_and_group(monkeypatch, call, size):
+    monkeypatch.setattr(LIMITS, "value_bytes", 100)
+    operator, out = opened(GroupAggregateOperator(spec((1,), (call,)), OPTIONS)), Folded()
+    rows = [("x" * 11, 7, n) for n in range(8 if size == 102 else 13)]
+    operator.on_batch(batch_of(INPUT.to_arrow(), rows[:-1]), 0, out)
+    with pytest.raises(TooLarge) as caught:
+        operator.on_batch(batch_of(INPUT.to_arrow(), rows[-1:]), 0, out)
+    name = call.function.upper()
+    assert caught.value.message == f"{name} of the group (7) is {size} bytes long, a value may be 100"
+    assert caught.value.code == "RUN-2023" and caught.value.hint
