@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 
-from penstock.catalog.connectors.filesystem import RELOAD
+from penstock.catalog.connectors.connector import Connector
+from penstock.catalog.connectors.filesystem import RELOAD, RELOAD_OPTION
 from penstock.catalog.connectors.option import Option, OptionKind
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.schema import Field
@@ -159,7 +160,7 @@ LOOKUP_HINT_OPTIONS = {
 }
 
 
-def check_database(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
+def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
     """Refuse what a database's options cannot mean: SQL-1505 for a url of something else, SQL-1507 for
     options of another kind of cache.
     """
@@ -188,7 +189,7 @@ def check_database(options: dict[str, str], spans: dict[str, Span], values: dict
             )
 
 
-def check_database_column(field: Field, span: Span | None) -> None:
+def _check_column(_options: dict[str, str], field: Field, span: Span | None) -> None:
     """Refuse a column of a type that no database has a word for. SQL-1509."""
     kind = field.type
     if not (
@@ -203,3 +204,24 @@ def check_database_column(field: Field, span: Span | None) -> None:
             hint="declare it as STRING and read it with CAST or a function of JSON",
             span=span,
         )
+
+
+def _declared(name: str, help_text: str, location: tuple[Option, ...]) -> Connector:
+    return Connector(
+        name,
+        help_text,
+        (*location, RELOAD_OPTION, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS),
+        source=True,
+        sink=True,
+        pushes_filters=True,
+        exactly_once=True,
+        check_options=_check_options,
+        check_column=_check_column,
+    )
+
+
+DATABASE_CONNECTORS = (
+    _declared("postgres", "a table of a PostgreSQL database", POSTGRES_OPTIONS),
+    _declared("sqlite", "a table of a SQLite file", FILE_DATABASE_OPTIONS),
+    _declared("duckdb", "a table of a DuckDB file", FILE_DATABASE_OPTIONS),
+)

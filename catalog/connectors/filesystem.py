@@ -4,7 +4,11 @@ watched, rolled and staged.
 
 from __future__ import annotations
 
+from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.option import Option, OptionKind
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.types import BIGINT, STRING, TimestampLtz
 
 FORMATS = ("csv", "json", "parquet", "arrow", "debezium-json")
 # each record is a change: rows are added, replaced and taken back
@@ -147,3 +151,84 @@ def split_suffixes(path: str) -> tuple[str | None, str | None]:
         if name.endswith(suffix):
             return kind, compression
     return None, compression
+
+
+def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
+    kind, _ = split_suffixes(options["path"])
+    kind = options.get("format", kind)
+    if kind is None:
+        message = f"the path '{redact_url(options['path'])}' does not say its format"
+        raise PenstockError(
+            "SQL-1504",
+            message,
+            hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'",
+            span=values.get("path"),
+        )
+    for key in options:
+        owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
+        if owner is not None and kind.strip().lower() != owner:
+            raise PenstockError(
+                "SQL-1507",
+                f"option '{key}' is of format {owner}, the format is {kind}",
+                hint="leave it out",
+                span=spans.get(key),
+            )
+    if options.get("changelog.mode", "append") != "append" and kind.strip().lower() == "debezium-json":
+        hint = "leave it out: debezium-json writes what a row was before and after"
+        raise PenstockError(
+            "SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode")
+        )
+    quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
+    if quote is not None and quote == delimiter:
+        hint = "a quoted value begins and ends with the one, values are apart by the other"
+        raise PenstockError(
+            "SQL-1507",
+            "csv.quote and csv.delimiter are the same character",
+            hint=hint,
+            span=values.get("csv.quote"),
+        )
+    if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
+        hint = (
+            "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
+        )
+        raise PenstockError(
+            "SQL-1507",
+            "a table cannot be both replayed and watched",
+            hint=hint,
+            span=spans.get("source.monitor-interval"),
+        )
+
+
+def format_of(table: TableOptions) -> str:
+    """Return the format of a filesystem table: its option, or its path's suffix, or csv."""
+    declared = table.option("format")
+    return str(declared) if declared is not None else split_suffixes(table.options["path"])[0] or "csv"
+
+
+def _boundedness(table: TableOptions) -> Boundedness:
+    # a watched directory never ends; a replay is a finite stream; else the files there are now are the table
+    if table.option("source.monitor-interval") is not None:
+        return Boundedness.UNBOUNDED
+    return Boundedness.REPLAY if table.option("source.replay") else Boundedness.BOUNDED
+
+
+FILESYSTEM = Connector(
+    "filesystem",
+    "csv, json lines, parquet and arrow files in a directory, here or at a URL",
+    FILESYSTEM_OPTIONS,
+    source=True,
+    sink=True,
+    pushes_filters=True,
+    replayable=True,
+    exactly_once=True,
+    metadata=(
+        ("file.path", STRING),
+        ("file.name", STRING),
+        ("file.row", BIGINT),
+        ("file.size", BIGINT),
+        ("file.modification-time", TimestampLtz(3)),
+    ),
+    boundedness=_boundedness,
+    emits_changes=lambda table: format_of(table) in CHANGELOG_FORMATS,
+    check_options=_check_filesystem,
+)

@@ -4,6 +4,7 @@ tables.
 
 from __future__ import annotations
 
+from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.option import Option, OptionKind
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
@@ -154,10 +155,11 @@ NEXMARK_TABLES: dict[str, dict[str, DataType]] = {
 }
 
 
-def check_nexmark_column(table: str, field: Field, span: Span | None) -> None:
-    """Refuse a column that a nexmark table does not have, or not of this type; ROWs may leave fields out.
+def _check_nexmark_column(options: dict[str, str], field: Field, span: Span | None) -> None:
+    """Refuse a column that the chosen table does not have, or not of this type; ROWs may leave fields out.
     SQL-1510, SQL-1509.
     """
+    table = options.get("table", "events").strip().lower()
     _check(f"nexmark table '{table}'", NEXMARK_TABLES[table], field.name, field.type, span)
 
 
@@ -178,3 +180,37 @@ def _check(owner: str, known: dict[str, DataType], name: str, kind: DataType, sp
         raise PenstockError(
             "SQL-1509", f"column {name} of {owner} is not {kind}", hint=f"declare it as {declared}", span=span
         )
+
+
+def _datagen_boundedness(table: TableOptions) -> Boundedness:
+    # rows end with a number of rows, or with the last value of some sequence
+    finite = "number-of-rows" in table.options or any(
+        key.startswith("fields.") and key.endswith(".end") for key in table.options
+    )
+    return Boundedness.REPLAY if finite else Boundedness.UNBOUNDED
+
+
+def _nexmark_boundedness(table: TableOptions) -> Boundedness:
+    return Boundedness.UNBOUNDED if table.option("events.num") is None else Boundedness.REPLAY
+
+
+DATAGEN = Connector(
+    "datagen",
+    "generated rows, the same ones for the same seed",
+    DATAGEN_OPTIONS,
+    source=True,
+    pushes_filters=True,
+    replayable=True,
+    metadata=(("row", BIGINT),),
+    boundedness=_datagen_boundedness,
+)
+NEXMARK = Connector(
+    "nexmark",
+    "generated events of an auction site: people, auctions, bids",
+    NEXMARK_OPTIONS,
+    source=True,
+    pushes_filters=True,
+    replayable=True,
+    boundedness=_nexmark_boundedness,
+    check_column=_check_nexmark_column,
+)

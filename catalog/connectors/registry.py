@@ -4,120 +4,48 @@ join reads it.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from penstock.catalog.connectors.database import (
-    DATABASE_SINK_OPTIONS,
-    DATABASES,
-    FILE_DATABASE_OPTIONS,
-    LOOKUP_OPTIONS,
-    POSTGRES_OPTIONS,
-    check_database,
-)
-from penstock.catalog.connectors.filesystem import (
-    CHANGELOG_FORMATS,
-    FILESYSTEM_OPTIONS,
-    RELOAD,
-    RELOAD_OPTION,
-    split_suffixes,
-)
-from penstock.catalog.connectors.generated import DATAGEN_OPTIONS, NEXMARK_OPTIONS
+from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
+from penstock.catalog.connectors.database import DATABASE_CONNECTORS, DATABASES, LOOKUP_OPTIONS
+from penstock.catalog.connectors.filesystem import FILESYSTEM, RELOAD, format_of
+from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
-from penstock.catalog.connectors.socket import SOCKET, SOCKET_OPTIONS
+from penstock.catalog.connectors.socket import SOCKET
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.secrets import MASK, names_secret, redact_url
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import BIGINT, STRING, DataType, TimestampLtz
-
-
-class Boundedness(StrEnum):
-    """Whether a table's rows end: BOUNDED is a table, REPLAY a finite recording read as a stream,
-    UNBOUNDED a stream.
-    """
-
-    BOUNDED = "bounded"
-    REPLAY = "replay"
-    UNBOUNDED = "unbounded"
-
-
-@dataclass(frozen=True)
-class Connector:
-    """What a connector is and promises. ``internal`` ones are made by the engine and cannot be written in
-    CREATE TABLE.
-    """
-
-    name: str
-    help: str
-    options: tuple[Option, ...] = ()
-    source: bool = False
-    sink: bool = False
-    pushes_filters: bool = False
-    replayable: bool = False
-    exactly_once: bool = False
-    accepts_changelog: bool = False
-    internal: bool = False
-
-    def option(self, key: str) -> Option | None:
-        """Return the declaration of a key, or ``None``."""
-        return next((option for option in self.options if option.matches(key)), None)
-
+from penstock.catalog.types import BIGINT, STRING, DataType
 
 SHARED = "shared"
-_LOOKED_UP = (RELOAD_OPTION, *LOOKUP_OPTIONS)
-_DATABASE = {"source": True, "sink": True, "pushes_filters": True, "exactly_once": True}
+
+
+def _registered_boundedness(table: TableOptions) -> Boundedness:
+    if table.option("source.unbounded"):
+        return Boundedness.UNBOUNDED
+    return Boundedness.REPLAY if table.option("source.replay") else Boundedness.BOUNDED
+
+
+def _view_boundedness(table: TableOptions) -> Boundedness:
+    if not table.option("follow"):
+        return Boundedness.BOUNDED
+    return Boundedness.REPLAY if table.option("finite") else Boundedness.UNBOUNDED
+
+
+def _view_emits_changes(table: TableOptions) -> bool:
+    return bool(table.option("follow")) and not table.option("insert-only")
+
+
 _ALL = (
-    Connector(
-        "filesystem",
-        "csv, json lines, parquet and arrow files in a directory, here or at a URL",
-        FILESYSTEM_OPTIONS,
-        source=True,
-        sink=True,
-        pushes_filters=True,
-        replayable=True,
-        exactly_once=True,
-    ),
-    Connector(
-        "datagen",
-        "generated rows, the same ones for the same seed",
-        DATAGEN_OPTIONS,
-        source=True,
-        pushes_filters=True,
-        replayable=True,
-    ),
-    Connector(
-        "nexmark",
-        "generated events of an auction site: people, auctions, bids",
-        NEXMARK_OPTIONS,
-        source=True,
-        pushes_filters=True,
-        replayable=True,
-    ),
-    Connector(
-        "postgres",
-        "a table of a PostgreSQL database",
-        (*POSTGRES_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS),
-        **_DATABASE,
-    ),
-    Connector(
-        "sqlite",
-        "a table of a SQLite file",
-        (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS),
-        **_DATABASE,
-    ),
-    Connector(
-        "duckdb",
-        "a table of a DuckDB file",
-        (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS),
-        **_DATABASE,
-    ),
+    FILESYSTEM,
+    DATAGEN,
+    NEXMARK,
+    *DATABASE_CONNECTORS,
     Connector(
         SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True
     ),
-    Connector(SOCKET, "lines of JSON that a TCP server sends", SOCKET_OPTIONS, source=True),
+    SOCKET,
     Connector(
         "print",
         "prints each change",
@@ -143,6 +71,7 @@ _ALL = (
         source=True,
         pushes_filters=True,
         replayable=True,
+        boundedness=_registered_boundedness,
     ),
     Connector(
         "materialized",
@@ -159,6 +88,8 @@ _ALL = (
         replayable=True,
         accepts_changelog=True,
         internal=True,
+        boundedness=_view_boundedness,
+        emits_changes=_view_emits_changes,
     ),
     Connector(
         SHARED,
@@ -185,16 +116,6 @@ _ALL = (
 CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _ALL}
 
 ERRORS_SUFFIX = "$errors"
-_METADATA: dict[str, dict[str, DataType]] = {
-    "filesystem": {
-        "file.path": STRING,
-        "file.name": STRING,
-        "file.row": BIGINT,
-        "file.size": BIGINT,
-        "file.modification-time": TimestampLtz(3),
-    },
-    "datagen": {"row": BIGINT},
-}
 ERRORS_SCHEMA = Schema(
     (
         Field("raw", STRING),
@@ -226,42 +147,26 @@ def connector_of(table: CatalogTable) -> Connector:
     return connector_named(table.connector)
 
 
+def options_of(table: CatalogTable) -> TableOptions:
+    """Return a table's options as its connector declares them."""
+    return TableOptions(connector_of(table), table.options)
+
+
 def option(table: CatalogTable, key: str) -> OptionValue:
     """Return the typed value of one of a table's options, its default when absent; KeyError for a key the
     connector does not declare.
     """
-    declared = connector_of(table).option(key)
-    if declared is None:
-        raise KeyError(key)
-    text = table.options.get(key)
-    return declared.default if text is None else declared.parse(key, text)
+    return options_of(table).option(key)
+
+
+def check_column(options: dict[str, str], field: Field, span: Span | None) -> None:
+    """Refuse a column that the connector of a WITH clause cannot have: SQL-1509, SQL-1510."""
+    connector_named(options["connector"], span).check_column(options, field, span)
 
 
 def boundedness(table: CatalogTable) -> Boundedness:
     """Return whether a table's rows end."""
-    name = table.connector
-    if name == SOCKET:
-        return Boundedness.UNBOUNDED
-    if name == "datagen":
-        return Boundedness.REPLAY if datagen_is_finite(table.options) else Boundedness.UNBOUNDED
-    if name == "nexmark":
-        return Boundedness.UNBOUNDED if option(table, "events.num") is None else Boundedness.REPLAY
-    if name == "materialized" and option(table, "follow"):
-        return Boundedness.REPLAY if option(table, "finite") else Boundedness.UNBOUNDED
-    if name == "registered" and option(table, "source.unbounded"):
-        return Boundedness.UNBOUNDED
-    if name == "filesystem" and option(table, "source.monitor-interval") is not None:
-        return Boundedness.UNBOUNDED
-    if name in ("filesystem", "registered") and option(table, "source.replay"):
-        return Boundedness.REPLAY
-    return Boundedness.BOUNDED
-
-
-def datagen_is_finite(options: dict[str, str]) -> bool:
-    """Return whether generated rows end: a number of rows is given, or some sequence has an end."""
-    return "number-of-rows" in options or any(
-        key.startswith("fields.") and key.endswith(".end") for key in options
-    )
+    return connector_of(table).boundedness(options_of(table))
 
 
 def is_in_database(table: CatalogTable) -> bool:
@@ -271,7 +176,8 @@ def is_in_database(table: CatalogTable) -> bool:
 
 def metadata_keys(connector: str) -> dict[str, DataType]:
     """Return the metadata a connector can fill columns with, by key."""
-    return dict(_METADATA.get(connector.lower(), {}))
+    declared = CONNECTORS.get(connector.lower())
+    return dict(declared.metadata) if declared is not None else {}
 
 
 def check_options(
@@ -310,10 +216,7 @@ def check_options(
                 hint=hint,
                 span=spans.get("connector"),
             )
-    if connector.name == "filesystem":
-        _check_filesystem(options, spans, values)
-    if connector.name in DATABASES:
-        check_database(options, spans, values)
+    connector.check_options(options, spans, values)
 
 
 def _public_names() -> str:
@@ -332,68 +235,19 @@ def _declared(connector: Connector, key: str, span: Span | None) -> Option:
     return declared
 
 
-def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
-    kind, _ = split_suffixes(options["path"])
-    kind = options.get("format", kind)
-    if kind is None:
-        message = f"the path '{redact_url(options['path'])}' does not say its format"
-        raise PenstockError(
-            "SQL-1504",
-            message,
-            hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'",
-            span=values.get("path"),
-        )
-    for key in options:
-        owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
-        if owner is not None and kind.strip().lower() != owner:
-            raise PenstockError(
-                "SQL-1507",
-                f"option '{key}' is of format {owner}, the format is {kind}",
-                hint="leave it out",
-                span=spans.get(key),
-            )
-    if options.get("changelog.mode", "append") != "append" and kind.strip().lower() == "debezium-json":
-        hint = "leave it out: debezium-json writes what a row was before and after"
-        raise PenstockError(
-            "SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode")
-        )
-    quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
-    if quote is not None and quote == delimiter:
-        hint = "a quoted value begins and ends with the one, values are apart by the other"
-        raise PenstockError(
-            "SQL-1507",
-            "csv.quote and csv.delimiter are the same character",
-            hint=hint,
-            span=values.get("csv.quote"),
-        )
-    if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
-        hint = (
-            "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
-        )
-        raise PenstockError(
-            "SQL-1507",
-            "a table cannot be both replayed and watched",
-            hint=hint,
-            span=spans.get("source.monitor-interval"),
-        )
-
-
 def file_format(table: CatalogTable) -> str:
-    """Return the format of a filesystem table: what its option says, or its path's suffix."""
-    declared = option(table, "format")
-    return str(declared) if declared is not None else split_suffixes(table.options["path"])[0] or "csv"
+    """Return the format of a filesystem table: its option, or its path's suffix, or csv."""
+    return format_of(options_of(table))
 
 
-def gives_changes(table: CatalogTable) -> bool:
-    """Return whether a table's rows may be replaced and taken back by what follows in it."""
-    if table.connector == "materialized":
-        return bool(option(table, "follow")) and not option(table, "insert-only")
-    return table.connector == "filesystem" and file_format(table) in CHANGELOG_FORMATS
+def emits_changes(table: CatalogTable) -> bool:
+    """Return whether later rows of a table may replace and retract earlier ones."""
+    return connector_of(table).emits_changes(options_of(table))
 
 
 def takes_changes(table: CatalogTable) -> bool:
     """Return whether rows written to a table may be replaced and taken back later."""
-    return connector_of(table).accepts_changelog or gives_changes(table) or written_changes(table) != "append"
+    return connector_of(table).accepts_changelog or emits_changes(table) or written_changes(table) != "append"
 
 
 def written_changes(table: CatalogTable) -> str:

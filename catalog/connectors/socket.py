@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.catalog.connectors.connector import Boundedness, Connector
 from penstock.catalog.connectors.option import Option, OptionKind
 
-SOCKET = "socket"
 ON_RESTORE = "socket.on-restore"
 
 SOCKET_OPTIONS = (
@@ -24,4 +24,12 @@ SOCKET_OPTIONS = (
         "whether a job may resume although the lines sent since its last checkpoint are lost",
         ("fail", "continue"),
     ),
+)
+
+SOCKET = Connector(
+    "socket",
+    "lines of JSON that a TCP server sends",
+    SOCKET_OPTIONS,
+    source=True,
+    boundedness=lambda _table: Boundedness.UNBOUNDED,
 )

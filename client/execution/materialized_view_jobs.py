@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import MaterializedView
-from penstock.engine.connectors.in_process.materialized_view_source import FIRST_STATE_S
-from penstock.engine.connectors.in_process.materialized_views import MaterializedContents, MaterializedTables
+from penstock.engine.connectors.in_process.materialized_views import (
+    FIRST_STATE_S,
+    MaterializedContents,
+    MaterializedTables,
+)
 from penstock.engine.job.job_state import JobState
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan

@@ -6,13 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.catalog.connectors.registry import (
-    CONNECTORS,
-    Boundedness,
-    Connector,
-    boundedness,
-    takes_changes,
-)
+from penstock.catalog.connectors.connector import Boundedness, Connector
+from penstock.catalog.connectors.registry import CONNECTORS, boundedness, takes_changes
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.functions.registry import function_kinds
 from penstock.catalog.persistence.show_create import create_statement

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from penstock.catalog.connectors.registry import file_format, gives_changes, is_in_database
+from penstock.catalog.connectors.registry import emits_changes, file_format, is_in_database
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
@@ -16,7 +16,7 @@ from penstock.engine.changelog.consolidate import Fold
 from penstock.engine.connectors.database.scan import scanned
 from penstock.engine.connectors.filesystem.listing import FileListing
 from penstock.engine.connectors.filesystem.source import check_unchanged
-from penstock.engine.connectors.in_process.materialized_view_source import snapshot_of
+from penstock.engine.connectors.in_process.materialized_views import snapshot_of
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.registry import source_connector
 from penstock.planner.sql_generator.query import ScannedTable
@@ -54,7 +54,7 @@ def own_batches(relation: ScannedTable, services: Services) -> Iterator[pa.Recor
         yield from scanned(relation.table, relation.columns, relation.predicate)
         return
     batches = _batches(relation, services)
-    if not gives_changes(relation.table):
+    if not emits_changes(relation.table):
         yield from (batch.rows for batch in batches)
         return
     fold = Fold(relation.schema.to_arrow())

@@ -36,19 +36,19 @@ def _registered_source(request: ScanRequest) -> SourceConnector:
 
 
 def _errors_source(request: ScanRequest) -> SourceConnector:
-    from penstock.engine.connectors.in_process.bad_record_source import ErrorsSource
+    from penstock.engine.connectors.in_process.bad_records import ErrorsSource
 
     return ErrorsSource(request)
 
 
 def _materialized_source(request: ScanRequest) -> SourceConnector:
-    from penstock.engine.connectors.in_process.materialized_view_source import MaterializedSource
+    from penstock.engine.connectors.in_process.materialized_views import MaterializedSource
 
     return MaterializedSource(request)
 
 
 def _late_source(request: ScanRequest) -> SourceConnector:
-    from penstock.engine.connectors.in_process.late_row_source import LateSource
+    from penstock.engine.connectors.in_process.late_rows import LateSource
 
     return LateSource(request)
 
@@ -78,7 +78,7 @@ def _blackhole_sink(request: SinkRequest) -> SinkWriter:
 
 
 def _collect_sink(request: SinkRequest) -> SinkWriter:
-    from penstock.engine.connectors.in_process.collect_sink import CollectSink
+    from penstock.engine.connectors.in_process.result_channels import CollectSink
 
     return CollectSink(request)
 

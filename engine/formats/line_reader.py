@@ -2,14 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.engine.formats.bad_records import separate
-from penstock.engine.formats.decoded_batch import Decoded
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.formats.decoded_batch import BadRecord, Decoded
 from penstock.engine.formats.file_task import FileTask
-from penstock.engine.formats.record_blocks import Block, RecordBlocks, count_records
+from penstock.engine.formats.record_blocks import Block, RecordBlocks, count_records, record_ends
+
+Parse = Callable[[bytes], pa.RecordBatch | None]
+Explain = Callable[[bytes], tuple[str | None, str]]
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The non-blank records of a block: start and end offsets."""
+
+    data: bytes
+    starts: np.ndarray
+    ends: np.ndarray
+
+    def piece(self, low: int, high: int) -> bytes:
+        """Return the bytes of records low .. high; blank records between are harmless to the parsers."""
+        return self.data[self.starts[low] : self.ends[high - 1]]
+
+
+def _records(data: bytes, quote: bytes | None) -> _Records:
+    ends = record_ends(data, quote)
+    starts = np.concatenate(([0], ends[:-1]))
+    view = np.frombuffer(data, np.uint8)
+    lengths = ends - starts
+    blank = (lengths <= 2) & (view[starts] <= 0x0D) & ((view[starts] == 0x0A) | (view[starts] == 0x0D))
+    return _Records(data, starts[~blank], ends[~blank])
+
+
+def separate(block: Block, first: int, quote: bytes | None, parse: Parse, explain: Explain) -> Decoded:
+    """Return what can be read of a block whose parse as a whole failed, and the bad records.
+
+    ``parse`` gives the rows of a piece, or ``None`` when something in it cannot be read or a row count cannot
+    be trusted. ``explain`` says of one bad record which column is at fault and why. ``first`` is the ordinal
+    of the block's first record.
+    """
+    records = _records(block.data, quote)
+    pieces: list[pa.RecordBatch] = []
+    ordinals: list[np.ndarray] = []
+    bad: list[BadRecord] = []
+    todo = [(0, len(records.starts))] if len(records.starts) else []
+    while todo:
+        low, high = todo.pop()
+        rows = parse(records.piece(low, high))
+        if rows is not None and rows.num_rows == high - low:
+            pieces.append(rows)
+            ordinals.append(np.arange(first + low, first + high))
+        elif high - low == 1:
+            raw = records.piece(low, high)
+            column, error = explain(raw)
+            bad.append(
+                BadRecord(
+                    first + low, raw.rstrip(b"\r\n"), error, column, block.offset + int(records.starts[low])
+                )
+            )
+        else:
+            middle = (low + high) // 2
+            todo += [(middle, high), (low, middle)]
+    empty = parse(b"")
+    assert empty is not None, "a parser reads no bytes as no rows"
+    rows = pa.concat_batches(pieces) if pieces else empty
+    kept = np.concatenate(ordinals) if ordinals else np.zeros(0, np.int64)
+    return Decoded(rows, first, len(records.starts), kept, bad)
 
 
 class LineParser(Protocol):

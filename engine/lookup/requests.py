@@ -14,10 +14,9 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.lookup.cache import LookupCache
+from penstock.engine.lookup.cache import LookupCache, TableVersions
 from penstock.engine.lookup.client import Answer, LookupClient, LookupTable
 from penstock.engine.lookup.results import Asked, asked, without_null
-from penstock.engine.lookup.table_versions import TableVersions
 from penstock.engine.state.index.key_index import KeyIndex
 
 

@@ -22,9 +22,7 @@ from penstock.engine.network.admission import Admission, AdmissionLimits
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.errors import INTERNAL, UNREACHABLE, network_error
 from penstock.engine.network.handshake import Identity
-from penstock.engine.network.link import Link
-from penstock.engine.network.link_counters import LinkCounters
-from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.link import Link, LinkCounters, LinkLimits
 from penstock.engine.network.link_socket import LinkSocket, Secure
 from penstock.engine.network.links import LinkLost, Links
 from penstock.engine.network.listener_options import Listening

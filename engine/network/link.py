@@ -16,11 +16,44 @@ from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.element_codec import ElementDecoder
 from penstock.engine.network.errors import CREDIT, LEFT, PAYLOAD, SILENT, UNEXPECTED, network_error
-from penstock.engine.network.frames import FrameReader, FrameWriter, NetworkFrame
+from penstock.engine.network.frames import MAX_PAYLOAD_BYTES, FrameReader, FrameWriter, NetworkFrame
 from penstock.engine.network.handshake import HELLO_BYTES_MAX, Identity, check_identity, read_identity
-from penstock.engine.network.link_counters import LinkCounters
-from penstock.engine.network.link_limits import LinkLimits
 from penstock.engine.network.remote_channel import Overtaking, RemoteChannel
+
+
+@dataclass
+class LinkCounters:
+    """Of one connection, or of all together; written by the thread that drives the connections, read by
+    anyone.
+    """
+
+    bytes_in: int = 0
+    bytes_out: int = 0
+    elements_in: int = 0
+    elements_out: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    credits_in: int = 0
+    credits_out: int = 0
+
+
+@dataclass(frozen=True)
+class LinkLimits:
+    """``hello_ms``: until both sides have said who they are, connecting included. ``ping_ms``: how often a
+    silent side says that it is alive.
+
+    ``silence_ms``: after how long without a byte the peer counts as lost. ``close_ms``: how long leaving
+    waits for the peer to have read all. ``greeting``: connections without a hello kept at a time; one more
+    and the oldest is dropped. ``max_payload``: bytes of one frame.
+    """
+
+    hello_ms: float = 5_000.0
+    ping_ms: float = 1_000.0
+    silence_ms: float = 10_000.0
+    close_ms: float = 1_000.0
+    greeting: int = 256
+    max_payload: int = MAX_PAYLOAD_BYTES
+
 
 KEY_BYTES_MAX = 512
 CHANNELS_MAX = 65_536

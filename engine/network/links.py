@@ -12,9 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from penstock.catalog.errors import PenstockError
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.errors import STALE, TOKEN, UNEXPECTED, UNREACHABLE, network_error
-from penstock.engine.network.link import Link
-from penstock.engine.network.link_counters import LinkCounters
-from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.link import Link, LinkCounters, LinkLimits
 from penstock.engine.network.remote_channel import RemoteChannel
 
 LinkLost = Callable[[str, PenstockError], None]

@@ -14,7 +14,7 @@ from penstock.engine.api.key_groups import key_group_range
 from penstock.engine.api.operator import BuildOperator, Context, RestoredFrom, Services
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.restore import Restorer
-from penstock.engine.connectors.in_process.late_row_store import late_log
+from penstock.engine.connectors.in_process.late_rows import late_log
 from penstock.engine.exchange.channel import Channel, ConsumerChannel, ProducerChannel, Wakeup
 from penstock.engine.exchange.channel_state import EdgeTarget
 from penstock.engine.exchange.input_gate import InputGate

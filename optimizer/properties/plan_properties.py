@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from penstock.catalog.connectors.registry import Boundedness
+from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness as table_boundedness
 from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.unique_keys import unique_keys

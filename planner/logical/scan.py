@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cached_property
 
-from penstock.catalog.connectors.registry import gives_changes
+from penstock.catalog.connectors.registry import emits_changes
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
@@ -102,7 +102,7 @@ class Scan(LogicalPlan):
         return frozenset({frozenset(i for i in key if i is not None)}) if key and None not in key else NO_KEYS
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
-        return not gives_changes(self.table)
+        return not emits_changes(self.table)
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         return self if self.predicate is None else self._changed(predicate=rewrite(self.predicate))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from penstock.catalog.connectors.registry import gives_changes
+from penstock.catalog.connectors.registry import emits_changes
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
@@ -165,7 +165,7 @@ def _declared(key: str, table: CatalogTable, read: set[str]) -> DeclaredTable:
     told = {field.name: field.type for field in table.schema}
     filled = (
         {f.name for f in table.source_schema}
-        if gives_changes(table)
+        if emits_changes(table)
         else {column.name for column in table.metadata}
     )
     columns = (

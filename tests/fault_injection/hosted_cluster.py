@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from penstock.engine.bounded.spark.java_runtime import find_java
-from penstock.engine.bounded.spark.jvm_launcher import spark_home
-from penstock.engine.bounded.spark.local_cluster import executors_environment
+from penstock.engine.bounded.spark.jvm_launcher import executors_environment, spark_home
 from tests.harness.patience import PATIENCE_S
 
 

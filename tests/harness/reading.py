@@ -14,7 +14,7 @@ from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyGroups, Services, SplitEvent
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.connectors.in_process.bad_record_store import BadRecords
+from penstock.engine.connectors.in_process.bad_records import BadRecords
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.planner.expressions.nodes import Column, Expression
@@ -47,7 +47,7 @@ class Taken:
         return [row for batch in self.batches for row in batch.rows.to_pylist()]
 
     @property
-    def kind(self) -> list[tuple[str, int]]:
+    def split_events(self) -> list[tuple[str, int]]:
         return [(str(event.kind), event.origin) for event in self.events]
 
 

@@ -14,8 +14,7 @@ from penstock.engine.exchange.channel import Wakeup
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.errors import UNREACHABLE, network_error
 from penstock.engine.network.handshake import Identity
-from penstock.engine.network.link import Link
-from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.link import Link, LinkLimits
 from penstock.engine.network.links import LinkLost, Links
 from penstock.engine.network.remote_channel import RemoteChannel
 from tests.simulation.world import Node

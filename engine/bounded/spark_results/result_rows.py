@@ -16,8 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.bounded.spark_results.frame_queue import FrameQueue, HeldBytes
-from penstock.engine.bounded.spark_results.listener import RowListener, TaskWire
+from penstock.engine.bounded.spark_results.listener import FrameQueue, HeldBytes, RowListener, TaskWire
 from penstock.engine.bounded.spark_results.push_task import END, GO, THERE
 from penstock.engine.network.admission import ROW_LISTENERS
 

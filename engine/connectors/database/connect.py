@@ -23,8 +23,7 @@ from penstock.catalog.types import (
     TimestampLtz,
     is_integer,
 )
-from penstock.engine.connectors.database.database import Database
-from penstock.engine.connectors.database.write_interface import WritableDatabase
+from penstock.engine.connectors.database.database import Database, WritableDatabase
 
 _WIDTHS = {"TINYINT": 1, "SMALLINT": 2, "INT": 3, "BIGINT": 4}
 _INTEGERS = {

@@ -15,9 +15,17 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.types import DataType, Double, Float, String
 from penstock.engine.api.row_pieces import as_one, batches_of
-from penstock.engine.connectors.database.database import BATCH_ROWS, Select, failed
-from penstock.engine.connectors.database.select_statement import quoted, quoted_table, select_text, shown
-from penstock.engine.connectors.database.write_interface import conflict_text, insert_text
+from penstock.engine.connectors.database.database import (
+    BATCH_ROWS,
+    Select,
+    conflict_text,
+    failed,
+    insert_text,
+    quoted,
+    quoted_table,
+    select_text,
+    shown,
+)
 from penstock.engine.formats.decoded_batch import empty_columns
 
 _KEYS = "penstock_keys"

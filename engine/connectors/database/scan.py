@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
+from penstock.catalog.schema import Field
 from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import DataType
 from penstock.engine.connectors.database.connect import opened, stored
-from penstock.engine.connectors.database.database import Database, Select
-from penstock.engine.connectors.database.pushdown import conditions_of
-from penstock.planner.expressions.nodes import Expression
+from penstock.engine.connectors.database.database import Condition, Database, Select
+from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, conjuncts
+
+_OPERATORS = {"equal": "=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+_FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MAX_VALUES = 500
+
+Pushes = Callable[[DataType, str], bool]
+
+
+def conditions_of(
+    predicate: Expression | None, fields: Sequence[Field], pushes: Pushes
+) -> tuple[Condition, ...]:
+    """Return the conjuncts of a predicate over ``fields`` that a database tests."""
+    found = [_condition(part, fields) for part in conjuncts(predicate)] if predicate is not None else []
+    return tuple(c for c in found if c is not None and pushes(c.column.type, c.operator))
+
+
+def _condition(part: Expression, fields: Sequence[Field]) -> Condition | None:
+    if not isinstance(part, Call) or not part.args:
+        return None
+    first, rest = part.args[0], part.args[1:]
+    if part.function in ("is_null", "is_not_null") and isinstance(first, Column):
+        return Condition(fields[first.index], "IS NULL" if part.function == "is_null" else "IS NOT NULL")
+    if part.function == "in" and isinstance(first, Column) and len(rest) <= _MAX_VALUES:
+        values = tuple(arg.value for arg in rest if isinstance(arg, Literal) and arg.value is not None)
+        whole = len(values) == len(rest) and all(arg.type == first.type for arg in rest)
+        return Condition(fields[first.index], "IN", values) if whole and values else None
+    operator = _OPERATORS.get(part.function)
+    if operator is None or len(rest) != 1:
+        return None
+    left, right = first, rest[0]
+    if isinstance(left, Literal):
+        left, right, operator = right, left, _FLIPPED[operator]
+    if (
+        isinstance(left, Column)
+        and isinstance(right, Literal)
+        and right.value is not None
+        and left.type == right.type
+    ):
+        return Condition(fields[left.index], operator, (right.value,))
+    return None
 
 
 def select_of(

@@ -14,10 +14,18 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.types import DataType, Date, Decimal, String, is_integer, is_timestamp
-from penstock.engine.connectors.database.database import BATCH_ROWS, Select, failed
+from penstock.engine.connectors.database.database import (
+    BATCH_ROWS,
+    Select,
+    conflict_text,
+    failed,
+    insert_text,
+    quoted,
+    quoted_table,
+    select_text,
+    shown,
+)
 from penstock.engine.connectors.database.row_conversion import rows_of
-from penstock.engine.connectors.database.select_statement import quoted, quoted_table, select_text, shown
-from penstock.engine.connectors.database.write_interface import conflict_text, insert_text
 
 BUSY_S = 30.0
 _MAX_VALUES = 30_000  # SQLite takes 32,766

@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.sink import Committable, SinkRequest
-from penstock.engine.connectors.database.write_interface import WritableDatabase
+from penstock.engine.connectors.database.database import WritableDatabase
 
 EPOCHS = (
     "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) "

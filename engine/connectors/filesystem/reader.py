@@ -20,7 +20,7 @@ from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.partition_paths import partition_values
-from penstock.engine.connectors.in_process.bad_record_store import BadRecords, RejectedRecord
+from penstock.engine.connectors.in_process.bad_records import BadRecords, RejectedRecord
 from penstock.engine.formats.decoded_batch import BadRecord, Decoded, FileReader, batch_of
 from penstock.engine.formats.text_conversion import from_text
 

@@ -1,1 +1,1 @@
-"""Datagen and Nexmark: rows computed from their numbers. It may import what engine/connectors may."""
+"""Sources that compute each row from its number. It may import what engine/connectors may."""

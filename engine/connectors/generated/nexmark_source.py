@@ -4,16 +4,353 @@ again from its position.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import DataType, Row, to_arrow
+from penstock.engine.api.arrow_numpy import array_of, texts
 from penstock.engine.api.source import Position, ScanRequest
-from penstock.engine.connectors.generated.nexmark_columns import NexmarkColumns
-from penstock.engine.connectors.generated.nexmark_model import NexmarkModel
+from penstock.engine.connectors.generated.column_generators import mix
 from penstock.engine.connectors.generated.split_reader import GeneratedReader
 from penstock.engine.formats.decoded_batch import batch_of
+
+KINDS = ("person", "auction", "bid")
+FIRST_ID = 1000
+HOT_BATCH = 100
+_LEAD = 10
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events to be made: their numbers, and noise that is theirs (uint64 each, int64 the numbers)."""
+
+    numbers: np.ndarray
+    noise: np.ndarray
+
+    def words(self, salt: int) -> np.ndarray:
+        """Return other noise for another salt, a word each."""
+        return mix(self.noise ^ mix(np.array([salt], np.uint64)))
+
+    def taken(self, rows: np.ndarray) -> Events:
+        """Return the events of some rows."""
+        return Events(self.numbers[rows], self.noise[rows])
+
+
+def below(words: np.ndarray, bound: np.ndarray | int, *, low: bool = False) -> np.ndarray:
+    """Return for each word an int64 in [0, bound), bound < 2^31, from its upper half or its lower one."""
+    half = words & _LOW if low else words >> _HALF
+    return ((half * np.asarray(bound).astype(np.uint64)) >> _HALF).astype(np.int64)
+
+
+class NexmarkModel:
+    """People, auctions and bids come in turns: of every ``total`` events the first are people, then
+    auctions, then bids.
+    """
+
+    def __init__(self, table: CatalogTable) -> None:
+        def number(key: str) -> int:
+            return int(option(table, key) or 0)
+
+        self.people, self.auctions, self.bids = (number(f"{kind}.proportion") for kind in KINDS)
+        self.total = self.people + self.auctions + self.bids
+        self.rate = number("event-rate")
+        self.hot_person, self.hot_auction = number("person.hot-ratio"), number("auction.hot-ratio")
+        self.active_people, self.in_flight = number("person.active-num"), number("auction.in-flight-num")
+        self._base_us = _base_time(table)
+        self.seed = mix(np.array([number("seed") & 0xFFFFFFFFFFFFFFFF], np.uint64))[0]
+
+    def turn(self, table: str) -> tuple[int, int]:
+        """Return the events of a table within each turn: the first one's offset, and how many there are."""
+        spans = {
+            "person": (0, self.people),
+            "auction": (self.people, self.auctions),
+            "bid": (self.people + self.auctions, self.bids),
+        }
+        return spans.get(table, (0, self.total))
+
+    def events(self, numbers: np.ndarray) -> Events:
+        """Return the events of these numbers (int64)."""
+        return Events(numbers, mix(numbers.astype(np.uint64) ^ self.seed))
+
+    def kinds(self, numbers: np.ndarray) -> np.ndarray:
+        """Return what each event is, as a position in ``KINDS`` (int32)."""
+        offsets = numbers % self.total
+        return (offsets >= self.people).astype(np.int32) + (offsets >= self.people + self.auctions)
+
+    def time_us(self, numbers: np.ndarray) -> np.ndarray:
+        """Return when each event was: whole milliseconds, ascending with the number."""
+        return self._base_us + numbers * 1000 // self.rate * 1000
+
+    def last_person(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the last person at each event, counted from 0: the one it makes, if it makes one."""
+        return numbers // self.total * self.people + np.minimum(numbers % self.total, self.people - 1)
+
+    def last_auction(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the last auction at each event, counted from 0 (-1 before the first): the one it makes,
+        if it makes one.
+        """
+        offsets = np.clip(numbers % self.total - self.people, -1, self.auctions - 1)
+        return numbers // self.total * self.auctions + offsets
+
+    def some_person(self, numbers: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Return one of the people active at each event, or one of the next few, counted from 0."""
+        count = self.last_person(numbers) + 1
+        active = np.minimum(count, self.active_people)
+        return count - active + below(words, active + _LEAD, low=True)
+
+    def some_auction(self, numbers: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Return one of the auctions open at each event, or one of the next few, counted from 0."""
+        last = np.maximum(self.last_auction(numbers), 0)
+        first = np.maximum(last - self.in_flight, 0)
+        return first + below(words, last - first + 1 + _LEAD, low=True)
+
+    def auction_lengths_ms(self, numbers: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Return how long auctions are open: on average until as many others have begun as are open at a
+        time.
+        """
+        ahead = numbers + self.in_flight * self.total // self.auctions
+        horizon = (self.time_us(ahead) - self.time_us(numbers)) // 1000
+        return 1 + below(words, np.minimum(np.maximum(horizon * 2, 1), 2**31 - 1))
+
+
+def _base_time(table: CatalogTable) -> int:
+    text = str(option(table, "base-time"))
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        message = f"option 'base-time' of {table.name} cannot be '{text[:60]}'"
+        raise PenstockError("SQL-1505", message, hint="write a time such as '2020-01-01 00:00:00'") from error
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH) // _MICROSECOND
+
+
+_LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzaeinst", np.uint8)
+_WORDS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz  eiot", np.uint8)
+CHANNELS = 10_000
+HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
+_FIRST = ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter")
+_LAST = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris")
+_CITIES = (
+    "Phoenix",
+    "Los Angeles",
+    "San Francisco",
+    "Boise",
+    "Portland",
+    "Bend",
+    "Redmond",
+    "Seattle",
+    "Kent",
+    "Cheyenne",
+)
+_STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
+NAMES, CITIES, STATES = (
+    texts([f"{first} {last}" for first in _FIRST for last in _LAST]),
+    texts(list(_CITIES)),
+    texts(list(_STATES)),
+)
+
+
+def one_of(values: pa.Array, words: np.ndarray) -> pa.Array:
+    """Return one of the values for each word."""
+    return values.take(array_of(below(words, len(values))))
+
+
+def letters(words: np.ndarray, shortest: int, longest: int, *, spaces: bool = False) -> pa.Array:
+    """Return a text of random letters for each word, ``shortest`` to ``longest`` long."""
+    from penstock.engine.kernels.letters import fill_letters  # only who generates auctions needs the compiler
+
+    offsets = np.zeros(len(words) + 1, np.int32)
+    np.cumsum(shortest + below(words, longest - shortest + 1), out=offsets[1:])
+    data = np.empty(offsets[-1], np.uint8)
+    fill_letters(words, offsets, _WORDS if spaces else _LETTERS, data)
+    return pa.Array.from_buffers(pa.string(), len(words), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def emails(words: np.ndarray, others: np.ndarray) -> pa.Array:
+    """Return addresses of random letters."""
+    return pc.binary_join_element_wise(
+        letters(words, 3, 7), pc.binary_join_element_wise(letters(others, 3, 5), "com", "."), "@"
+    )
+
+
+def credit_cards(words: np.ndarray) -> pa.Array:
+    """Return four groups of four digits for each word."""
+    text = np.full((len(words), 19), ord(" "), np.uint8)
+    for group in range(4):
+        number = ((words >> np.uint64(16 * group)) & np.uint64(0xFFFF)) % np.uint64(10_000)
+        for place in range(4):
+            text[:, group * 5 + 3 - place] = ord("0") + number % np.uint64(10)
+            number //= np.uint64(10)
+    offsets = np.arange(len(words) + 1, dtype=np.int32) * 19
+    return pa.Array.from_buffers(pa.string(), len(words), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+
+
+class Channels:
+    """The channels bids come through: four hot ones that get half of them, and ten thousand others; each
+    has an address of its own.
+    """
+
+    def __init__(self, seed: np.uint64) -> None:
+        numbers = np.arange(CHANNELS + len(HOT_CHANNELS), dtype=np.uint64)
+        parts = [
+            letters(mix(numbers ^ mix(np.array([seed], np.uint64) + np.uint64(salt))), 5, 5)
+            for salt in range(3)
+        ]
+        address = pc.binary_join_element_wise("https://www.nexmark.com", *parts, "item.htm?query=1", "/")
+        hot = np.arange(CHANNELS + len(HOT_CHANNELS)) < len(HOT_CHANNELS)
+        backwards = array_of((mix(numbers) >> np.uint64(33)).astype(np.int64)).cast(pa.string())
+        numbered = pc.binary_join_element_wise(address, backwards, "&channel_id=")
+        silent = array_of(hot | (below(mix(numbers ^ seed), 10) == 0))
+        self.addresses = pc.if_else(silent, address, numbered)
+        self.names = texts([*HOT_CHANNELS, *(f"channel-{number}" for number in range(CHANNELS))])
+
+    @staticmethod
+    def pick(words: np.ndarray) -> pa.Array:
+        """Return the channel of each word, as a position in ``names`` and ``addresses``."""
+        hot = (words & np.uint64(1)) == 0
+        return array_of(
+            np.where(hot, below(words, len(HOT_CHANNELS)), len(HOT_CHANNELS) + below(words, CHANNELS))
+        )
+
+
+_CATEGORIES = 5
+_FIRST_CATEGORY = 10
+Maker = Callable[[Events], pa.Array]
+
+
+class NexmarkColumns:
+    """Makes columns of events by name. Salts keep columns apart; those that must agree (channel and url)
+    share one.
+    """
+
+    def __init__(self, model: NexmarkModel) -> None:
+        self._model = model
+        self._channels = Channels(model.seed)
+        self._makers: dict[str, dict[str, Maker]] = {
+            "person": self._person(),
+            "auction": self._auction(),
+            "bid": self._bid(),
+        }
+
+    def column(self, table: str, name: str, kind: DataType, events: Events) -> pa.Array:
+        """Return a column of a table: one maker's, or in ``events`` a ROW that is NULL where the event is
+        of another kind.
+        """
+        if table != "events":
+            return self._makers[table][name.lower()](events).cast(to_arrow(kind))
+        if not isinstance(kind, Row):
+            return array_of(self._model.kinds(events.numbers)).cast(to_arrow(kind))
+        return self._row(name.lower(), kind, events)
+
+    def _row(self, table: str, kind: Row, events: Events) -> pa.Array:
+        wanted = self._model.kinds(events.numbers) == KINDS.index(table)
+        there = np.flatnonzero(wanted)
+        own = events.taken(there)
+        # which of the made rows stands where; NULL where none does
+        spread = array_of(np.cumsum(wanted) - 1, ~wanted)
+        parts = [
+            self._makers[table][name.lower()](own).cast(to_arrow(part)).take(spread)
+            for name, part in kind.fields
+        ]
+        return pa.StructArray.from_arrays(parts, fields=list(to_arrow(kind)), mask=array_of(~wanted))
+
+    def _times(self, events: Events) -> pa.Array:
+        return _timestamps(self._model.time_us(events.numbers))
+
+    def _person(self) -> dict[str, Maker]:
+        model = self._model
+        return {
+            "id": lambda events: array_of(FIRST_ID + model.last_person(events.numbers)),
+            "name": lambda events: one_of(NAMES, events.words(1)),
+            "emailaddress": lambda events: emails(events.words(2), events.words(3)),
+            "creditcard": lambda events: credit_cards(events.words(4)),
+            "city": lambda events: one_of(CITIES, events.words(5)),
+            "state": lambda events: one_of(STATES, events.words(6)),
+            "datetime": self._times,
+            "extra": lambda events: letters(events.words(7), 110, 164),
+        }
+
+    def _auction(self) -> dict[str, Maker]:
+        model = self._model
+
+        def expires(events: Events) -> pa.Array:
+            lengths = model.auction_lengths_ms(events.numbers, events.words(12))
+            return _timestamps(model.time_us(events.numbers) + lengths * 1000)
+
+        def seller(events: Events) -> pa.Array:
+            words = events.words(13)
+            hot = model.last_person(events.numbers) // HOT_BATCH * HOT_BATCH
+            return array_of(
+                FIRST_ID
+                + np.where(below(words, model.hot_person) > 0, hot, model.some_person(events.numbers, words))
+            )
+
+        return {
+            "id": lambda events: array_of(FIRST_ID + model.last_auction(events.numbers)),
+            "itemname": lambda events: letters(events.words(8), 3, 19, spaces=True),
+            "description": lambda events: letters(events.words(9), 3, 99, spaces=True),
+            "initialbid": lambda events: array_of(_prices(events.words(10))),
+            "reserve": lambda events: array_of(_prices(events.words(10)) + _prices(events.words(11))),
+            "datetime": self._times,
+            "expires": expires,
+            "seller": seller,
+            "category": lambda events: array_of(_FIRST_CATEGORY + below(events.words(14), _CATEGORIES)),
+            "extra": lambda events: letters(events.words(15), 312, 468),
+        }
+
+    def _bid(self) -> dict[str, Maker]:
+        model = self._model
+
+        def auction(events: Events) -> pa.Array:
+            words = events.words(16)
+            hot = np.maximum(model.last_auction(events.numbers), 0) // HOT_BATCH * HOT_BATCH
+            return array_of(
+                FIRST_ID
+                + np.where(
+                    below(words, model.hot_auction) > 0, hot, model.some_auction(events.numbers, words)
+                )
+            )
+
+        def bidder(events: Events) -> pa.Array:
+            words = events.words(17)
+            # the second, so that hot bidders are not the hot sellers
+            hot = model.last_person(events.numbers) // HOT_BATCH * HOT_BATCH + 1
+            return array_of(
+                FIRST_ID
+                + np.where(below(words, model.hot_person) > 0, hot, model.some_person(events.numbers, words))
+            )
+
+        return {
+            "auction": auction,
+            "bidder": bidder,
+            "price": lambda events: array_of(_prices(events.words(18))),
+            "channel": lambda events: self._channels.names.take(self._channels.pick(events.words(19))),
+            "url": lambda events: self._channels.addresses.take(self._channels.pick(events.words(19))),
+            "datetime": self._times,
+            "extra": lambda events: letters(events.words(20), 54, 81),
+        }
+
+
+def _prices(words: np.ndarray) -> np.ndarray:
+    """Return prices in cents from 100 to 100,000,000, as many of each magnitude."""
+    unit = (words >> np.uint64(11)) * 2.0**-53
+    return np.rint(np.power(10.0, unit * 6.0) * 100.0).astype(np.int64)
+
+
+def _timestamps(time_us: np.ndarray) -> pa.Array:
+    return array_of(time_us).view(pa.timestamp("us"))
+
 
 _STRIDES = (953, 967, 971)
 

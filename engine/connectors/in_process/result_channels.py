@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from penstock.engine.api.sink import DirectSink, SinkRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.channel import no_wakeup
 
@@ -117,3 +118,20 @@ class ResultChannels:
         """Forget a channel that is no longer read."""
         with self._lock:
             self._channels.pop(operator_id, None)
+
+
+class CollectSink(DirectSink):
+    """Hands each batch over, and waits while the client is behind."""
+
+    def __init__(self, request: SinkRequest) -> None:
+        self._channel = request.services.get(ResultChannels).channel(request.operator_id)
+        self._subtask, self._parallelism = request.subtask, request.parallelism
+
+    def write(self, batch: Batch) -> None:
+        self._channel.offer(batch)
+
+    def ready(self) -> bool:
+        return not self._channel.full
+
+    def end(self) -> None:
+        self._channel.subtask_ended(self._subtask, self._parallelism)

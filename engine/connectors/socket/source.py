@@ -13,9 +13,9 @@ from penstock.catalog.connectors.socket import ON_RESTORE
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.connectors.blocking_reader import Pump
-from penstock.engine.formats.bad_records import separate
 from penstock.engine.formats.decoded_batch import BadRecord, Decoded
 from penstock.engine.formats.json_lines import JsonParser
+from penstock.engine.formats.line_reader import separate
 from penstock.engine.formats.record_blocks import Block, count_records
 
 MAX_LINE_BYTES = 16 << 20

@@ -5,21 +5,20 @@ views, bounded queries.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from penstock.engine.api.operator import Services
 from penstock.engine.api.threads import EngineThread
-from penstock.engine.bounded.backend import BoundedResult
+from penstock.engine.bounded.backend import BoundedResult, Emit
 from penstock.engine.bounded.registry import BoundedBackends
-from penstock.engine.connectors.in_process.bad_record_store import BadRecords
-from penstock.engine.connectors.in_process.late_row_store import LateRows
+from penstock.engine.connectors.in_process.bad_records import BadRecords
+from penstock.engine.connectors.in_process.late_rows import LateRows
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
-from penstock.engine.connectors.print_stream import PrintStream
-from penstock.engine.deploy.coordinator.bounded_prefetch import BoundedBefore
+from penstock.engine.connectors.print_sink import PrintStream
 from penstock.engine.deploy.protocol.error_codec import SentError
 from penstock.engine.deploy.protocol.messages import (
     BadRecordsSeen,
@@ -35,8 +34,10 @@ from penstock.engine.deploy.protocol.messages import (
     ViewCompleted,
     ViewStaged,
 )
+from penstock.engine.storage.staged_rows import StagedRows, stage
+from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.scan import BoundedInput
-from penstock.planner.physical.operator_specs import HistorySource, JobGraph
+from penstock.planner.physical.operator_specs import HistorySource, JobGraph, OperatorSpec
 
 BATCHES_AHEAD = 4
 Reply = Callable[[Any], None]
@@ -145,3 +146,46 @@ class RunningQuery:
             self._reply(BoundedRows(self._query, ended=True))
         except Exception as cause:  # noqa: BLE001 - told to the task that wants the rows
             self._reply(BoundedRows(self._query, error=SentError.of(cause, "bounded query")))
+
+
+class BoundedBefore:
+    """Rows of bounded subplans as staged files, by the operators that give them."""
+
+    def __init__(
+        self, queries: Mapping[str, OperatorSpec[BoundedInput, OperatorFacts]], directory: Path
+    ) -> None:
+        self.queries = queries
+        self._directory = directory
+
+    def run(self, operator_id: str, staging: Path | None) -> BoundedResult:
+        """Give the rows again, as a backend's ``run`` does."""
+        staged = StagedRows(self._directory / operator_id)
+
+        def produce(emit: Emit) -> None:
+            for batch in (staged if staging is None else stage(staging, staged.batches())).batches():
+                if not emit(batch):
+                    return
+
+        return BoundedResult(self.queries[operator_id].node.plan.schema, produce, lambda: None)
+
+
+def computed_before(services: Services, graph: JobGraph, directory: Path, time_zone: str) -> BoundedBefore:
+    """Compute the bounded subplans of a job that Spark computes, and return when their rows are staged.
+    Raises what their queries raise.
+    """
+    specs = [
+        spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, BoundedInput)
+    ]
+    queries = {}
+    for spec in specs:
+        backend = services.get(BoundedBackends).for_plan(spec.node.plan)
+        if backend.name != "spark":
+            continue
+        queries[spec.operator_id] = spec
+        result = backend.run(spec.node.plan, staging_dir=directory / spec.operator_id, time_zone=time_zone)
+        try:
+            result.wait()  # until all is staged: rows come only then
+            result.poll()
+        finally:
+            result.close()
+    return BoundedBefore(queries, directory)

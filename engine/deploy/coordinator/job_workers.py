@@ -22,9 +22,7 @@ from penstock.engine.checkpoint.async_writer import (
     StorageFailed,
     WrittenElsewhere,
 )
-from penstock.engine.deploy.coordinator.bounded_prefetch import BoundedBefore
-from penstock.engine.deploy.coordinator.coordinator_services import JobStores
-from penstock.engine.deploy.coordinator.remote_task import RemoteTask
+from penstock.engine.deploy.coordinator.coordinator_services import BoundedBefore, JobStores
 from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess, WorkerState
 from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
 from penstock.engine.deploy.protocol.messages import (
@@ -46,6 +44,7 @@ from penstock.engine.deploy.protocol.messages import (
     WriteFailure,
 )
 from penstock.engine.deploy.worker.python_modules import FunctionNames
+from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 from penstock.engine.network.admission import Refusals
 from penstock.engine.task.messages import (
     TaskFailed,
@@ -55,8 +54,54 @@ from penstock.engine.task.messages import (
     TasksReleased,
     TasksStarted,
 )
+from penstock.engine.task.task import TaskPhase
 from penstock.engine.task_manager.task_deployment import Deployment
 from penstock.engine.task_manager.task_manager import IoThread, run_io
+from penstock.planner.physical.operator_specs import AnyOperatorSpec, Chain
+
+
+class RemoteTask:
+    """Sends what is posted; its figures are those the worker said last."""
+
+    def __init__(
+        self, chain: Chain, subtask: int, *, is_source: bool, send: Callable[[TaskId, TaskMessage], None]
+    ) -> None:
+        self.task_id = TaskId(chain.chain_id, subtask)
+        self.is_source = is_source
+        self.operators: tuple[AnyOperatorSpec, ...] = chain.operators
+        self._send = send
+        nothing = tuple(OperatorFigures(spec.operator_id, spec.name) for spec in chain.operators)
+        self._figures = TaskFigures(chain.chain_id, subtask, TaskPhase.NEW, is_source, nothing)
+        self._delivered: dict[str, int] = {}
+
+    @property
+    def phase(self) -> str:
+        """Where it is in its life."""
+        return self._figures.phase
+
+    def figures(self) -> TaskFigures:
+        """Return what the worker said last; rows that have come here count even if it has not said so yet."""
+        known, delivered = self._figures, self._delivered
+        if not delivered:
+            return known
+        operators = tuple(
+            replace(each, rows_in=max(each.rows_in, delivered.get(each.operator_id, 0)))
+            for each in known.operators
+        )
+        return replace(known, operators=operators)
+
+    def post(self, message: TaskMessage) -> None:
+        """Send a message to the task."""
+        self._send(self.task_id, message)
+
+    def counted(self, figures: TaskFigures) -> None:
+        """Take the worker's figures."""
+        self._figures = figures
+
+    def delivered(self, operator_id: str, rows: int) -> None:
+        """Note that rows of a collect sink have come here."""
+        self._delivered = {**self._delivered, operator_id: self._delivered.get(operator_id, 0) + rows}
+
 
 PEER_LOSS_WAIT_S = 0.6
 RELEASE_S = 30.0

@@ -14,11 +14,10 @@ from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Services
 from penstock.engine.connectors.in_process.registered import RegisteredTables
-from penstock.engine.deploy.coordinator.bounded_prefetch import computed_before
+from penstock.engine.deploy.coordinator.coordinator_services import computed_before
 from penstock.engine.deploy.coordinator.job_workers import ProcessWorkers
-from penstock.engine.deploy.coordinator.launcher import WorkerHost
+from penstock.engine.deploy.coordinator.launcher import OwnProcesses, WorkerHost
 from penstock.engine.deploy.coordinator.shared_storage_probe import leave_probe
-from penstock.engine.deploy.coordinator.subprocess_launcher import OwnProcesses
 from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
 from penstock.engine.deploy.protocol.codec import encode
 from penstock.engine.deploy.protocol.messages import HeldTable

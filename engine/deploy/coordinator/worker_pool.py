@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from penstock.engine.api.clock import Clock
-from penstock.engine.deploy.coordinator.launcher import Address, Container, WorkerHost
-from penstock.engine.deploy.coordinator.subprocess_launcher import OwnProcesses
+from penstock.engine.deploy.coordinator.launcher import Address, Container, OwnProcesses, WorkerHost
 from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess, WorkerState
 from penstock.engine.deploy.protocol.connection import ControlConnection
 from penstock.engine.deploy.protocol.messages import VERSION, Hello

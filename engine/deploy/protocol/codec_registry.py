@@ -47,7 +47,7 @@ from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.tables import ObjectPath
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.connectors.in_process.bad_record_store import RejectedRecord
+from penstock.engine.connectors.in_process.bad_records import RejectedRecord
 from penstock.engine.metrics.busy_time import TimeShares
 from penstock.engine.metrics.operator_metrics import SplitProgress
 from penstock.engine.network.admission import Refusals

@@ -11,7 +11,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.checkpoint.manifest import Manifest
-from penstock.engine.connectors.in_process.bad_record_store import RejectedRecord
+from penstock.engine.connectors.in_process.bad_records import RejectedRecord
 from penstock.engine.deploy.protocol.error_codec import SentError
 from penstock.engine.deploy.worker.registration import WorkerFacts
 from penstock.engine.metrics.task_metrics import TaskFigures

@@ -21,8 +21,7 @@ from penstock.engine.deploy.coordinator.launcher import Address, Container
 from penstock.engine.deploy.spark.code_archive import ROOT
 from penstock.engine.deploy.spark.entry_point import SCHEMA, worker_function
 from penstock.engine.deploy.spark.hosting_session import HostingSession
-from penstock.engine.network.certificates import tls_contexts
-from penstock.engine.network.listener_options import Listening
+from penstock.engine.network.listener_options import Listening, tls_contexts
 from penstock.engine.network.tls_stream import SecureStream
 
 LEAVE_S = 3.0

@@ -19,8 +19,7 @@ from penstock.engine.deploy.protocol.messages import VERSION, Hello
 from penstock.engine.deploy.worker.environment import ProcessMeans
 from penstock.engine.deploy.worker.main import Worker
 from penstock.engine.deploy.worker.registration import own_facts
-from penstock.engine.network.certificates import tls_contexts
-from penstock.engine.network.listener_options import Listening
+from penstock.engine.network.listener_options import Listening, tls_contexts
 from penstock.engine.network.tls_stream import SecureStream
 
 CONNECT_S = 10.0

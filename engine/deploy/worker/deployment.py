@@ -17,7 +17,7 @@ from penstock.engine.api.operator import Services
 from penstock.engine.checkpoint.async_writer import EndWritten, PartWritten, storage_failure
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.connectors.in_process.registered import RegisteredTables
-from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.connectors.print_sink import PrintStream
 from penstock.engine.deploy.coordinator.shared_storage_probe import check_probe
 from penstock.engine.deploy.protocol.error_codec import SentError
 from penstock.engine.deploy.protocol.messages import (
@@ -35,10 +35,14 @@ from penstock.engine.deploy.protocol.messages import (
     TaskFailure,
     WriteFailure,
 )
-from penstock.engine.deploy.worker.bounded_client import SentBackends
 from penstock.engine.deploy.worker.environment import Plane, WorkerMeans
-from penstock.engine.deploy.worker.results_client import SentResults
-from penstock.engine.deploy.worker.services_client import SentBadRecords, SentLateRows, SentViews
+from penstock.engine.deploy.worker.services_client import (
+    SentBackends,
+    SentBadRecords,
+    SentLateRows,
+    SentResults,
+    SentViews,
+)
 from penstock.engine.exchange.channel import ConsumerChannel, ProducerChannel, Wakeup
 from penstock.engine.network.handshake import Identity
 from penstock.engine.task.messages import (

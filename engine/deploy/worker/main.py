@@ -6,9 +6,11 @@ One line of JSON on standard input says everything: where to connect, the token,
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
+import signal
 import socket
 import sys
 import threading
@@ -31,8 +33,24 @@ from penstock.engine.deploy.protocol.messages import (
 )
 from penstock.engine.deploy.worker.deployment import WorkerTasks
 from penstock.engine.deploy.worker.environment import ProcessMeans, WorkerMeans
-from penstock.engine.deploy.worker.parent_death import on_parents_death
 from penstock.engine.deploy.worker.python_modules import FunctionNames
+
+_PR_SET_PDEATHSIG = 1
+
+
+def on_parents_death(parent: int, leave: Callable[[], None]) -> None:
+    """Have ``leave`` called when the process ``parent`` is gone; Linux says so by a signal, elsewhere the
+    control connection's end does.
+
+    Call it from the main thread. Interrupts from the keyboard are the parent's business.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, frame: leave())
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # gone before the kernel was asked
+        leave()
+
 
 METRICS_EVERY_S = 0.2
 LEAVE_POLL_S = 0.02

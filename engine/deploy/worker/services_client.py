@@ -4,24 +4,44 @@ materialized views.
 
 from __future__ import annotations
 
+import itertools
+import threading
+from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.operator import Services
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.connectors.in_process.bad_record_store import BadRecords, RejectedRecord
-from penstock.engine.connectors.in_process.late_row_store import MAX_KEPT, LateRows
+from penstock.engine.bounded.backend import BoundedResult
+from penstock.engine.bounded.registry import BoundedBackends
+from penstock.engine.connectors.in_process.bad_records import BadRecords, RejectedRecord
+from penstock.engine.connectors.in_process.late_rows import MAX_KEPT, LateRows
 from penstock.engine.connectors.in_process.materialized_views import MaterializedContents, MaterializedTables
+from penstock.engine.connectors.in_process.result_channels import ResultChannel, ResultChannels
 from penstock.engine.deploy.protocol.messages import (
     BadRecordsSeen,
+    BoundedRows,
+    BoundedTaken,
+    BoundedWanted,
     LateRowsSeen,
+    ResultCredit,
+    ResultEnded,
+    ResultRows,
     ViewBegun,
     ViewCompleted,
     ViewStaged,
 )
+from penstock.engine.exchange.channel import no_wakeup
 from penstock.engine.network.element_codec import pieces_that_fit
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput
+from penstock.planner.physical.operator_specs import HistorySource, JobGraph, OperatorSpec
 
 Send = Callable[[Any], None]
 
@@ -87,3 +107,141 @@ class SentViews(MaterializedTables):
 
     def contents(self, name: str) -> MaterializedContents:
         return SentView(name, self._send)
+
+
+BATCHES_AHEAD = 64
+
+
+class SentResult(ResultChannel):
+    """The face of a result channel; ``full`` while the client has not taken enough of what was sent."""
+
+    def __init__(self, operator_id: str, send: Callable[[Any], None]) -> None:
+        super().__init__()
+        self._operator_id = operator_id
+        self._send = send
+        self._ahead = 0
+        self._lock = threading.Lock()
+
+    def offer(self, batch: Batch, taken: Callable[[], None] = no_wakeup) -> bool:
+        for piece in pieces_that_fit(batch) if batch.num_rows else ():
+            with self._lock:
+                self._ahead += 1
+            self._send(ResultRows(self._operator_id, piece))
+        return True
+
+    def credit(self, batches: int) -> None:
+        """The client has taken batches."""
+        with self._lock:
+            self._ahead -= batches
+
+    @property
+    def full(self) -> bool:
+        return self._ahead >= BATCHES_AHEAD
+
+    def subtask_ended(self, subtask: int, parallelism: int) -> None:
+        self._send(ResultEnded(self._operator_id, subtask, parallelism))
+
+
+class SentResults(ResultChannels):
+    """Finds the channels of a deployment's collect sinks; all subtasks of this worker share one."""
+
+    def __init__(self, send: Callable[[Any], None]) -> None:
+        super().__init__()
+        self._send = send
+        self._sent: dict[str, SentResult] = {}
+        self._made = threading.Lock()
+
+    def channel(self, operator_id: str, capacity_batches: int = BATCHES_AHEAD) -> SentResult:
+        with self._made:
+            if operator_id not in self._sent:
+                self._sent[operator_id] = SentResult(operator_id, self._send)
+            return self._sent[operator_id]
+
+    def credited(self, message: ResultCredit) -> None:
+        """Take credit from the coordinator."""
+        self.channel(message.operator_id).credit(message.batches)
+
+
+class SentQuery(BoundedResult):
+    """The rows of a bounded query as the coordinator sends them."""
+
+    def __init__(self, query: int, send: Send) -> None:
+        self._query = query
+        self._send = send
+        self._rows: deque[pa.RecordBatch] = deque()
+        self._failure: Exception | None = None
+        self._complete = False
+        self._lock = threading.Lock()
+
+    def came(self, message: BoundedRows) -> None:
+        """Take what the coordinator sent."""
+        with self._lock:
+            if message.rows is not None:
+                self._rows.append(message.rows)
+            self._failure = None if message.error is None else message.error.raised()
+            self._complete = self._complete or message.ended
+
+    def poll(self) -> pa.RecordBatch | None:
+        with self._lock:
+            if not self._rows:
+                if self._failure is not None:
+                    raise self._failure
+                return None
+            rows = self._rows.popleft()
+        self._send(BoundedTaken(self._query))
+        return rows
+
+    @property
+    def ended(self) -> bool:
+        with self._lock:
+            return self._complete and not self._rows and self._failure is None
+
+    def close(self) -> None:
+        self._send(BoundedTaken(self._query, closed=True))
+
+
+class SentBackends(BoundedBackends):
+    """The backend whose queries run in the coordinator's process; they are known there by the operators
+    that want them.
+    """
+
+    def __init__(self, graph: JobGraph, scratch: Path, send: Send) -> None:
+        super().__init__(Services())
+        self._specs = [
+            spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, BoundedInput)
+        ]
+        self._scratch = scratch
+        self._send = send
+        self._numbers = itertools.count(1)
+        self._queries: dict[int, SentQuery] = {}
+
+    def backend(self, name: str | None = None) -> Any:
+        return self
+
+    def run(
+        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+    ) -> BoundedResult:
+        """Ask for a query's rows."""
+        operator_id = next((spec.operator_id for spec in self._specs if spec.node.plan is plan), None)
+        if operator_id is None:
+            hint = "write the table to files and read those again, or SET 'deployment' = 'embedded'"
+            raise PenstockError(
+                "BND-5020", "a worker process cannot read a table of Spark again", hint=hint, sqlstate="0A000"
+            )
+        return self._ask(operator_id, staging_dir, ())
+
+    def run_history(
+        self, spec: OperatorSpec[HistorySource, OperatorFacts], splits: tuple[str, ...], *, time_zone: str
+    ) -> BoundedResult:
+        """Ask for the rows of a history."""
+        return self._ask(spec.operator_id, None, splits)
+
+    def _ask(self, operator_id: str, staging_dir: Path | None, splits: tuple[str, ...]) -> SentQuery:
+        number = next(self._numbers)
+        self._queries[number] = query = SentQuery(number, self._send)
+        self._send(BoundedWanted(number, operator_id, staging_dir, splits))
+        return query
+
+    def came(self, message: BoundedRows) -> None:
+        """Give a query what the coordinator sent."""
+        self._queries[message.query].came(message)

@@ -27,10 +27,10 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
 from penstock.engine.expressions.compiler import compile_predicate
 from penstock.engine.expressions.kernel_factory import EvaluationContext
+from penstock.engine.lookup.cache import TableVersions
 from penstock.engine.lookup.client import LookupClient, LookupTable
 from penstock.engine.lookup.requests import lookup_asking
 from penstock.engine.lookup.results import Asked, Met
-from penstock.engine.lookup.table_versions import TableVersions
 from penstock.engine.state.rows.pending_lookups import PendingLookups
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.joins.lookup_join import LookupJoin

@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.catalog.connectors.registry import Boundedness, boundedness
+from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.types import is_timestamp
 from penstock.engine.api.job_options import JobOptions

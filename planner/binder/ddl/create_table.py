@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.catalog.connectors.database import DATABASES, check_database_column
-from penstock.catalog.connectors.generated import check_nexmark_column
 from penstock.catalog.connectors.registry import (
+    check_column,
     check_options,
-    gives_changes,
+    emits_changes,
     is_in_database,
     metadata_keys,
     written_changes,
@@ -55,7 +54,7 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
     """
     if written_changes(table) != "append" and not is_in_database(table):
         _check_written(table, statement)
-    if not gives_changes(table):
+    if not emits_changes(table):
         return
     for column in statement.columns:
         if isinstance(column, MetadataColumnDef):
@@ -116,7 +115,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
     _refuse_repeated(statement)
     options = _options(statement)
     source, metadata = _source_columns(statement, options.get("connector", ""))
-    _check_generated(statement, options, source)
+    _check_columns(statement, options, source)
     computed = _computed(statement, source, context)
     declared = _declared(statement, source, computed)
     watermark = (
@@ -161,21 +160,15 @@ def _refuse_repeated(statement: CreateTable) -> None:
         keys.add(option.key)
 
 
-def _check_generated(statement: CreateTable, options: dict[str, str], source: Schema) -> None:
-    """Refuse datagen options of columns there are not, and columns that nexmark or a database cannot have;
-    SQL-1510, SQL-1509.
+def _check_columns(statement: CreateTable, options: dict[str, str], source: Schema) -> None:
+    """Refuse columns that the connector cannot have, and ``fields.<column>`` options of columns that the
+    table has not; SQL-1509, SQL-1510.
     """
-    if options.get("connector") == "nexmark":
-        kind = str(options.get("table", "events")).strip().lower()
-        for column in statement.columns:
-            if isinstance(column, PhysicalColumnDef):
-                check_nexmark_column(kind, Field(column.name.text, column.type), column.name.span)
-    if options.get("connector", "").lower() in DATABASES:
-        for column in statement.columns:
-            if isinstance(column, PhysicalColumnDef):
-                check_database_column(Field(column.name.text, column.type), column.name.span)
+    for column in statement.columns:
+        if isinstance(column, PhysicalColumnDef):
+            check_column(options, Field(column.name.text, column.type), column.name.span)
     for option in statement.options:
-        if options.get("connector") == "datagen" and option.key.startswith("fields."):
+        if option.key.startswith("fields."):
             name = option.key.split(".")[1]
             if source.index_of(name) is None:
                 hint = did_you_mean(name, source.names, others=True)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from penstock.catalog.coercion import common_type_of
+from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import (
     ERRORS_SUFFIX,
-    Boundedness,
     boundedness,
     check_options,
     connector_of,

@@ -19,7 +19,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
 from penstock.client.session import Session
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.connectors.in_process.late_row_store import MAX_KEPT, LateRows
+from penstock.engine.connectors.in_process.late_rows import MAX_KEPT, LateRows
 from penstock.planner.statements.nodes import Insert
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.test_emit import (

@@ -17,7 +17,7 @@ import penstock
 from penstock.client.connection import Connection
 from penstock.client.session import Session
 from penstock.engine.api.clock import ManualClock
-from penstock.engine.lookup.table_versions import TableVersions
+from penstock.engine.lookup.cache import TableVersions
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
 from tests.streaming.three_acts.test_timed_joins import submit

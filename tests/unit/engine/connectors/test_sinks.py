@@ -8,14 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.catalog.connectors.registry import (
-    CONNECTORS,
-    Connector,
-    check_options,
-    is_secret,
-    metadata_keys,
-    redacted,
-)
+from penstock.catalog.connectors.connector import Connector
+from penstock.catalog.connectors.registry import CONNECTORS, check_options, is_secret, metadata_keys, redacted
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import INT, STRING
@@ -25,7 +19,7 @@ from penstock.engine.api.operator import Context, KeyGroups, Services
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OPS, change_rows
 from penstock.engine.connectors.in_process.result_channels import ResultChannel, ResultChannels
-from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.connectors.print_sink import PrintStream
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
 from tests.harness.operator_specs import sink_spec

@@ -13,7 +13,7 @@ from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.stream_elements import Batch, Element, EndOfInput, Watermark
 from penstock.engine.network.data_plane import DataPlane
 from penstock.engine.network.handshake import Identity
-from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.link import LinkLimits
 from penstock.engine.network.listener_options import Listening, TlsContexts
 from tests.unit.engine.network.fault_proxy import Fault, FaultProxy, wait_until
 

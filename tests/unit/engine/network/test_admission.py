@@ -27,7 +27,7 @@ from penstock.engine.api.stream_elements import Watermark
 from penstock.engine.bounded.spark.keep_alive_daemon import SparkKeeper
 from penstock.engine.bounded.spark_results.listener import RowListener
 from penstock.engine.bounded.spark_results.push_task import HELLO
-from penstock.engine.deploy.coordinator.subprocess_launcher import OwnProcess, OwnProcesses
+from penstock.engine.deploy.coordinator.launcher import OwnProcess, OwnProcesses
 from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
 from penstock.engine.deploy.protocol.codec import encode
 from penstock.engine.deploy.protocol.connection import MAX_HELLO_BYTES, ControlConnection

@@ -17,8 +17,7 @@ from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.frames import FrameWriter
 from penstock.engine.network.handshake import Identity
-from penstock.engine.network.link import Link
-from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.link import Link, LinkLimits
 from penstock.engine.network.remote_channel import RemoteChannel
 
 MINE = Identity("a", "job", 3, 1, "secret")

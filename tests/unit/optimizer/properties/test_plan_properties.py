@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.catalog.connectors.registry import Boundedness
+from penstock.catalog.connectors.connector import Boundedness
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Column, SortKey

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.spark_results import frame_queue
-from penstock.engine.bounded.spark_results.frame_queue import FrameQueue, HeldBytes
-from penstock.engine.bounded.spark_results.listener import RowListener
+from penstock.engine.bounded.spark_results import listener as listener_module
+from penstock.engine.bounded.spark_results.listener import FrameQueue, HeldBytes, RowListener
 from penstock.engine.bounded.spark_results.push_task import HELLO, pushing_task
 from penstock.engine.bounded.spark_results.result_rows import PushedRows
 from tests.harness.patience import PATIENCE_S
@@ -262,7 +261,7 @@ def test_wide_rows_are_cut_into_frames(listener: RowListener, tmp_path: Path) ->
 def test_frames_on_disk_keep_their_order_and_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame_queue, "SEGMENT_BYTES", 300)
+    monkeypatch.setattr(listener_module, "SEGMENT_BYTES", 300)
     held, names = HeldBytes(memory_limit=100, disk_limit=1 << 30), itertools.count()
     queue = FrameQueue(held, lambda: tmp_path / str(next(names)))
     frames = [bytearray([i]) * 60 for i in range(20)]

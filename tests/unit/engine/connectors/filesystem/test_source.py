@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.catalog.connectors.registry import Boundedness, boundedness
+from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, TimestampLtz
 from penstock.engine.api.clock import ManualClock
@@ -143,7 +144,7 @@ def test_watched_directory_picks_up_new_files(tmp_path: Path) -> None:
     for _ in range(5):
         assert not operator.poll(out).ended
     assert numbers(out.rows) == [1, 2, 3]
-    assert out.news == [("opened", 0), ("ended", 0), ("opened", 1), ("ended", 1)]
+    assert out.split_events == [("opened", 0), ("ended", 0), ("opened", 1), ("ended", 1)]
 
 
 def test_a_file_that_changes_is_refused(tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def timed(directory: Path) -> Any:
 
 def test_splits_advance_together_in_event_time(tmp_path: Path) -> None:
     out = drain(open_source(timed(tmp_path), batch=10))
-    assert out.news[:3] == [("opened", 0), ("opened", 1), ("opened", 2)]
+    assert out.split_events[:3] == [("opened", 0), ("opened", 1), ("opened", 2)]
     order = [batch.origin for batch in out.batches]
     assert order[:3] == [0, 1, 2]
     assert order[3:] == [1] * 9 + [2] * 9 + [0] * 9
@@ -239,12 +240,12 @@ def test_splits_advance_together_in_event_time(tmp_path: Path) -> None:
 
 def test_splits_finished_before_a_restore_are_not_opened_again(tmp_path: Path) -> None:
     operator, out = open_source(timed(tmp_path), batch=50), Taken()
-    while ("ended", 1) not in out.news:
+    while ("ended", 1) not in out.split_events:
         operator.poll(out)
     again = open_source(timed_again(tmp_path), batch=50)
     again.restore_items(operator.snapshot_items())
     rest = drain(again)
-    assert ("opened", 1) not in rest.news and ("opened", 0) in rest.news
+    assert ("opened", 1) not in rest.split_events and ("opened", 0) in rest.news
     assert len(out.rows) + len(rest.rows) == 300
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.connectors.registry import Boundedness, boundedness
+from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import (
     BIGINT,

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.generated import NEXMARK_TABLES
-from penstock.catalog.connectors.registry import Boundedness, boundedness
+from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from tests.harness.reading import Row, drain, open_source, read, resume_everywhere, table_of

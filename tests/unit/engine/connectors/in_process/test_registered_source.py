@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.catalog.connectors.registry import Boundedness, boundedness
+from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable, WatermarkRule
@@ -109,7 +110,7 @@ def test_with_a_watermark_it_is_one_split_in_its_order() -> None:
         watermark=WatermarkRule("ts", Column(TIMESTAMP, True, index=0), "ts"),
     )
     out = drain(open_source(table, services=services, batch=2))
-    assert len(out.rows) == 5 and out.news == [("opened", 0), ("ended", 0)]
+    assert len(out.rows) == 5 and out.split_events == [("opened", 0), ("ended", 0)]
 
 
 def test_an_iterator_can_be_read_once_only() -> None:
@@ -137,7 +138,7 @@ def test_a_slow_iterable_never_blocks_a_poll_and_its_error_arrives() -> None:
             operator._splits[0].again_ms = 0
             time.sleep(0.001)
     assert [r["n"] for r in out.rows] == [1, 2]
-    assert ("empty", 0) in out.news
+    assert ("empty", 0) in out.split_events
 
 
 def test_a_changed_table_is_refused() -> None:

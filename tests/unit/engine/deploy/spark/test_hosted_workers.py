@@ -33,8 +33,7 @@ from penstock.engine.deploy.spark import launcher
 from penstock.engine.deploy.spark.code_archive import ROOT, write_archive
 from penstock.engine.deploy.spark.hosting_session import HostingSession
 from penstock.engine.deploy.worker.registration import misfit, own_facts
-from penstock.engine.network.certificates import tls_contexts
-from penstock.engine.network.listener_options import Listening
+from penstock.engine.network.listener_options import Listening, tls_contexts
 from penstock.engine.network.tls_stream import SecureStream
 from tests.fault_injection import hosted_job as hosted
 from tests.harness.patience import PATIENCE_S, await_that

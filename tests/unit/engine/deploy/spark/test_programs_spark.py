@@ -17,8 +17,7 @@ import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.engine.bounded.spark.class_data_archive import executors_options
 from penstock.engine.bounded.spark.java_runtime import find_java
-from penstock.engine.bounded.spark.jvm_launcher import spark_home
-from penstock.engine.bounded.spark.local_cluster import executors_environment
+from penstock.engine.bounded.spark.jvm_launcher import executors_environment, spark_home
 from tests.fault_injection import hosted_job as hosted
 from tests.harness.patience import PATIENCE_S
 

@@ -14,7 +14,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP
 from penstock.engine.api.operator import Services
-from penstock.engine.connectors.in_process.bad_record_store import MAX_KEPT, BadRecords, RejectedRecord
+from penstock.engine.connectors.in_process.bad_records import MAX_KEPT, BadRecords, RejectedRecord
 from tests.harness.reading import drain, open_source, read, resume_everywhere, table_of
 
 COLUMNS = {"id": INT, "name": STRING, "x": DOUBLE}

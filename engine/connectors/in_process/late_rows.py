@@ -12,7 +12,9 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.operator import Services
+from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US
+from penstock.engine.connectors.in_process.registered_source import TableReader
 from penstock.engine.metrics.operator_metrics import LateLog
 
 MAX_KEPT = 10_000
@@ -92,3 +94,29 @@ def late_log(services: Services, job_id: str, operator: str) -> LateLog | None:
     except KeyError:
         return None
     return lambda rows, watermarks, ends: store.add(job_id, operator, rows, watermarks, ends)
+
+
+class LateSource:
+    """One split: the rows kept when it is opened."""
+
+    def __init__(self, request: ScanRequest) -> None:
+        self._request = request
+        self._job_id = request.table.options["job"]
+
+    def splits(self) -> list[str]:
+        return [self._job_id]
+
+    def recall(self, split_ids: list[str]) -> None:
+        """Anything goes: the store lives as long as the process."""
+
+    def open(self, split_id: str, position: Position | None) -> TableReader:
+        schema = self._request.table.source_schema
+        names = [schema[index].name for index in self._request.columns]
+        rows = self._request.services.get(LateRows).arrow_table(self._job_id, schema)
+        return TableReader(rows, names, (position or {}).get("row", 0))
+
+    def discover_every_ms(self) -> int | None:
+        return None
+
+    def rows_per_second(self) -> int:
+        return 0

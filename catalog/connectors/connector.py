@@ -1,0 +1,93 @@
+"""A connector's declaration: its options, its promises to the planner, the checks of tables that use it.
+
+A new connector is declared in one file of this folder. Beside its own files two others name it: the list of
+``catalog/connectors/registry.py`` and the factories of ``engine/connectors/registry.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+from penstock.catalog.connectors.option import Option, OptionValue
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field
+from penstock.catalog.types import DataType
+
+
+class Boundedness(StrEnum):
+    """Whether a table's rows end: BOUNDED is a table, REPLAY a finite recording read as a stream,
+    UNBOUNDED a stream.
+    """
+
+    BOUNDED = "bounded"
+    REPLAY = "replay"
+    UNBOUNDED = "unbounded"
+
+
+Options = dict[str, str]
+Spans = dict[str, Span]
+
+
+class TableOptions:
+    """The options of one table, read with the types its connector declares."""
+
+    def __init__(self, connector: Connector, options: Mapping[str, str]) -> None:
+        self.connector = connector
+        self.options = options
+
+    def option(self, key: str) -> OptionValue:
+        """Return the typed value of an option, its default when absent; KeyError for an undeclared key."""
+        declared = self.connector.option(key)
+        if declared is None:
+            raise KeyError(key)
+        text = self.options.get(key)
+        return declared.default if text is None else declared.parse(key, text)
+
+
+def _always_bounded(_table: TableOptions) -> Boundedness:
+    return Boundedness.BOUNDED
+
+
+def _insert_only(_table: TableOptions) -> bool:
+    return False
+
+
+def _any_options(_options: Options, _spans: Spans, _values: Spans) -> None:
+    return None
+
+
+def _any_column(_options: Options, _field: Field, _span: Span | None) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Connector:
+    """What a connector is and promises. ``internal`` ones are made by the engine and cannot be written in
+    CREATE TABLE.
+
+    ``metadata``: the types of what METADATA columns can read, by key. ``boundedness`` and ``emits_changes``
+    answer for one table's options. ``check_options`` and ``check_column`` raise PenstockError for a
+    declaration that cannot work; every single option is checked before.
+    """
+
+    name: str
+    help: str
+    options: tuple[Option, ...] = ()
+    source: bool = False
+    sink: bool = False
+    pushes_filters: bool = False
+    replayable: bool = False
+    exactly_once: bool = False
+    accepts_changelog: bool = False
+    internal: bool = False
+    metadata: tuple[tuple[str, DataType], ...] = ()
+    boundedness: Callable[[TableOptions], Boundedness] = _always_bounded
+    emits_changes: Callable[[TableOptions], bool] = _insert_only
+    check_options: Callable[[Options, Spans, Spans], None] = _any_options
+    check_column: Callable[[Options, Field, Span | None], None] = _any_column
+
+    def option(self, key: str) -> Option | None:
+        """Return the declaration of a key, or ``None``."""
+        return next((option for option in self.options if option.matches(key)), None)
