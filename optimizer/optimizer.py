@@ -15,6 +15,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Schema
 from penstock.optimizer.rules.derive_join_keys import join_keys_from_filter
 from penstock.optimizer.rules.fold_constants import fold_constants
+from penstock.optimizer.rules.fuse_count_windows import fuse_count_windows
 from penstock.optimizer.rules.fuse_window_aggregates import fuse_windows
 from penstock.optimizer.rules.merge_projects import merge_projects
 from penstock.optimizer.rules.prune_columns import prune_columns
@@ -53,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     Rule(first_of_partitions),
     Rule(join_keys_from_filter),
     Rule(fuse_windows),
+    Rule(fuse_count_windows, only="streaming"),
     Rule(prune_columns),
     Rule(share_sources, only="streaming"),
     Rule(split_aggregates, only="parallel"),

@@ -11,7 +11,7 @@ from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Operator
-from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
+from penstock.planner.logical.aggregate import Aggregate, CountWindowAggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit, EmitKind
 from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import Join
@@ -149,6 +149,9 @@ OPERATOR_CLASSES: dict[type[LogicalPlan], str | Callable[[AnyOperatorSpec], str]
     WindowTable: _window_table,
     WindowAggregate: _window_aggregate,
     Aggregate: _group_aggregate,
+    CountWindowAggregate: (
+        "penstock.engine.operators.aggregate.count_window_aggregate:CountWindowAggregateOperator"
+    ),
     Join: "penstock.engine.operators.join.regular_join:RegularJoinOperator",
     IntervalJoin: _interval_join,
     SnapshotJoin: "penstock.engine.operators.join.snapshot_join:SnapshotJoinOperator",

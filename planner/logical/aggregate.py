@@ -1,4 +1,4 @@
-"""Aggregates in the logical plan: GROUP BY, within windows or not, in one phase or two."""
+"""Aggregates in the logical plan: GROUP BY, within windows of time or of rows, in one phase or two."""
 
 from __future__ import annotations
 
@@ -312,12 +312,98 @@ class WindowAggregate(UnaryNode):
         return (0,)
 
 
-def _needed_calls(node: Aggregate | WindowAggregate, needed: Needed) -> list[int]:
+@dataclass(frozen=True)
+class CountWindowAggregate(UnaryNode):
+    """GROUP BY a partition and the number of its window of ``size`` rows. Output: keys, then aggregates.
+
+    ``keys`` are input positions: those of the partition and of the window's number, in the order of GROUP
+    BY. The input only inserts, and numbers each row of a partition once, so a window is complete at its
+    ``size``-th row; incomplete ones are emitted where the input ends. ``ttl_ms``: how long a hint lets an
+    incomplete window live untouched (0: for ever).
+    """
+
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    size: int
+    ttl_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        demand(self.size > 0, "a count window of no rows")
+        demand(
+            all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input"
+        )
+
+    @cached_property
+    def schema(self) -> Schema:
+        keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
+        calls = zip(self.names, self.aggregates, strict=True)
+        return Schema(keys + tuple(Field(name, call.type, call.nullable) for name, call in calls))
+
+    def text(self) -> str:
+        calls = calls_text(self.aggregates, self.names, self.input.schema)
+        keys = keys_text(" by", self.keys, self.input.schema)
+        return f"CountWindowAggregate {self.size} rows{keys}{f': {calls}' if calls else ''}"
+
+    def operator_name(self) -> str:
+        return f"count window aggregate{keys_text(' by', self.keys, self.input.schema)}"
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
+        return PartitionFacts((derived.insert_only(self.input),), derived.ttl_ms(self))
+
+    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+        keys = tuple(inputs[0].columns[key] for key in self.keys)
+        rows = hash_parts("count windows", inputs[0].rows, str(self.size), *keys)
+        calls = (
+            hash_parts("aggregate", rows, texts.call(call, inputs[0].columns)) for call in self.aggregates
+        )
+        return Meaning(rows, (*keys, *calls))
+
+    def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        return frozenset({frozenset(range(len(self.keys)))})
+
+    def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        return move_keys(inputs[0], {key: i for i, key in enumerate(self.keys)})
+
+    def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        return True
+
+    def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        return (by_keys(self.keys),)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(aggregates=tuple(call.map(rewrite) for call in self.aggregates))
+
+    def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        """The keys: a filter on them drops whole windows."""
+        return (dict(enumerate(self.keys)),)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        """Keys make the windows and stay; aggregates nobody reads go."""
+        keep = _needed_calls(self, needed)
+        child, positions, calls = _prune_input(self, keep, frozenset(), pruner)
+        names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
+        pruned = CountWindowAggregate(child, keys, calls, names, self.size, ttl_ms=self.ttl_ms)
+        return pruned, _moved_calls(self, keep)
+
+    def state_bound(self, facts: StateFacts) -> StateBound:
+        names = [self.input.schema[key].name for key in self.keys]
+        why = f"each distinct ({', '.join(names)}) may keep a window that is never full"
+        return self._grows(facts, "one window per partition, dropped when it is full", why)
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
+
+
+AnyAggregate = Aggregate | WindowAggregate | CountWindowAggregate
+
+
+def _needed_calls(node: AnyAggregate, needed: Needed) -> list[int]:
     return [i for i in range(len(node.aggregates)) if len(node.keys) + i in needed]
 
 
 def _prune_input(
-    node: Aggregate | WindowAggregate, keep: list[int], more: Needed, pruner: ColumnPruner
+    node: AnyAggregate, keep: list[int], more: Needed, pruner: ColumnPruner
 ) -> tuple[LogicalPlan, dict[int, int], tuple[AggregateCall, ...]]:
     """Return the input with the columns that the keys, ``more`` and the calls ``keep`` read, where they are
     now, and these calls over it.
@@ -328,7 +414,7 @@ def _prune_input(
     return child, positions, tuple(call.map(lambda e: e.remap(positions)) for call in calls)
 
 
-def _moved_calls(node: Aggregate | WindowAggregate, keep: list[int]) -> dict[int, int]:
+def _moved_calls(node: AnyAggregate, keep: list[int]) -> dict[int, int]:
     width = len(node.keys)
     return {i: i for i in range(width)} | {width + old: width + new for new, old in enumerate(keep)}
 

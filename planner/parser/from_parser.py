@@ -17,6 +17,7 @@ from penstock.planner.parser.syntax_nodes import (
     Descriptor,
     LateralQuery,
     NamedArgument,
+    RowCount,
     SnapshotTable,
     TableArgument,
     TableFunctionCall,
@@ -279,7 +280,8 @@ class TableParser(MatchParser):
         if self.at_words("DESCRIPTOR") and self.at(TokenType.L_PAREN, 1):
             self._advance()
             return self.placed(begin, Descriptor(expressions=self.column_names()))
-        return self.scalar()
+        value = self.scalar()
+        return self.placed(begin, RowCount(this=value)) if self.take_words("ROWS") else value
 
     def _table_argument(self, begin: int) -> exp.Expr:
         inner = (
@@ -288,10 +290,14 @@ class TableParser(MatchParser):
         partition: list[exp.Identifier] = []
         if self.take_words("PARTITION"):
             self.need_word("BY")
-            partition = self.column_names() if self.at(TokenType.L_PAREN) else self._partition_columns()
-        return self.placed(begin, TableArgument(this=inner, partition=partition))
+            partition = self.column_names() if self.at(TokenType.L_PAREN) else self._bare_columns()
+        order: list[exp.Identifier] = []
+        if self.take_words("ORDER"):
+            self.need_word("BY")
+            order = self.column_names() if self.at(TokenType.L_PAREN) else self._bare_columns()
+        return self.placed(begin, TableArgument(this=inner, partition=partition, order=order))
 
-    def _partition_columns(self) -> list[exp.Identifier]:
+    def _bare_columns(self) -> list[exp.Identifier]:
         names = [self.identifier("column")]
         while (
             self.at(TokenType.COMMA)

@@ -142,9 +142,17 @@ class Descriptor(exp.Expression):
 
 
 class TableArgument(exp.Expression):
-    """``TABLE t [PARTITION BY ..]`` or ``TABLE (query)`` as the argument of a windowing function."""
+    """``TABLE t [PARTITION BY ..] [ORDER BY ..]`` or ``TABLE (query)``, the argument of a windowing
+    function; ``partition`` and ``order`` are lists of identifiers.
+    """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False, "order": False}
+
+
+class RowCount(exp.Expression):
+    """``100 ROWS`` as the length of a window: ``this`` the number."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class WindowTableFunction(exp.Expression):

@@ -14,7 +14,7 @@ from penstock.catalog.python_functions import PythonAggregate, PythonScalar
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import Expression
-from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
+from penstock.planner.logical.aggregate import Aggregate, CountWindowAggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
@@ -152,7 +152,7 @@ class _PlanText:
                 return self._window_table(plan)
             case WindowAggregate():
                 return self._window_aggregate(plan)
-            case Aggregate():
+            case Aggregate() | CountWindowAggregate():
                 return self._aggregate(plan)
             case BinaryJoin():
                 return self._join(plan)
@@ -307,13 +307,13 @@ class _PlanText:
         repeated = self.add(exp.select(*_columns(width), times).from_(aliased(self.relation(plan.input))))
         return exp.select(*(_columns(width) or [_NOTHING.copy()])).from_(aliased(repeated))
 
-    def _aggregates(self, plan: Aggregate | WindowAggregate) -> list[exp.Expr]:
+    def _aggregates(self, plan: Aggregate | CountWindowAggregate | WindowAggregate) -> list[exp.Expr]:
         """Keys, then aggregates, as select items."""
         items: list[exp.Expr] = [column(key) for key in plan.keys]
         items += [aggregate_sql(call, column, self.flavour) for call in plan.aggregates]
         return [exp.alias_(item, f"c{i}") for i, item in enumerate(items)]
 
-    def _aggregate(self, plan: Aggregate) -> exp.Expr:
+    def _aggregate(self, plan: Aggregate | CountWindowAggregate) -> exp.Expr:
         select = exp.select(*(self._aggregates(plan) or [_NOTHING.copy()])).from_(
             aliased(self.relation(plan.input))
         )

@@ -185,6 +185,12 @@ class Accumulators:
             self.check_sizes(slots)
         return self._results(self._table.gathered(slots), slots)
 
+    def last_counts(self, slots: np.ndarray) -> np.ndarray:
+        """Return what the last aggregate, a count, has for each slot, without a value of the others."""
+        call, table = self._calls[-1], self._table.gathered(slots)
+        part, state = self._part_and_state(self._part_of[-1], call, table, slots)
+        return col.words(result(call, part, state))
+
     def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
         """Return the aggregates of these columns of the shared table; the other parts are asked for
         ``slots``.

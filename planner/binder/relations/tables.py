@@ -24,6 +24,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.catalog.types import INT
 from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.count_windows import count_window_query, is_count_window
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.scope import Relation, Scope
@@ -111,6 +112,8 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
     match tree:
         case WindowTableFunction():
             consume(tree, "this", "expressions", "alias")
+            if is_count_window(tree):
+                return bind_source(count_window_query(tree), context).relation
             return bind_window(tree, context, bind_source)
         case AsOf():
             hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN"

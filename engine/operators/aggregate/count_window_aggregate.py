@@ -1,0 +1,86 @@
+"""GROUP BY over windows of n rows of a partition: a window is emitted at its n-th row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.types import BIGINT
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.group_state import GroupState
+from penstock.engine.state.index.slot_sets import DistinctSlots
+from penstock.engine.state.time_to_live import EXPIRED, LastWrites
+from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.aggregate import CountWindowAggregate
+from penstock.planner.logical.operator_facts import PartitionFacts
+from penstock.planner.physical.operator_specs import OperatorSpec
+
+_ROW_COUNT = AggregateCall("count", (), BIGINT, False)
+
+
+class CountWindowAggregateOperator(Operator):
+    """Emits the row of each window whose ``size``-th row has come, and forgets the window; at the end of the
+    input it emits the windows that have fewer rows.
+
+    Rows only come, and each carries the number of its window, so a window never receives more than ``size``
+    rows. The state is one window of each partition, the one that is not complete.
+    """
+
+    def __init__(self, spec: OperatorSpec[CountWindowAggregate, PartitionFacts], options: JobOptions) -> None:
+        node = spec.node
+        self._keys = node.keys
+        self._size = node.size
+        self._schema = spec.schema.to_arrow()
+        self._key_types = [node.input.schema.to_arrow().field(key).type for key in node.keys]
+        self._accumulators = Accumulators((*node.aggregates, _ROW_COUNT), True, options.time_zone)
+        self._distinct = DistinctSlots()
+        self._ttl_ms = spec.facts.ttl_ms
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
+        self._state = GroupState(
+            self._key_types, self._accumulators, context.key_groups.max_parallelism, writes
+        )
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"groups": self._state}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        state = self._state
+        for rows in batch.single_rows():
+            slots = state.slots([rows.rows.column(key) for key in self._keys], rows.num_rows)
+            touched = self._distinct.of(slots, state.keys.capacity)
+            state.changes.mark(touched, state.keys.capacity)
+            self._accumulators.add(slots, rows.rows, None)
+            if state.writes is not None:
+                state.writes.touch(touched, state.keys.capacity)
+            complete = touched[self._accumulators.last_counts(touched) == self._size]
+            if complete.size:
+                self._emit(complete, out)
+        self._metrics.state_entries = len(state.keys)
+
+    def _emit(self, slots: np.ndarray, out: Output) -> None:
+        columns = self._state.keys.keys(slots) + self._accumulators.results(slots)[:-1]
+        out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+        self._state.remove(slots)
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget windows that have had no row for long enough; nothing is emitted for them."""
+        expired = self._state.due(now_ms)
+        if expired.size:
+            self._state.remove(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._state.keys)
+
+    def on_end(self, out: Output) -> None:
+        slots = self._state.keys.live_slots()
+        if slots.size:
+            self._emit(slots, out)
