@@ -21,7 +21,7 @@ from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sink import Sink
-from penstock.planner.physical.parallelism import subtasks
+from penstock.planner.physical.chaining import subtasks
 
 
 def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None) -> LogicalPlan:

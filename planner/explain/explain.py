@@ -1,13 +1,12 @@
-"""EXPLAIN: every stage of the road as a tree, as JSON, and the job as a Mermaid graph. What is said of
-nodes besides is handed in.
+"""EXPLAIN: every stage of planning as a tree, as JSON, and the job as a Mermaid graph. The caller passes
+the facts that stand beside nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from penstock.planner.explain.tree import tree_text
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph
@@ -148,3 +147,37 @@ def mermaid(graph: JobGraph) -> str:
         out.append(f'  c{chain.chain_id}["{label}<br/>× {chain.parallelism}"]')
     out += [f'  c{edge.source} -->|"{edge.edge.sign}"| c{edge.target}' for edge in graph.edges]
     return "\n".join(out)
+
+
+T = TypeVar("T")
+
+
+def tree_text(root: T, lines: Callable[[T], Sequence[str]], children: Callable[[T], Sequence[T]]) -> str:
+    """Return a tree, one node per ``lines`` (at least one each), children indented under it."""
+    out: list[str] = []
+    _write(root, "", "", lines, children, out)
+    return "\n".join(out)
+
+
+def _write(
+    node: T,
+    first: str,
+    rest: str,
+    lines: Callable[[T], Sequence[str]],
+    children: Callable[[T], Sequence[T]],
+    out: list[str],
+) -> None:
+    below = list(children(node))
+    head, *more = lines(node)
+    out.append(first + head)
+    out.extend(f"{rest}{'│   ' if below else '    '}{line}" for line in more)
+    for position, child in enumerate(below):
+        last = position == len(below) - 1
+        _write(
+            child,
+            rest + ("└── " if last else "├── "),
+            rest + ("    " if last else "│   "),
+            lines,
+            children,
+            out,
+        )

@@ -1,11 +1,14 @@
-"""Chaining: which operators share a task."""
+"""Chaining: how many subtasks operators have, and which share a task."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.planner.logical.distribution import Edge, Forward
+from penstock.planner.logical.distribution import Edge, Forward, Partition
+from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
 
 
@@ -63,3 +66,21 @@ def is_forward(vertex: OperatorVertex) -> bool:
 def is_as_parallel(vertex: OperatorVertex) -> bool:
     """Whether a vertex has as many subtasks as its only input."""
     return vertex.parallelism == vertex.inputs[0][0].parallelism
+
+
+def subtasks(node: LogicalPlan, parallelism: int) -> int:
+    """Return the number of subtasks of a node: sources have all, literal rows and bounded results one, and
+    an exchange to one task makes it one.
+    """
+    match node:
+        case Scan():
+            return parallelism
+        case Values() | BoundedInput():
+            return 1
+        case Exchange(edge=Forward()):
+            return subtasks(node.input, parallelism)
+        case Exchange(edge=Partition(keys=())):
+            return 1
+        case Exchange():
+            return parallelism
+    return max(subtasks(child, parallelism) for child in node.inputs)

@@ -17,7 +17,7 @@ from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Limit, Sort
 from penstock.planner.logical.time_attributes import WatermarkAssign
-from penstock.planner.physical.chaining import OperatorVertex, chains_of
+from penstock.planner.physical.chaining import OperatorVertex, chains_of, subtasks
 from penstock.planner.physical.operator_specs import (
     DEFAULT_MAX_PARALLELISM,
     AnyOperatorSpec,
@@ -28,7 +28,6 @@ from penstock.planner.physical.operator_specs import (
     OperatorSpec,
     over_schemas,
 )
-from penstock.planner.physical.parallelism import subtasks
 from penstock.planner.physical.plan_digest import Meanings
 from penstock.planner.physical.runtime_filter import runtime_filter, skipping
 from penstock.planner.physical.state_compatibility import PlanMeaning, plan_meaning

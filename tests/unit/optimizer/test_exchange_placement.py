@@ -10,7 +10,7 @@ from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import TopN
-from penstock.planner.physical.parallelism import subtasks
+from penstock.planner.physical.chaining import subtasks
 from tests.unit.optimizer.sql import bind
 
 

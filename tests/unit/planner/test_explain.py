@@ -7,8 +7,7 @@ import pytest
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.explain_annotations import all_notes, changelog_notes, facts_of
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.explain.explain import explain, explain_json, explain_rules
-from penstock.planner.explain.tree import tree_text
+from penstock.planner.explain.explain import explain, explain_json, explain_rules, tree_text
 from penstock.planner.logical import aggregate, projection, scan, set_operations, sink, sort, window_table
 from penstock.planner.logical import plan as logical
 from penstock.planner.logical.distribution import Partition
