@@ -1,8 +1,23 @@
-"""Programs of DEFINE run per row tried: where their cells stand in the match, running aggregates, and the
-stack machine.
+"""The interpreter of DEFINE conditions: stack programs that run for one row tried as a variable of a match.
+
+Rows of a match are read through *navigations* (``LAST(A.x, 1)``, ``FIRST(B.x)``) and *running aggregates*
+(``SUM(A.x)``). Both speak of a *variable set*: one variable, or the variables of a SUBSET. What they need is
+noted row by row, so that a search that steps back a row simply reads the notes of the row before:
+
+```
+row      start    start+1   start+2  <- tried as B
+steps    A        A         ?           the transition that took the row; its label is the variable
+lasts    0        1         .           by row and set: the last row of the set so far
+firsts   0        0         .           by row and set: the first one
+totals   x0       x0+x1     .           by row and aggregate
+```
+
+NamedTuples of arrays cost nothing in compiled code: numba resolves the fields when it compiles.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -10,120 +25,189 @@ from numba import njit
 from penstock.planner.logical.condition_program import Op
 
 OVERFLOW, NO_DIVISION = 1, 2
+
+# Tags of stack entries. A greater tag is a fault's number plus 1: a fault is an entry like another, because
+# ``FALSE AND 1/0 = 1`` must not fail.
 _VALUE, _NULL = 0, 1
-"""What an entry of the stack is; more than 1: a fault's number and 1, which counts only where the result
-depends on it.
-"""
+
+# The functions of running aggregates, by their position in ``condition_program.TOTALS``.
 COUNT, SUM, MIN, MAX, AVG = 0, 1, 2, 3, 4
-_MAX = 2**63 - 1
+
+# The comparisons, by number; the last one is IS NOT DISTINCT FROM, which never gives NULL.
+_EQUAL, _NOT_EQUAL, _LESS, _AT_MOST, _GREATER, _AT_LEAST, _NOT_DISTINCT = 0, 1, 2, 3, 4, 5, 6
+
 _MIN = -(2**63)
+
+# numba compiles no enums: the operations as integers. Their order is that of ``Op``, which
+# ``evaluate_condition`` relies on where it compares them with ``<=``.
 _LOAD_I, _LOAD_F, _TOTAL_I, _TOTAL_F = int(Op.LOAD_I), int(Op.LOAD_F), int(Op.TOTAL_I), int(Op.TOTAL_F)
 _TO_FLOAT, _SCALE, _UNITS = int(Op.TO_FLOAT), int(Op.SCALE), int(Op.UNITS)
 _ADD_I, _SUBTRACT_I, _MULTIPLY_I = int(Op.ADD_I), int(Op.SUBTRACT_I), int(Op.MULTIPLY_I)
-_ADD_F, _SUBTRACT_F, _MULTIPLY_F, _DIVIDE_F = (
-    int(Op.ADD_F),
-    int(Op.SUBTRACT_F),
-    int(Op.MULTIPLY_F),
-    int(Op.DIVIDE_F),
-)
+_ADD_F, _SUBTRACT_F = int(Op.ADD_F), int(Op.SUBTRACT_F)
+_MULTIPLY_F, _DIVIDE_F = int(Op.MULTIPLY_F), int(Op.DIVIDE_F)
 _NEGATE_I, _NEGATE_F, _ABS_I, _ABS_F = int(Op.NEGATE_I), int(Op.NEGATE_F), int(Op.ABS_I), int(Op.ABS_F)
 _COMPARE_I, _COMPARE_F = int(Op.COMPARE_I), int(Op.COMPARE_F)
 _AND, _OR, _NOT = int(Op.AND), int(Op.OR), int(Op.NOT)
 _IS_NULL, _IS_NOT_NULL, _IS_TRUE = int(Op.IS_NULL), int(Op.IS_NOT_NULL), int(Op.IS_TRUE)
 
 
-@njit(nogil=True)
-def row_at(place, row, start, variable, rows, run):
-    """Return the row a place stands for while ``row`` is tried as a variable's in the match that began at
-    ``start``; -1 for none.
+class Conditions(NamedTuple):
+    """The compiled DEFINE of a pattern; constant through a search."""
+
+    code: np.ndarray
+    """int64[3 * instructions]: operation, two operands."""
+    code_at: np.ndarray
+    """int64[variables + 1]: where each variable's program begins in ``code``, counted in instructions."""
+    totals: np.ndarray
+    """int64[4 * totals]: function, column (-1: COUNT(*)), variable set, whether the column is floating
+    point.
     """
-    (_, places, member, width, groups), (steps, labels, lasts, firsts, _, _, _) = rows, run
-    group, first, offset = places[3 * place], places[3 * place + 1], places[3 * place + 2]
+    navigations: np.ndarray
+    """int64[3 * navigations]: variable set (-1: the row tried itself), whether FIRST, offset."""
+    is_member: np.ndarray
+    """uint8[sets * variables]: whether a set has a variable."""
+    variables: int
+    sets: int
+
+
+class Match(NamedTuple):
+    """The match in the making: notes by row, good from its first row to the row before the one tried."""
+
+    steps: np.ndarray
+    """int64[rows]: the transition that took the row."""
+    labels: np.ndarray
+    """int64[transitions]: the variable of each."""
+    lasts: np.ndarray
+    """int64[rows * sets]: the last row of the set so far, or -1."""
+    firsts: np.ndarray
+    """int64[rows * sets]: the first row of the set, or -1."""
+    total_ints: np.ndarray
+    """int64[rows * totals]: each running aggregate so far, of whole numbers."""
+    total_floats: np.ndarray
+    """float64[rows * totals]: the same of floating-point numbers."""
+    total_counts: np.ndarray
+    """int64[rows * totals]: how many values it is of."""
+
+
+class Cells(NamedTuple):
+    """The columns that programs read, one after the other, ``stride`` cells each: one a row, then that of
+    no row.
+    """
+
+    ints: np.ndarray
+    floats: np.ndarray
+    valid: np.ndarray
+    stride: int
+
+
+class Stack(NamedTuple):
+    """The stack of a program: a number of either kind and a tag an entry (``_VALUE``, ``_NULL`` or a
+    fault).
+    """
+
+    ints: np.ndarray
+    floats: np.ndarray
+    tags: np.ndarray
+
+
+@njit(nogil=True)
+def navigate(navigation, row, start, variable, conditions, match):
+    """Return the row that FIRST or LAST names while ``row`` is tried as a variable's; -1 for none.
+
+    ``start`` is the first row of the match.
+    """
+    at = 3 * navigation
+    group, first = conditions.navigations[at], conditions.navigations[at + 1]
+    offset = conditions.navigations[at + 2]
     if group < 0:
         return row
-    own = member[group * width + variable]
+    sets, labels, steps = conditions.sets, match.labels, match.steps
+    members = group * conditions.variables
+    row_belongs = conditions.is_member[members + variable]
     if first:
-        found = firsts[(row - 1) * groups + group] if row > start else -1
-        if found < 0:
-            found = row if own else -1
-        while offset > 0 and found >= 0:
-            found += 1
-            while found < row and not member[group * width + labels[steps[found]]]:
-                found += 1
+        # FIRST(A.x, n): from the set's first row go forward over n rows of the set.
+        target = match.firsts[(row - 1) * sets + group] if row > start else -1
+        if target < 0:
+            target = row if row_belongs else -1
+        while offset > 0 and target >= 0:
+            target += 1
+            while target < row and not conditions.is_member[members + labels[steps[target]]]:
+                target += 1
             offset -= 1
-            if found >= row:
-                found = row if own and offset == 0 and found == row else -1
-        return found
-    found = row if own else (lasts[(row - 1) * groups + group] if row > start else -1)
-    while offset > 0 and found >= 0:
-        found = lasts[(found - 1) * groups + group] if found > start else -1
+            if target >= row:
+                # The row tried has no step yet: it is the last one that can be meant.
+                target = row if row_belongs and offset == 0 and target == row else -1
+        return target
+    # LAST(A.x, n): from the set's last row go back by the notes, one row of the set each.
+    target = row if row_belongs else (match.lasts[(row - 1) * sets + group] if row > start else -1)
+    while offset > 0 and target >= 0:
+        target = match.lasts[(target - 1) * sets + group] if target > start else -1
         offset -= 1
-    return found
+    return target
 
 
 @njit(nogil=True)
-def added(whole, more, bits):
+def add_checked(left, right, bits):
     """Return a sum and whether it is out of the range of that many bits."""
-    result = whole + more
-    if (whole >= 0) == (more >= 0) and (result >= 0) != (whole >= 0):
+    result = left + right
+    # Two numbers of one sign whose sum has the other have wrapped around 64 bits.
+    if (left >= 0) == (right >= 0) and (result >= 0) != (left >= 0):
         return result, True
     return result, bits < 64 and (result >= (1 << (bits - 1)) or result < -(1 << (bits - 1)))
 
 
 @njit(nogil=True)
-def multiplied(whole, factor, bits):
+def multiply_checked(left, right, bits):
     """Return a product and whether it is out of the range of that many bits."""
-    if whole == 0 or factor == 0:
+    if left == 0 or right == 0:
         return 0, False
-    if (whole == -1 and factor == _MIN) or (factor == -1 and whole == _MIN):
+    # -1 * MIN wraps to MIN, and dividing that by -1 again would trap.
+    if (left == -1 and right == _MIN) or (right == -1 and left == _MIN):
         return 0, True
-    result = whole * factor
-    if result // factor != whole or result % factor != 0:
+    result = left * right
+    if result // right != left or result % right != 0:
         return result, True
     return result, bits < 64 and (result >= (1 << (bits - 1)) or result < -(1 << (bits - 1)))
 
 
 @njit(nogil=True)
-def total_at(total, row, start, variable, rows, run, cells):
-    """Return a running aggregate with ``row`` as a variable's: its whole and floating-point part, how many
-    values, and a fault.
+def running_total(total, row, start, variable, conditions, match, cells):
+    """Return a running aggregate with ``row`` as a variable's: as whole number, as floating-point number, its
+    count of values, and a fault.
     """
-    (totals, _, member, width, _), (_, _, _, _, wholes, floats, counts) = rows, run
-    columns_i, columns_f, valid, stride = cells
-    function, column, group, many = (
-        totals[4 * total],
-        totals[4 * total + 1],
-        totals[4 * total + 2],
-        totals.size // 4,
-    )
+    at = 4 * total
+    function, column, group = conditions.totals[at], conditions.totals[at + 1], conditions.totals[at + 2]
     whole, real, count = 0, 0.0, 0
     if row > start:
-        at = (row - 1) * many + total
-        whole, real, count = wholes[at], floats[at], counts[at]
-    if not member[group * width + variable]:
+        before = (row - 1) * (conditions.totals.size // 4) + total
+        whole, real = match.total_ints[before], match.total_floats[before]
+        count = match.total_counts[before]
+    # A row of another variable changes nothing, nor does a NULL; COUNT(*) counts every row of its set.
+    if not conditions.is_member[group * conditions.variables + variable]:
         return whole, real, count, 0
     if column < 0:
         return whole, real, count + 1, 0
-    cell = column * stride + row
-    if not valid[cell]:
+    cell = column * cells.stride + row
+    if not cells.valid[cell]:
         return whole, real, count, 0
     fault = 0
-    value_i, value_f = columns_i[cell], columns_f[cell]
+    value, real_value = cells.ints[cell], cells.floats[cell]
+    # Both kinds are computed: a column has zeros in the kind it is not of.
     if function in (SUM, AVG):
-        whole, over = added(whole, value_i, 64)
+        whole, over = add_checked(whole, value, 64)
         fault = OVERFLOW if over else 0
-        real += value_f
+        real += real_value
     elif function in (MIN, MAX):
-        least = function == MIN
-        if count == 0 or (value_i < whole) == least:
-            whole = value_i
-        if count == 0 or less(value_f, real) == least:
-            real = value_f
+        is_min = function == MIN
+        if count == 0 or (value < whole) == is_min:
+            whole = value
+        if count == 0 or is_less(real_value, real) == is_min:
+            real = real_value
     return whole, real, count + 1, fault
 
 
 @njit(nogil=True)
-def less(a, b):
+def is_less(a, b):
     """Whether a floating-point number comes before another, NaN being the largest."""
     if np.isnan(a):
         return False
@@ -131,37 +215,39 @@ def less(a, b):
 
 
 @njit(nogil=True)
-def compared(number, below, equal):
-    """Return a comparison by its number, given whether the left side is below or equal to the right one."""
-    if number in (0, 6):
+def compare(comparison, below, equal):
+    """Return a comparison, given whether the left side is below or equal to the right one."""
+    if comparison in (_EQUAL, _NOT_DISTINCT):
         return equal
-    if number == 1:
+    if comparison == _NOT_EQUAL:
         return not equal
-    if number == 2:
+    if comparison == _LESS:
         return below
-    if number == 3:
+    if comparison == _AT_MOST:
         return below or equal
-    if number == 4:
+    if comparison == _GREATER:
         return not below and not equal
     return not below
 
 
 @njit(nogil=True)
-def pushed(op, a, b, row, start, variable, rows, run, cells, stack):
-    """Run an instruction that puts a value on top of the stack: return the value, whether it is NULL, and
-    a fault.
+def run_load(op, a, b, row, start, variable, conditions, match, cells):
+    """Return what LOAD or TOTAL pushes: as whole number, as floating-point number, whether it is NULL, a
+    fault.
     """
-    columns_i, columns_f, valid, stride = cells
     if op in (_LOAD_I, _LOAD_F):
-        at = row_at(b, row, start, variable, rows, run)
-        cell = a * stride + (at if at >= 0 else stride - 1)
-        return columns_i[cell], columns_f[cell], not valid[cell], 0
-    whole, real, count, fault = total_at(a, row, start, variable, rows, run, cells)
-    function = rows[0][4 * a]
+        # LOAD: the cell of column ``a`` at the row of navigation ``b``; the last cell of a column is that of
+        # no row.
+        at = navigate(b, row, start, variable, conditions, match)
+        cell = a * cells.stride + (at if at >= 0 else cells.stride - 1)
+        return cells.ints[cell], cells.floats[cell], not cells.valid[cell], 0
+    # TOTAL: running aggregate ``a``.
+    whole, real, count, fault = running_total(a, row, start, variable, conditions, match, cells)
+    function = conditions.totals[4 * a]
     if function == COUNT:
         return count, 0.0, False, fault
     if function == AVG:
-        if count and rows[0][4 * a + 3] == 0:
+        if count and conditions.totals[4 * a + 3] == 0:
             real = whole / count
         elif count:
             real = real / count
@@ -169,142 +255,156 @@ def pushed(op, a, b, row, start, variable, rows, run, cells, stack):
 
 
 @njit(nogil=True)
-def connected(decides, stack_i, stack_n, left):
-    """Run AND (decided by 0) or OR (by 1) on the two values from ``left`` on; a fault right of what
-    decides is none.
+def run_and_or(decisive, stack, left):
+    """Run AND (0 decides it) or OR (1 does) on the entries ``left`` and the next; the result replaces the
+    first.
+
+    The left side counts first: once it decides, a fault of the right side is none.
     """
-    right = left + 1
-    if stack_n[left] > _NULL or (stack_n[left] == _VALUE and stack_i[left] == decides):
+    values, tags, right = stack.ints, stack.tags, left + 1
+    if tags[left] > _NULL or (tags[left] == _VALUE and values[left] == decisive):
         return
-    if stack_n[right] > _NULL or (stack_n[right] == _VALUE and stack_i[right] == decides):
-        stack_i[left], stack_n[left] = decides, stack_n[right]
-    elif stack_n[left] == _NULL or stack_n[right] == _NULL:
-        stack_n[left] = _NULL
+    if tags[right] > _NULL or (tags[right] == _VALUE and values[right] == decisive):
+        values[left], tags[left] = decisive, tags[right]
+    elif tags[left] == _NULL or tags[right] == _NULL:
+        tags[left] = _NULL
     else:
-        stack_i[left] = 1 - decides
+        values[left] = 1 - decisive
 
 
 @njit(nogil=True)
-def asked(op, stack_i, stack_n, here):
-    """Run NOT or an IS test on the value on top."""
-    if stack_n[here] > _NULL:
+def run_not_or_is(op, stack, top):
+    """Run NOT, IS [NOT] NULL, IS TRUE or IS FALSE on the top entry."""
+    values, tags = stack.ints, stack.tags
+    if tags[top] > _NULL:
         return
     if op == _NOT:
-        stack_i[here] = 1 - stack_i[here]
+        values[top] = 1 - values[top]
         return
+    # The tag is the answer: 0 for a value, 1 for NULL.
     if op == _IS_NULL:
-        stack_i[here] = stack_n[here]
+        values[top] = tags[top]
     elif op == _IS_NOT_NULL:
-        stack_i[here] = 1 - stack_n[here]
+        values[top] = 1 - tags[top]
     else:
         wanted = 1 if op == _IS_TRUE else 0
-        stack_i[here] = 1 if stack_n[here] == _VALUE and stack_i[here] == wanted else 0
-    stack_n[here] = _VALUE
+        values[top] = 1 if tags[top] == _VALUE and values[top] == wanted else 0
+    tags[top] = _VALUE
 
 
 @njit(nogil=True)
-def alone(op, a, stack_i, stack_f, here):
-    """Run an instruction on the value on top; return a fault."""
+def run_unary(op, a, stack, top):
+    """Run an operation on the top entry, which is a value; return a fault."""
+    ints, floats = stack.ints, stack.floats
     over = False
     if op == _TO_FLOAT:
-        stack_f[here] = stack_i[here] / 10.0**a
+        # CAST(decimal of scale a AS DOUBLE)
+        floats[top] = ints[top] / 10.0**a
     elif op == _SCALE:
+        # a decimal with ``a`` more digits after its point
         for _ in range(a):
-            stack_i[here], more = multiplied(stack_i[here], 10, 64)
-            over = over or more
+            ints[top], wrapped = multiply_checked(ints[top], 10, 64)
+            over = over or wrapped
     elif op == _UNITS:
-        value = stack_i[here]
-        stack_i[here] = value // a if value >= 0 else -(-value // a)
+        # an interval in units of ``a``: towards zero, as SQL divides, not downwards
+        value = ints[top]
+        ints[top] = value // a if value >= 0 else -(-value // a)
     elif op == _NEGATE_I:
-        over = stack_i[here] == _MIN
-        stack_i[here] = -stack_i[here]
+        over = ints[top] == _MIN
+        ints[top] = -ints[top]
     elif op == _ABS_I:
-        over = stack_i[here] == _MIN
-        stack_i[here] = abs(stack_i[here])
+        over = ints[top] == _MIN
+        ints[top] = abs(ints[top])
     elif op == _NEGATE_F:
-        stack_f[here] = -stack_f[here]
+        floats[top] = -floats[top]
     elif op == _ABS_F:
-        stack_f[here] = abs(stack_f[here])
+        floats[top] = abs(floats[top])
     return OVERFLOW if over else 0
 
 
 @njit(nogil=True)
-def together(op, a, stack_i, stack_f, left):
-    """Run an instruction on the two values from ``left`` on, which are not NULL; the result takes the
-    place of the first. Return a fault.
+def run_binary_on_values(op, a, stack, left):
+    """Run an operation on the entries ``left`` and the next, both values; the result replaces the first.
+    Return a fault.
     """
-    right = left + 1
+    ints, floats, right = stack.ints, stack.floats, left + 1
     over = False
     if op == _ADD_I:
-        stack_i[left], over = added(stack_i[left], stack_i[right], a)
+        ints[left], over = add_checked(ints[left], ints[right], a)
     elif op == _SUBTRACT_I:
-        over = stack_i[right] == _MIN
+        # -MIN does not exist: refused, although MIN taken from a negative number would fit.
+        over = ints[right] == _MIN
         if not over:
-            stack_i[left], over = added(stack_i[left], -stack_i[right], a)
+            ints[left], over = add_checked(ints[left], -ints[right], a)
     elif op == _MULTIPLY_I:
-        stack_i[left], over = multiplied(stack_i[left], stack_i[right], a)
+        ints[left], over = multiply_checked(ints[left], ints[right], a)
     elif op == _ADD_F:
-        stack_f[left] += stack_f[right]
+        floats[left] += floats[right]
     elif op == _SUBTRACT_F:
-        stack_f[left] -= stack_f[right]
+        floats[left] -= floats[right]
     elif op == _MULTIPLY_F:
-        stack_f[left] *= stack_f[right]
+        floats[left] *= floats[right]
     elif op == _DIVIDE_F:
-        if stack_f[right] == 0.0:
+        if floats[right] == 0.0:
             return NO_DIVISION
-        stack_f[left] /= stack_f[right]
+        floats[left] /= floats[right]
     elif op == _COMPARE_I:
-        stack_i[left] = (
-            1 if compared(a, stack_i[left] < stack_i[right], stack_i[left] == stack_i[right]) else 0
-        )
+        ints[left] = 1 if compare(a, ints[left] < ints[right], ints[left] == ints[right]) else 0
     else:
-        x, y = stack_f[left], stack_f[right]
-        stack_i[left] = 1 if compared(a, less(x, y), x == y or (np.isnan(x) and np.isnan(y))) else 0
+        # COMPARE_F: NaN equals NaN, and is above all numbers.
+        x, y = floats[left], floats[right]
+        ints[left] = 1 if compare(a, is_less(x, y), x == y or (np.isnan(x) and np.isnan(y))) else 0
     return OVERFLOW if over else 0
 
 
 @njit(nogil=True)
-def joined(op, a, stack_i, stack_f, stack_n, left):
-    """Run an instruction on the two values from ``left`` on, whatever they are."""
-    right = left + 1
-    if stack_n[left] > _NULL or stack_n[right] > _NULL:
-        stack_n[left] = max(stack_n[left], stack_n[right])
-    elif stack_n[left] == _VALUE and stack_n[right] == _VALUE:
-        fault = together(op, a, stack_i, stack_f, left)
-        stack_n[left] = fault + 1 if fault else _VALUE
-    elif a == 6 and op in (_COMPARE_I, _COMPARE_F):
-        stack_i[left] = 1 if stack_n[left] == stack_n[right] else 0
-        stack_n[left] = _VALUE
+def run_binary(op, a, stack, left):
+    """Run an operation on the entries ``left`` and the next, whatever they are: a fault wins, then NULL."""
+    tags, right = stack.tags, left + 1
+    if tags[left] > _NULL or tags[right] > _NULL:
+        tags[left] = max(tags[left], tags[right])
+    elif tags[left] == _VALUE and tags[right] == _VALUE:
+        fault = run_binary_on_values(op, a, stack, left)
+        tags[left] = fault + 1 if fault else _VALUE
+    elif a == _NOT_DISTINCT and op in (_COMPARE_I, _COMPARE_F):
+        # NULL IS NOT DISTINCT FROM NULL is TRUE, and FALSE where one side is a value.
+        stack.ints[left] = 1 if tags[left] == tags[right] else 0
+        tags[left] = _VALUE
     else:
-        stack_n[left] = _NULL
+        tags[left] = _NULL
 
 
 @njit(nogil=True)
-def holds(program, row, start, variable, rows, run, cells, stack):
-    """Return whether a program holds for a row tried as a variable's, and a fault."""
-    code, first, last = program
-    stack_i, stack_f, stack_n = stack
-    top = 0
-    for at in range(first, last):
+def evaluate_condition(row, start, variable, conditions, match, cells, stack):
+    """Return whether the condition of a variable is TRUE for ``row`` in the match from ``start``, and a
+    fault.
+    """
+    code, tags = conditions.code, stack.tags
+    top = 0  # the number of entries
+    for at in range(conditions.code_at[variable], conditions.code_at[variable + 1]):
         op, a, b = code[3 * at], code[3 * at + 1], code[3 * at + 2]
         if op <= _TOTAL_F:
-            stack_i[top], stack_f[top], null, fault = pushed(
-                op, a, b, row, start, variable, rows, run, cells, stack
+            # LOAD, TOTAL: one entry more
+            stack.ints[top], stack.floats[top], null, fault = run_load(
+                op, a, b, row, start, variable, conditions, match, cells
             )
-            stack_n[top] = fault + 1 if fault else _NULL if null else _VALUE
+            tags[top] = fault + 1 if fault else _NULL if null else _VALUE
             top += 1
         elif op <= _UNITS or (_NEGATE_I <= op <= _ABS_F):
-            if stack_n[top - 1] == _VALUE:
-                fault = alone(op, a, stack_i, stack_f, top - 1)
-                stack_n[top - 1] = fault + 1 if fault else _VALUE
+            # TO_FLOAT, SCALE, UNITS, -x, ABS(x): the top entry anew, NULL and faults as they are
+            if tags[top - 1] == _VALUE:
+                fault = run_unary(op, a, stack, top - 1)
+                tags[top - 1] = fault + 1 if fault else _VALUE
         elif op in (_AND, _OR):
             top -= 1
-            connected(0 if op == _AND else 1, stack_i, stack_n, top - 1)
+            run_and_or(0 if op == _AND else 1, stack, top - 1)
         elif op > _OR:
-            asked(op, stack_i, stack_n, top - 1)
+            # NOT, IS NULL, IS TRUE, ..
+            run_not_or_is(op, stack, top - 1)
         else:
+            # arithmetic and comparisons of two entries
             top -= 1
-            joined(op, a, stack_i, stack_f, stack_n, top - 1)
-    if stack_n[0] > _NULL:
-        return False, stack_n[0] - 1
-    return stack_n[0] == _VALUE and stack_i[0] == 1, 0
+            run_binary(op, a, stack, top - 1)
+    if tags[0] > _NULL:
+        return False, tags[0] - 1
+    return tags[0] == _VALUE and stack.ints[0] == 1, 0

@@ -1,125 +1,171 @@
-"""The search for matches: depth first through the pattern's automaton, the preferred way first, so that the
-first end reached is the match.
+"""The search for matches of MATCH_RECOGNIZE: depth first through the pattern's NFA, preferred transitions
+first, so that the first end reached is the match.
 
-The way of an unfinished match is what is kept of it: by row, which transition took it. A search that meets
-the end of the rows there are stops there, and goes on from the same way when more have come.
+The only memory of an unfinished match is ``steps``: by row, the transition that took it. A search that meets
+the end of the buffered rows stops there, and resumes from the same steps when more rows have come.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit, types
 
-from penstock.engine.kernels.condition_interpreter import holds, total_at
+from penstock.engine.kernels.condition_interpreter import (
+    Cells,
+    Conditions,
+    Match,
+    Stack,
+    evaluate_condition,
+    running_total,
+)
 from penstock.engine.kernels.kernel import I64, IN_F64, IN_I64, IN_U8, OUT_F64, OUT_I64, OUT_U8, VOID, kernel
 from penstock.planner.logical.condition_program import MAX_STACK
 
+# How a search ends: with all partitions searched; with no space left for matches; where SKIP TO has no row,
+# or leads to the match's first row; with too many steps for one match. 1 and 2 are faults of conditions
+# (``condition_interpreter``).
 DONE, FULL, NO_TARGET, NO_PROGRESS, TOO_FAR = 0, 3, 4, 5, 6
-"""How a search ends: well; with no room left for matches; where SKIP TO has no row, or the match's first;
-with too many steps for one match.
-"""
-ALONE, ALONG = 1, 2
-"""What is known of a row as a variable's: 0 it is none; it is one; its program decides."""
 
-_FOUND, _WAITS, _NONE = 1, 2, 3
+# What ``tests`` says of a row as a variable's: 0 it is none; it is one; the variable's program decides.
+IS_MEMBER, PROGRAM_DECIDES = 1, 2
+
+# AFTER MATCH SKIP, by the position in ``SkipTo``.
+_PAST_LAST_ROW, _TO_NEXT_ROW, _TO_FIRST = 0, 1, 2
+
+# How an attempt ends: with a match; at the end of the buffered rows; with no match from this row.
+_MATCHED, _PENDING, _NO_MATCH = 1, 2, 3
 _FOREVER = 2**63 - 1
 
 
-@njit(nogil=True)
-def remember(row, start, variable, rows, run, cells):
-    """Note where the last and first rows are once a row is taken as a variable's, and the running
-    aggregates; return a fault of these.
+class Automaton(NamedTuple):
+    """The NFA. The transitions of state s are those from ``offsets[s]`` to ``offsets[s + 1]``, preferred
+    first.
+
+    The last state is the start.
     """
-    (totals, _, member, width, groups), (_, _, lasts, firsts, wholes, floats, counts) = rows, run
-    for group in range(groups):
-        at = row * groups + group
-        before = at - groups
-        own = member[group * width + variable]
-        lasts[at] = row if own else (lasts[before] if row > start else -1)
-        first = firsts[before] if row > start else -1
-        firsts[at] = row if own and first < 0 else first
+
+    offsets: np.ndarray
+    """int64[states + 1]."""
+    targets: np.ndarray
+    """int64[transitions]: the state a transition leads to; below 0: the match ends here."""
+    labels: np.ndarray
+    """int64[transitions]: the variable whose row it takes."""
+
+
+class Rows(NamedTuple):
+    """The sorted rows of all partitions, as far as conditions on one row alone are concerned."""
+
+    times: np.ndarray
+    """int64[rows]: event time, microseconds."""
+    tests: np.ndarray
+    """uint8[rows * variables]: see IS_MEMBER."""
+    failed: np.ndarray
+    """int64[states * rows]: the epoch in which the remaining pattern was found not to match from this state
+    and row; empty where this is not noted."""
+
+
+@njit(nogil=True)
+def note_row(row, start, variable, conditions, match, cells):
+    """Note the last and first rows of each set and the running aggregates once a row is a variable's; return
+    a fault of the aggregates.
+    """
+    sets = conditions.sets
+    for group in range(sets):
+        at = row * sets + group
+        before = at - sets
+        belongs = conditions.is_member[group * conditions.variables + variable]
+        match.lasts[at] = row if belongs else (match.lasts[before] if row > start else -1)
+        first = match.firsts[before] if row > start else -1
+        match.firsts[at] = row if belongs and first < 0 else first
     fault = 0
-    many = totals.size // 4
-    for total in range(many):
-        at = row * many + total
-        wholes[at], floats[at], counts[at], wrong = total_at(total, row, start, variable, rows, run, cells)
+    totals = conditions.totals.size // 4
+    for total in range(totals):
+        at = row * totals + total
+        whole, real, count, wrong = running_total(total, row, start, variable, conditions, match, cells)
+        match.total_ints[at], match.total_floats[at], match.total_counts[at] = whole, real, count
         fault = fault or wrong
     return fault
 
 
 @njit(nogil=True)
-def next_start(start, end, skip, skips, labels, steps):
-    """Return where the search goes on after a match, or less than 0 for what is wrong with SKIP TO."""
-    if skip == 0:
+def next_start(start, end, skip, skip_variables, match):
+    """Return where the search resumes after a match, or less than 0 for what is wrong with SKIP TO."""
+    if skip == _PAST_LAST_ROW:
         return end
-    if skip == 1:
+    if skip == _TO_NEXT_ROW:
         return start + 1
-    found = -NO_TARGET
+    # SKIP TO FIRST x stops at the first row of x, SKIP TO LAST x goes on to the last.
+    target = -NO_TARGET
     for row in range(start, end):
-        if skips[labels[steps[row]]]:
-            found = row
-            if skip == 2:
+        if skip_variables[match.labels[match.steps[row]]]:
+            target = row
+            if skip == _TO_FIRST:
                 break
-    return -NO_PROGRESS if found == start else found
+    return -NO_PROGRESS if target == start else target
 
 
 @njit(nogil=True)
-def fits(variable, row, start, programs, rows, run, cells, stack):
-    """Return whether the program of a variable holds for a row, and a fault."""
-    code, code_at = programs
-    program = (code, code_at[variable], code_at[variable + 1])
-    return holds(program, row, start, variable, rows, run, cells, stack)
+def attempt(
+    start, row, end, is_final, last_us, epoch, most_steps, rows, automaton, conditions, match, cells, stack
+):
+    """Search for the match that begins at ``start``, with the rows before ``row`` matched already.
 
-
-@njit(nogil=True)
-def attempt(start, row, end, over, last_us, epoch, timed, automaton, programs, rows, run, cells, stack):
-    """Search for the match that begins at ``start``, its rows before ``row`` taken; return what came of
-    it, the row reached and a fault.
+    Rows reach to ``end``; ``is_final``: no more will come. Rows after ``last_us`` are outside of WITHIN.
+    Return how the attempt ended, the row reached and a fault.
     """
-    (times, tests, failed, most_steps), (offsets, targets, labels), steps = timed, automaton, run[0]
-    nowhere, width, count = offsets.size - 2, rows[3], times.size
-    remembers = rows[4] > 0
-    place = targets[steps[row - 1]] if row > start else nowhere
-    k, tried = offsets[place], 0
+    offsets, targets, labels = automaton.offsets, automaton.targets, automaton.labels
+    steps, failed, count = match.steps, rows.failed, rows.times.size
+    first_state, has_notes = offsets.size - 2, conditions.sets > 0
+    state = targets[steps[row - 1]] if row > start else first_state
+    transition, tried = offsets[state], 0
     while True:
         moved = False
-        while k < offsets[place + 1]:
-            target = targets[k]
+        while transition < offsets[state + 1]:
+            target = targets[transition]
             if target < 0:
-                return _FOUND, row, 0
+                return _MATCHED, row, 0
             if row >= end:
-                if not over:
-                    return _WAITS, row, 0
-            elif times[row] <= last_us:
-                test = tests[row * width + labels[k]]
+                # Only rows can decide this transition: wait for them, or try the next one where none will
+                # come.
+                if not is_final:
+                    return _PENDING, row, 0
+            elif rows.times[row] <= last_us:
+                variable = labels[transition]
+                test = rows.tests[row * conditions.variables + variable]
                 if test and (failed.size == 0 or failed[target * count + row] != epoch):
                     tried += 1
-                    moved, fault = test == ALONE, 0
+                    moved, fault = test == IS_MEMBER, 0
                     if not moved:
-                        moved, fault = fits(labels[k], row, start, programs, rows, run, cells, stack)
+                        moved, fault = evaluate_condition(
+                            row, start, variable, conditions, match, cells, stack
+                        )
                     if moved and not fault:
-                        steps[row] = k
-                        if remembers:
-                            fault = remember(row, start, labels[k], rows, run, cells)
+                        steps[row] = transition
+                        if has_notes:
+                            fault = note_row(row, start, variable, conditions, match, cells)
                     if fault:
-                        return _NONE, row, fault
+                        return _NO_MATCH, row, fault
                     if moved:
                         break
-            k += 1
+            transition += 1
         if moved:
+            # The row is taken: go on with the next one in the new state.
             row += 1
-            place = target
-            k = offsets[place]
+            state = target
+            transition = offsets[state]
         elif row == start:
-            return _NONE, row, 0
+            return _NO_MATCH, row, 0
         elif tried > most_steps:
-            return _NONE, start, TOO_FAR
+            return _NO_MATCH, start, TOO_FAR
         else:
+            # No transition fits: step back a row, and try the transition after the one that took it.
             row -= 1
             if failed.size:
-                failed[place * count + row] = epoch
-            k = steps[row] + 1
-            place = targets[steps[row - 1]] if row > start else nowhere
+                failed[state * count + row] = epoch
+            transition = steps[row] + 1
+            state = targets[steps[row - 1]] if row > start else first_state
 
 
 _SEARCH = types.Tuple([I64, I64, I64, I64])(
@@ -139,63 +185,67 @@ def search(
     ends, starts, lengths, finals, part,
     times, tests, failed, within, now, most_steps,
     offsets, targets, labels,
-    code, code_at, totals, places, member, width,
-    cells_i, cells_f, valid,
-    steps, lasts, firsts, wholes, floats, counts,
-    skip, skips,
-    match_parts, match_ends, out_rows, out_places,
+    code, code_at, totals, navigations, is_member, variables,
+    cell_ints, cell_floats, cell_valid,
+    steps, lasts, firsts, total_ints, total_floats, total_counts,
+    skip, skip_variables,
+    match_parts, match_ends, out_rows, out_states,
 ):  # fmt: skip
-    """Search the parts from number ``part`` on; return how it ended, the part and row it ended at, and how
-    many matches there are.
+    """Search the partitions from number ``part`` on; return how it ended, the partition and row it ended at,
+    and how many matches there are.
 
-    A part's rows are those from ``starts`` (moved on as matches are found or missed) to ``ends``; ``lengths``
-    of them are taken already by the way in ``steps``; ``finals`` marks the parts no row will follow.
-    ``tests``: by row and variable. ``labels``: the variable of each transition. ``failed``: by place and row
-    the epoch in which the rest of the pattern was found not to match there (no room: not noted). Matches are
-    written with their rows and places, one after the other; ``match_ends`` says where each ends there.
+    A partition's rows are those from ``starts`` (moved on as rows match or do not) to ``ends``. The first
+    ``lengths`` of them are in an unfinished match, with their transitions in ``steps``; ``finals`` marks the
+    partitions no row will follow. Matches are written with their rows and states, one after the other;
+    ``match_ends`` says where each ends there. The other arrays: see Rows, Automaton, Conditions, Cells and
+    Match.
     """
-    rows, run = (
-        (totals, places, member, width, member.size // width),
-        (steps, labels, lasts, firsts, wholes, floats, counts),
+    rows = Rows(times, tests, failed)
+    automaton = Automaton(offsets, targets, labels)
+    conditions = Conditions(
+        code, code_at, totals, navigations, is_member, variables, is_member.size // variables
     )
-    cells, programs, automaton = (
-        (cells_i, cells_f, valid, times.size + 1),
-        (code, code_at),
-        (offsets, targets, labels),
+    match = Match(steps, labels, lasts, firsts, total_ints, total_floats, total_counts)
+    cells = Cells(cell_ints, cell_floats, cell_valid, times.size + 1)
+    stack = Stack(
+        np.empty(MAX_STACK, np.int64), np.empty(MAX_STACK, np.float64), np.empty(MAX_STACK, np.int64)
     )
-    stack = (np.empty(MAX_STACK, np.int64), np.empty(MAX_STACK, np.float64), np.empty(MAX_STACK, np.int64))
-    timed = (times, tests, failed, most_steps)
     matches, used = 0, 0
     while part < ends.size:
+        # The notes of an unfinished match are not stored: its rows are noted again.
         for row in range(starts[part], starts[part] + lengths[part]):
-            remember(row, starts[part], labels[steps[row]], rows, run, cells)
+            note_row(row, starts[part], labels[steps[row]], conditions, match, cells)
         while starts[part] < ends[part]:
             start = starts[part]
             last_us = times[start] + within if within >= 0 else _FOREVER
-            over, epoch = finals[part] or last_us < now, start + 1 if within >= 0 else 1
+            is_final = finals[part] or last_us < now
+            # Under WITHIN a failure depends on the match's first row; else it holds for every start.
+            epoch = start + 1 if within >= 0 else 1
             end, at = ends[part], start + lengths[part]
             lengths[part] = 0
-            found, row, fault = attempt(
-                start, at, end, over, last_us, epoch, timed, automaton, programs, rows, run, cells, stack
-            )
+            outcome, row, fault = attempt(
+                start, at, end, is_final, last_us, epoch, most_steps,
+                rows, automaton, conditions, match, cells, stack,
+            )  # fmt: skip
             if fault:
                 return fault, part, row, matches
-            if found == _WAITS:
+            if outcome == _PENDING:
                 lengths[part] = row - start
                 break
-            if found == _NONE:
+            if outcome == _NO_MATCH:
                 starts[part] = start + 1
                 continue
             if matches >= match_ends.size or used + row - start > out_rows.size:
+                # The caller takes the matches and calls again: the match is then found at once by its steps.
                 lengths[part] = row - start
                 return FULL, part, row, matches
-            for taken in range(start, row):
-                out_rows[used] = taken
-                out_places[used] = targets[steps[taken]]
+            for matched in range(start, row):
+                out_rows[used] = matched
+                out_states[used] = targets[steps[matched]]
                 used += 1
             match_parts[matches], match_ends[matches] = part, used
             matches += 1
-            to = next_start(start, row, skip, skips, labels, steps)
+            to = next_start(start, row, skip, skip_variables, match)
             if to < 0:
                 return -to, part, start, matches
             starts[part] = to
@@ -204,24 +254,24 @@ def search(
 
 
 @njit(nogil=True)
-def first_end(start, end, width, tests, offsets, targets, labels, reached):
-    """Return the first row at which a match may end that begins at ``start`` or later, as far as rows
-    alone tell, or -1.
+def first_end(start, end, variables, tests, offsets, targets, labels, reached):
+    """Return the first row at which a match may end that begins at ``start`` or later, as far as conditions
+    on one row alone decide, or -1.
     """
-    places = offsets.size - 1
+    states = offsets.size - 1
     reached[:] = 0
-    now, later = 0, places
+    now, later = 0, states  # the two halves of ``reached``: states before and after the row
     for row in range(start, end):
-        reached[later : later + places] = 0
-        reached[now + places - 1] = 1
-        for place in range(places):
-            if reached[now + place]:
-                for k in range(offsets[place], offsets[place + 1]):
-                    if targets[k] >= 0 and tests[row * width + labels[k]]:
+        reached[later : later + states] = 0
+        reached[now + states - 1] = 1  # a match may begin at every row
+        for state in range(states):
+            if reached[now + state]:
+                for k in range(offsets[state], offsets[state + 1]):
+                    if targets[k] >= 0 and tests[row * variables + labels[k]]:
                         reached[later + targets[k]] = 1
-        for place in range(places - 1):
-            if reached[later + place]:
-                for k in range(offsets[place], offsets[place + 1]):
+        for state in range(states - 1):
+            if reached[later + state]:
+                for k in range(offsets[state], offsets[state + 1]):
                     if targets[k] < 0:
                         return row
         now, later = later, now
@@ -229,9 +279,11 @@ def first_end(start, end, width, tests, offsets, targets, labels, reached):
 
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, I64, IN_U8, IN_I64, IN_I64, IN_I64, OUT_U8, OUT_I64))
-def first_ends(starts, ends, parts, width, tests, offsets, targets, labels, reached, rows):
-    """Write for each of some parts the first row at which a match may still end, or -1; ``reached``: room
-    for two sets of places.
+def first_ends(starts, ends, parts, variables, tests, offsets, targets, labels, reached, rows):
+    """Write for each of some partitions the first row at which a match may still end, or -1.
+
+    ``reached`` has space for two sets of states.
     """
     for i in range(parts.size):
-        rows[i] = first_end(starts[parts[i]], ends[parts[i]], width, tests, offsets, targets, labels, reached)
+        part = parts[i]
+        rows[i] = first_end(starts[part], ends[part], variables, tests, offsets, targets, labels, reached)
