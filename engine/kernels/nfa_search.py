@@ -13,9 +13,10 @@ import numpy as np
 from numba import njit, types
 
 from penstock.engine.kernels.condition_interpreter import (
-    Cells,
+    ConditionCells,
     Conditions,
     Match,
+    Programs,
     Stack,
     evaluate_condition,
     running_total,
@@ -39,7 +40,7 @@ _MATCHED, _PENDING, _NO_MATCH = 1, 2, 3
 _FOREVER = 2**63 - 1
 
 
-class Automaton(NamedTuple):
+class TransitionTable(NamedTuple):
     """The NFA. The transitions of state s are those from ``offsets[s]`` to ``offsets[s + 1]``, preferred
     first.
 
@@ -54,7 +55,7 @@ class Automaton(NamedTuple):
     """int64[transitions]: the variable whose row it takes."""
 
 
-class Rows(NamedTuple):
+class SearchRows(NamedTuple):
     """The sorted rows of all partitions, as far as conditions on one row alone are concerned."""
 
     times: np.ndarray
@@ -71,20 +72,22 @@ def note_row(row, start, variable, conditions, match, cells):
     """Note the last and first rows of each set and the running aggregates once a row is a variable's; return
     a fault of the aggregates.
     """
-    sets = conditions.sets
+    all_totals, _, is_member, variables, sets = conditions
+    _, _, lasts, firsts, ints, floats, counts = match
     for group in range(sets):
         at = row * sets + group
         before = at - sets
-        belongs = conditions.is_member[group * conditions.variables + variable]
-        match.lasts[at] = row if belongs else (match.lasts[before] if row > start else -1)
-        first = match.firsts[before] if row > start else -1
-        match.firsts[at] = row if belongs and first < 0 else first
+        belongs = is_member[group * variables + variable]
+        lasts[at] = row if belongs else (lasts[before] if row > start else -1)
+        first = firsts[before] if row > start else -1
+        firsts[at] = row if belongs and first < 0 else first
     fault = 0
-    totals = conditions.totals.size // 4
+    totals = all_totals.size // 4
     for total in range(totals):
         at = row * totals + total
-        whole, real, count, wrong = running_total(total, row, start, variable, conditions, match, cells)
-        match.total_ints[at], match.total_floats[at], match.total_counts[at] = whole, real, count
+        ints[at], floats[at], counts[at], wrong = running_total(
+            total, row, start, variable, conditions, match, cells
+        )
         fault = fault or wrong
     return fault
 
@@ -97,9 +100,10 @@ def next_start(start, end, skip, skip_variables, match):
     if skip == _TO_NEXT_ROW:
         return start + 1
     # SKIP TO FIRST x stops at the first row of x, SKIP TO LAST x goes on to the last.
+    labels, steps = match.labels, match.steps
     target = -NO_TARGET
     for row in range(start, end):
-        if skip_variables[match.labels[match.steps[row]]]:
+        if skip_variables[labels[steps[row]]]:
             target = row
             if skip == _TO_FIRST:
                 break
@@ -108,15 +112,29 @@ def next_start(start, end, skip, skip_variables, match):
 
 @njit(nogil=True)
 def attempt(
-    start, row, end, is_final, last_us, epoch, most_steps, rows, automaton, conditions, match, cells, stack
+    start,
+    row,
+    end,
+    is_final,
+    last_us,
+    epoch,
+    most_steps,
+    rows,
+    automaton,
+    programs,
+    conditions,
+    match,
+    cells,
+    stack,
 ):
     """Search for the match that begins at ``start``, with the rows before ``row`` matched already.
 
-    Rows reach to ``end``; ``is_final``: no more will come. Rows after ``last_us`` are outside of WITHIN.
-    Return how the attempt ended, the row reached and a fault.
+    SearchRows reach to ``end``; ``is_final``: no more will come. SearchRows after ``last_us`` are outside of
+    WITHIN. Return how the attempt ended, the row reached and a fault.
     """
     offsets, targets, labels = automaton.offsets, automaton.targets, automaton.labels
-    steps, failed, count = match.steps, rows.failed, rows.times.size
+    times, tests, failed, steps = rows.times, rows.tests, rows.failed, match.steps
+    count, variables = times.size, conditions.variables
     first_state, has_notes = offsets.size - 2, conditions.sets > 0
     state = targets[steps[row - 1]] if row > start else first_state
     transition, tried = offsets[state], 0
@@ -131,15 +149,15 @@ def attempt(
                 # come.
                 if not is_final:
                     return _PENDING, row, 0
-            elif rows.times[row] <= last_us:
+            elif times[row] <= last_us:
                 variable = labels[transition]
-                test = rows.tests[row * conditions.variables + variable]
+                test = tests[row * variables + variable]
                 if test and (failed.size == 0 or failed[target * count + row] != epoch):
                     tried += 1
                     moved, fault = test == IS_MEMBER, 0
                     if not moved:
                         moved, fault = evaluate_condition(
-                            row, start, variable, conditions, match, cells, stack
+                            row, start, variable, programs, conditions, match, cells, stack
                         )
                     if moved and not fault:
                         steps[row] = transition
@@ -197,16 +215,15 @@ def search(
     A partition's rows are those from ``starts`` (moved on as rows match or do not) to ``ends``. The first
     ``lengths`` of them are in an unfinished match, with their transitions in ``steps``; ``finals`` marks the
     partitions no row will follow. Matches are written with their rows and states, one after the other;
-    ``match_ends`` says where each ends there. The other arrays: see Rows, Automaton, Conditions, Cells and
-    Match.
+    ``match_ends`` says where each ends there. The other arrays: see SearchRows, TransitionTable, Conditions,
+    ConditionCells and Match.
     """
-    rows = Rows(times, tests, failed)
-    automaton = Automaton(offsets, targets, labels)
-    conditions = Conditions(
-        code, code_at, totals, navigations, is_member, variables, is_member.size // variables
-    )
+    rows = SearchRows(times, tests, failed)
+    automaton = TransitionTable(offsets, targets, labels)
+    programs = Programs(code, code_at)
+    conditions = Conditions(totals, navigations, is_member, variables, is_member.size // variables)
     match = Match(steps, labels, lasts, firsts, total_ints, total_floats, total_counts)
-    cells = Cells(cell_ints, cell_floats, cell_valid, times.size + 1)
+    cells = ConditionCells(cell_ints, cell_floats, cell_valid, times.size + 1)
     stack = Stack(
         np.empty(MAX_STACK, np.int64), np.empty(MAX_STACK, np.float64), np.empty(MAX_STACK, np.int64)
     )
@@ -225,7 +242,7 @@ def search(
             lengths[part] = 0
             outcome, row, fault = attempt(
                 start, at, end, is_final, last_us, epoch, most_steps,
-                rows, automaton, conditions, match, cells, stack,
+                rows, automaton, programs, conditions, match, cells, stack,
             )  # fmt: skip
             if fault:
                 return fault, part, row, matches
