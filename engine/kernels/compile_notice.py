@@ -1,5 +1,7 @@
-"""Who is told that a kernel is compiled: a third of a second each, once on a machine, as what comes of it
-is kept.
+"""The notice that a kernel is being compiled: a third of a second each, once on a machine because the cache
+keeps it.
+
+It is a file of its own because the command line imports it at every start, and must not import numba.
 """
 
 from __future__ import annotations
@@ -9,14 +11,12 @@ from collections.abc import Callable
 _LISTENERS: list[Callable[[], None]] = []
 
 
-def notify_on_compile(tell: Callable[[], None]) -> None:
-    """Have ``tell`` called when the first kernel is compiled in this process; it may be called from any
-    thread.
-    """
-    _LISTENERS.append(tell)
+def notify_on_compile(notify: Callable[[], None]) -> None:
+    """Call ``notify`` when the first kernel is compiled in this process. Any thread may call it."""
+    _LISTENERS.append(notify)
 
 
 def compiling() -> None:
-    """A kernel is about to be compiled, for its machine code is not in the cache."""
+    """Report that a kernel is about to be compiled, because its machine code is not in the cache."""
     while _LISTENERS:
         _LISTENERS.pop()()

@@ -52,7 +52,7 @@ _AND, _OR, _NOT = int(Op.AND), int(Op.OR), int(Op.NOT)
 _IS_NULL, _IS_NOT_NULL, _IS_TRUE = int(Op.IS_NULL), int(Op.IS_NOT_NULL), int(Op.IS_TRUE)
 
 
-class Programs(NamedTuple):
+class StackPrograms(NamedTuple):
     """The conditions of DEFINE as stack programs; constant through a search."""
 
     code: np.ndarray

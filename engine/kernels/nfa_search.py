@@ -16,7 +16,7 @@ from penstock.engine.kernels.condition_interpreter import (
     ConditionCells,
     Conditions,
     Match,
-    Programs,
+    StackPrograms,
     Stack,
     evaluate_condition,
     running_total,
@@ -112,21 +112,9 @@ def next_start(start, end, skip, skip_variables, match):
 
 @njit(nogil=True)
 def attempt(
-    start,
-    row,
-    end,
-    is_final,
-    last_us,
-    epoch,
-    most_steps,
-    rows,
-    automaton,
-    programs,
-    conditions,
-    match,
-    cells,
-    stack,
-):
+    start, row, end, is_final, last_us, epoch, most_steps,
+    rows, automaton, programs, conditions, match, cells, stack,
+):  # fmt: skip
     """Search for the match that begins at ``start``, with the rows before ``row`` matched already.
 
     SearchRows reach to ``end``; ``is_final``: no more will come. SearchRows after ``last_us`` are outside of
@@ -220,7 +208,7 @@ def search(
     """
     rows = SearchRows(times, tests, failed)
     automaton = TransitionTable(offsets, targets, labels)
-    programs = Programs(code, code_at)
+    programs = StackPrograms(code, code_at)
     conditions = Conditions(totals, navigations, is_member, variables, is_member.size // variables)
     match = Match(steps, labels, lasts, firsts, total_ints, total_floats, total_counts)
     cells = ConditionCells(cell_ints, cell_floats, cell_valid, times.size + 1)

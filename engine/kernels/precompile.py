@@ -1,4 +1,4 @@
-"""All kernels compiled at once, so that no query has to wait for one."""
+"""Precompilation: all kernels compiled at once, so that no query waits a third of a second for one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MODULES = (
     int128,
     word_index,
 )
-"""The modules that have kernels."""
+"""The modules with kernels. A test compares them with the files."""
 
 
 def every_kernel() -> list[Kernel]:
@@ -48,8 +48,6 @@ def every_kernel() -> list[Kernel]:
 
 
 def compile_every_kernel() -> tuple[int, int]:
-    """Compile what is not in the cache; returns how many kernels there are and how many had to be
-    compiled.
-    """
+    """Compile what is not in the cache; return how many kernels there are, and how many were compiled."""
     kernels = every_kernel()
     return len(kernels), sum(kernel.load() for kernel in kernels)

@@ -1,5 +1,17 @@
-"""JoinSide: the rows of one side of a join, found by key slot, with how much of the other side each
-matches.
+"""JoinSide: the stored rows of one side of a join, found by join key, each with the weight of its matches.
+
+It does four things at once, because all of them are arrays by row id that change together:
+
+```
+key columns --keys--> key slot --links--> row ids --store--> columns, weight     rows by key
+all columns --_identity--> identity slot --_id_of--> row id (back: _identity_of)  a retraction finds its row
+row id --matches--> weight of the other side's rows that match                   outer joins: is it unmatched?
+row id or key slot --writes--> when last written                                 state TTL
+```
+
+A side that is never retracted has no identity; ``matches`` is filled only where the join asks for it. All
+rows in every subtask (``copy_of``) is a fifth matter of snapshots alone: each subtask writes the key groups
+it owns.
 """
 
 from __future__ import annotations
@@ -25,13 +37,14 @@ from penstock.engine.state.time_to_live import LastWrites, written_column
 
 
 class JoinSide(TrackedState, Mapped):
-    """Rows with weights and match counts. ``keys`` is shared by both sides of the join: key columns to slots.
+    """Rows with weights and match counts. ``keys``, key columns to slots, is shared by both sides of the
+    join.
 
-    ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by
-    row id is the weight of the other side's rows that match, kept only when ``counts`` is set. ``writes``:
-    rows live for a time after they were last written, each by itself or, ``by_key``, all of a key since the
-    last of them; then snapshots say when that was. ``numbered``: rows remember in which order they arrived.
-    ``lates``, of a side that is never retracted: rows remember the watermark they were behind.
+    ``retracting``: rows may be retracted, so equal rows are one row with their weights added. ``counts``:
+    keep ``matches``. ``writes``: rows expire some time after they were last written, each by itself or, with
+    ``by_key``, all rows of a key after the last of them; snapshots then have a column for it. ``numbered``:
+    rows remember their order of arrival. ``lates``, of a side that is never retracted: rows remember the
+    watermark they were behind.
     """
 
     MAPPED = ("matches", "_behind")
@@ -96,6 +109,7 @@ class JoinSide(TrackedState, Mapped):
         net = np.zeros(first.size, np.int64)
         np.add.at(net, inverse, batch.weights)
         if index is self._identity:
+            # rows that cancel in the batch were inserted into the index, but will not be stored
             self._release_unstored(np.unique(slots))
         if first.size == batch.num_rows and net.all():
             return batch
@@ -105,7 +119,7 @@ class JoinSide(TrackedState, Mapped):
         return Batch(summed.rows, net[chosen], summed.behind, summed.origin)
 
     def _release_unstored(self, slots: np.ndarray) -> None:
-        """Give back identity slots that no stored row has."""
+        """Release identity slots that no stored row has."""
         assert self._identity is not None
         self._fit()
         self._identity.remove(slots[self._id_of[slots] < 0])
@@ -132,7 +146,9 @@ class JoinSide(TrackedState, Mapped):
         return self._merge(batch, slots, matched, arrived)
 
     def _note_behind(self, ids: np.ndarray, behind: np.ndarray | None) -> None:
-        """Nothing is noted until the first row comes late."""
+        """Note the watermarks rows are behind. Before the first late row there is no array: most jobs pay
+        nothing.
+        """
         if not self._lates or (behind is None and not self._behind.size):
             return
         known = self._behind.size
@@ -152,15 +168,15 @@ class JoinSide(TrackedState, Mapped):
             self.writes.touch(ids, self.store.capacity)
 
     def due(self, now_ms: int) -> np.ndarray:
-        """Return what has lived long enough by the clock: row ids, or the slots of keys; the caller
-        forgets it.
+        """Return what has expired by the clock: row ids, or key slots with ``by_key``. The caller removes
+        it.
         """
         if self.writes is None:
             return np.zeros(0, np.int64)
         return self.writes.due(now_ms, self._keys.live_slots if self._by_key else self.store.live_ids)
 
     def ids_of(self, batch: Batch) -> np.ndarray:
-        """Return the ids of rows that are kept and may be taken back, -1 for others."""
+        """Return the ids of stored rows that can be retracted, -1 for others."""
         if self._identity is None:
             return np.full(batch.num_rows, -1)
         self._fit()
@@ -168,13 +184,14 @@ class JoinSide(TrackedState, Mapped):
         return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)], -1)
 
     def without_absent(self, batch: Batch) -> tuple[Batch, int]:
-        """Return a consolidated batch without what it takes back of rows that are gone, and how many rows
-        that were.
+        """Return a consolidated batch without retractions of rows that are not stored, and how many these
+        were.
         """
         if batch.weights is None or (batch.weights > 0).all():
             return batch, 0
         ids = self.ids_of(batch)
         stored_weights = np.where(ids >= 0, self.store.weights(np.maximum(ids, 0)), 0)
+        # a retraction takes at most what is stored
         weights = np.where(
             batch.weights < 0, np.maximum(batch.weights, -np.maximum(stored_weights, 0)), batch.weights
         )
@@ -193,6 +210,7 @@ class JoinSide(TrackedState, Mapped):
         identities = self._identity.lookup_or_insert(batch.rows.columns, batch.num_rows)
         self._fit()
         weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
+        # Rows that are stored change their weight; new ones are appended.
         ids = self._id_of[identities]
         known, new = np.flatnonzero(ids >= 0), np.flatnonzero(ids < 0)
         rows = batch.rows.take(array_of(new))
@@ -207,7 +225,9 @@ class JoinSide(TrackedState, Mapped):
         return self._forget(self.store.add_weights(ids[known], weights[known]))
 
     def _forget(self, gone: np.ndarray) -> np.ndarray:
-        """Take rows the store no longer has out of the indexes; return the key slots that became empty."""
+        """Remove rows from the indexes that the store no longer has; return the key slots that became
+        empty.
+        """
         if self._identity is not None:
             self._identity.remove(self._identity_of[gone])
             self._id_of[self._identity_of[gone]] = -1
@@ -215,7 +235,7 @@ class JoinSide(TrackedState, Mapped):
         return self.links.unlink(gone)
 
     def remove(self, ids: np.ndarray) -> np.ndarray:
-        """Forget distinct rows whatever their weight; return the key slots that became empty."""
+        """Remove distinct rows whatever their weight; return the key slots that became empty."""
         if not ids.size:
             return np.zeros(0, np.int64)
         self.store.drop(ids)
@@ -244,7 +264,7 @@ class JoinSide(TrackedState, Mapped):
             self.matches[ids] = matched
 
     def _fit(self) -> None:
-        """Let the arrays by row id and by identity slot reach as far as those go."""
+        """Grow the arrays by row id and by identity slot to the capacity of their index."""
         capacity = self.store.capacity
         if self.counts and self.matches.size < capacity:
             self.matches = grown(self.matches, capacity)
@@ -260,7 +280,7 @@ class JoinSide(TrackedState, Mapped):
             self._id_of[used:] = -1
 
     def at_once(self, slots: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield distinct key slots in pieces whose rows may be taken at once; the rows of one slot stay
+        """Yield distinct key slots in pieces whose rows fit one Arrow array; the rows of one slot stay
         together.
         """
         counts = self.links.counts(slots)
@@ -283,7 +303,9 @@ class JoinSide(TrackedState, Mapped):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Rows are shared as they lie in their chunks; places, weights and match counts are copied."""
+        """Rows are shared with their chunks, which never change; positions, weights and match counts are
+        copied.
+        """
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
