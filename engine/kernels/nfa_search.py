@@ -16,8 +16,8 @@ from penstock.engine.kernels.condition_interpreter import (
     ConditionCells,
     Conditions,
     Match,
-    StackPrograms,
     Stack,
+    StackPrograms,
     evaluate_condition,
     running_total,
 )
