@@ -20,7 +20,7 @@ from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.scan import Scan
-from penstock.planner.logical.sink import HistoryWish, Sink, StatementSet
+from penstock.planner.logical.sink import HistoryOption, Sink, StatementSet
 from penstock.planner.logical.sort import TopN
 from penstock.planner.logical.time_attributes import WatermarkAssign
 
@@ -49,24 +49,24 @@ class HistoryPart:
         return self.live
 
 
-def wish_of(plan: LogicalPlan) -> HistoryWish | None:
-    """Return the wish for a history of the INSERTs of a plan."""
+def history_option(plan: LogicalPlan) -> HistoryOption | None:
+    """Return the option WITH HISTORY of the INSERTs of a plan."""
     sinks = plan.sinks if isinstance(plan, StatementSet) else (plan,)
     return next((sink.history for sink in sinks if isinstance(sink, Sink) and sink.history is not None), None)
 
 
 def history_parts(
-    plan: LogicalPlan, facts: PlanFacts, wish: HistoryWish, speaks: Callable[[LogicalPlan], bool]
+    plan: LogicalPlan, facts: PlanFacts, history: HistoryOption, speaks: Callable[[LogicalPlan], bool]
 ) -> tuple[HistoryPart, ...]:
     """Return the parts of a laid plan that are loaded as history, as large as the backend has words for.
 
     Raises SQL-1715 for plans whose answer could be another than that of a replay.
     """
-    _refuse(plan, wish)
+    _refuse(plan, history)
     timed = any(node.history_needs_time for node in plan.walk())
-    parts = tuple(_parts(plan, None, facts, speaks, wish, timed))
+    parts = tuple(_parts(plan, None, facts, speaks, history, timed))
     if not parts:
-        raise no_stream(wish)
+        raise no_stream(history)
     return parts
 
 
@@ -75,7 +75,7 @@ def _parts(
     above: LogicalPlan | None,
     facts: PlanFacts,
     speaks: Callable[[LogicalPlan], bool],
-    wish: HistoryWish,
+    history: HistoryOption,
     timed: bool,
 ) -> Iterator[HistoryPart]:
     if _is_linear(node):
@@ -85,12 +85,12 @@ def _parts(
             return
         if isinstance(node, WatermarkAssign | Scan):
             raise _refusal(
-                wish,
+                history,
                 "the backend has no words for the columns its time is made of",
                 "leave WITH HISTORY out, or take the other backend",
             )
     for child in node.inputs:
-        yield from _parts(child, above if isinstance(node, Exchange) else node, facts, speaks, wish, timed)
+        yield from _parts(child, above if isinstance(node, Exchange) else node, facts, speaks, history, timed)
 
 
 def _is_linear(node: LogicalPlan) -> bool:
@@ -119,38 +119,38 @@ def _timing(node: LogicalPlan) -> LogicalPlan | None:
     return None
 
 
-def _refuse(plan: LogicalPlan, wish: HistoryWish) -> None:
+def _refuse(plan: LogicalPlan, history: HistoryOption) -> None:
     for node in plan.walk():
         if node.no_history is not None:
             raise _refusal(
-                wish,
+                history,
                 f"{node.no_history} has no history that a backend computes",
                 "leave WITH HISTORY out: the query reads everything as a stream",
             )
         if isinstance(node, Scan):
-            _refuse_table(node, wish)
+            _refuse_table(node, history)
         for expression in _expressions(node):
             if not is_deterministic(expression) or reads_clock(expression):
                 hint = "leave WITH HISTORY out, or the function: its values would be others than a replay's"
-                raise _refusal(wish, f"{expression} gives other values each time it is asked", hint)
+                raise _refusal(history, f"{expression} gives other values each time it is asked", hint)
 
 
-def _refuse_table(scan: Scan, wish: HistoryWish) -> None:
+def _refuse_table(scan: Scan, history: HistoryOption) -> None:
     table = scan.table
     if table.connector != "filesystem":
         message = (
             f"{table.name} has no positions up to which a backend can read it (connector {table.connector})"
         )
-        raise _refusal(wish, message, "tables of files have a history")
+        raise _refusal(history, message, "tables of files have a history")
     if file_format(table) in CHANGELOG_FORMATS:
         raise _refusal(
-            wish,
+            history,
             f"{table.name} holds changes, which a backend would have to read in their order",
             "tables of csv, json, parquet or arrow files",
         )
     if option(table, "on-error") != "fail":
         message = f"{table.name} goes on after bad records, and a backend counts none"
-        raise _refusal(wish, message, "declare the table with 'on-error' = 'fail'")
+        raise _refusal(history, message, "declare the table with 'on-error' = 'fail'")
 
 
 def _expressions(value: object) -> Iterator[Expression]:
@@ -167,14 +167,14 @@ def _expressions(value: object) -> Iterator[Expression]:
                 yield from _expressions(inner)
 
 
-def no_stream(wish: HistoryWish) -> PenstockError:
+def no_stream(history: HistoryOption) -> PenstockError:
     """Return the error for a plan over bounded tables only."""
     return _refusal(
-        wish,
+        history,
         "the query reads no stream",
         "bounded tables are computed by the backend anyway: leave WITH HISTORY out",
     )
 
 
-def _refusal(wish: HistoryWish, message: str, hint: str) -> PenstockError:
-    return PenstockError("SQL-1715", f"no history: {message}", span=wish.span, hint=hint, sqlstate="0A000")
+def _refusal(history: HistoryOption, message: str, hint: str) -> PenstockError:
+    return PenstockError("SQL-1715", f"no history: {message}", span=history.span, hint=hint, sqlstate="0A000")

@@ -18,7 +18,7 @@ from penstock.planner.explain.explain import explain
 from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan
-from penstock.planner.logical.sink import HistoryWish
+from penstock.planner.logical.sink import HistoryOption
 from penstock.planner.physical.history_job_graph import Loaded, history_graph, loaded
 from penstock.planner.physical.operator_specs import HistorySource, JobGraph, OperatorSpec
 from penstock.planner.sql_generator.support import speaks
@@ -45,7 +45,7 @@ class History:
 
 
 def plan_history(
-    option: HistoryWish, plan: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings
+    option: HistoryOption, plan: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings
 ) -> History:
     """Return what of a planned job is loaded as history. SQL-1715 where that cannot be the same as a
     replay.

@@ -11,7 +11,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.settings import Settings
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.sink import HistoryWish
+from penstock.planner.logical.sink import HistoryOption
 from penstock.planner.physical.operator_specs import JobGraph
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class OptimizedQuery:
     plan: LogicalPlan
     runtime: str
     options: PlannerOptions
-    history: HistoryWish | None = None
+    history: HistoryOption | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
 from penstock.optimizer.bounded_subplans import choose_runtime, optimize_sharing
 from penstock.optimizer.exchange_placement import lay_edges
-from penstock.optimizer.history_subplans import no_stream, wish_of
+from penstock.optimizer.history_subplans import history_option, no_stream
 from penstock.optimizer.optimizer import Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.sink_validation import check_order, check_sinks
@@ -81,7 +81,7 @@ class QueryPipeline:
         check_plan(bound, self._state.settings)
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)
         is_supported = partial(_is_supported, backend=options.backend)
-        history, disabled = wish_of(bound), options.disabled_rules
+        history, disabled = history_option(bound), options.disabled_rules
         # before a runtime is chosen: a bounded subplan that several readers share is one BoundedInput
         shared = optimize_sharing(
             bound, options.mode, disabled=disabled, observer=observer, speaks=is_supported

@@ -8,7 +8,6 @@ from typing import TypeVar
 from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness as table_boundedness
 from penstock.catalog.tables import CatalogTable
-from penstock.optimizer.properties.unique_keys import unique_keys
 from penstock.planner.expressions.nodes import Literal, SortKey
 from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
@@ -19,6 +18,9 @@ from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.logical.time_attributes import WatermarkAssign, arrival_order
 
 T = TypeVar("T")
+
+# Joins multiply the keys of their sides: beyond this many, the longer ones are dropped.
+_KEYS_MAX = 16
 
 # The side that may be copied to every subtask: never one whose unmatched rows are given, for every subtask
 # would give them.
@@ -140,7 +142,7 @@ class PlanFacts:
         loaded_first = self.bounded_ports(node) if isinstance(node, BinaryJoin) else ()
         return node.insert_only(tuple(map(self.insert_only, node.inputs)), loaded_first)
 
-    def in_time(self, node: Over) -> bool:
+    def is_settled_by_time(self, node: Over) -> bool:
         """Return whether each row gets its values once, when time has passed it."""
         return node.timely and self.insert_only(node.input)
 
@@ -167,7 +169,7 @@ class PlanFacts:
         """
         if node.drops_late_rows and not all(map(self.insert_only, node.inputs)):
             return frozenset()
-        return unique_keys(node, self.unique_keys)
+        return _smallest_keys(node.unique_keys(tuple(map(self.unique_keys, node.subplans))))
 
     def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:
         """Return the smallest set of columns that identifies a row of a node, or None when only the whole
@@ -239,3 +241,9 @@ class PlanFacts:
         if bound.grows is None and bound.ttl is not None:
             return f"bounded by TTL {bound.ttl} (processing time)"
         return "bounded" if bound.grows is None else f"unbounded because {bound.grows}"
+
+
+def _smallest_keys(keys: Keys) -> Keys:
+    """Return the keys that contain no other, at most sixteen; a longer key says nothing new."""
+    minimal = [key for key in keys if not any(other < key for other in keys)]
+    return frozenset(sorted(minimal, key=lambda key: (len(key), sorted(key)))[:_KEYS_MAX])

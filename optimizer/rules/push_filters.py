@@ -41,14 +41,14 @@ def push_past_watermarks(plan: LogicalPlan) -> LogicalPlan:
 def _rewrite(node: LogicalPlan, past_watermarks: bool) -> LogicalPlan:
     match node:
         case Filter(input=inner, predicate=predicate):
-            placed = place(inner, conjuncts(predicate), past_watermarks)
+            placed = push_parts(inner, conjuncts(predicate), past_watermarks)
             return node if placed == node else placed
         case BinaryJoin(residual=residual) if residual is not None:
             return _push_condition(node, conjuncts(residual), past_watermarks)
     return node
 
 
-def place(node: LogicalPlan, parts: Conditions, past_watermarks: bool = False) -> LogicalPlan:
+def push_parts(node: LogicalPlan, parts: Conditions, past_watermarks: bool = False) -> LogicalPlan:
     """Return the rows of a node for which every part is TRUE, each part tested as far upstream as it may
     be.
     """
@@ -56,14 +56,15 @@ def place(node: LogicalPlan, parts: Conditions, past_watermarks: bool = False) -
         return node
     match node:
         case Filter(input=inner, predicate=predicate):
-            return place(inner, conjuncts(predicate) + without(parts, conjuncts(predicate)), past_watermarks)
+            tested = conjuncts(predicate)
+            return push_parts(inner, tested + without(parts, tested), past_watermarks)
         case Scan():
             return _into_scan(node, parts)
         case WatermarkAssign() if not past_watermarks:
             return Filter(node, conjunction(parts))
     stay, below = node.pass_filters(parts)
     inputs = tuple(
-        place(child, down, past_watermarks) for child, down in zip(node.inputs, below, strict=True)
+        push_parts(child, down, past_watermarks) for child, down in zip(node.inputs, below, strict=True)
     )
     rebuilt = node.with_inputs(inputs) if any(below) else node
     return Filter(rebuilt, conjunction(stay)) if stay else rebuilt
@@ -86,7 +87,7 @@ def _push_condition(node: BinaryJoin, parts: Conditions, past_watermarks: bool) 
         read = columns.keys() if node.kind in kinds else ()
         down = tuple(p for p in stay if p.columns() and reads_only(p, read) and is_movable(p))
         stay = without(stay, down)
-        inputs.append(place(side, tuple(part.remap(dict(columns)) for part in down), past_watermarks))
+        inputs.append(push_parts(side, tuple(part.remap(dict(columns)) for part in down), past_watermarks))
     if stay == parts:
         return node
     return replace(node, left=inputs[0], right=inputs[1], residual=conjunction(stay) if stay else None)

@@ -30,7 +30,7 @@ def first_of_partitions(plan: LogicalPlan) -> LogicalPlan:
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
         case Filter(input=Over() as over, predicate=predicate) if _ranks_alone(over):
-            return _kept_to(over, conjuncts(predicate)) or node
+            return _limit_rank(over, conjuncts(predicate)) or node
     return node
 
 
@@ -38,7 +38,7 @@ def _ranks_alone(over: Over) -> bool:
     return not over.timely and len(over.calls) == 1 and over.calls[0].function in RANKS
 
 
-def _kept_to(over: Over, parts: tuple[Expression, ...]) -> LogicalPlan | None:
+def _limit_rank(over: Over, parts: tuple[Expression, ...]) -> LogicalPlan | None:
     rank = len(over.input.schema)
     bounds = {part: bound for part in parts if (bound := _bound(part, rank)) is not None}
     limit = min(bounds.values(), default=0)

@@ -27,7 +27,7 @@ from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink, StatementSet
-from penstock.planner.logical.sort import Sort, TemporalSort, is_kept_by_time
+from penstock.planner.logical.sort import Sort, TemporalSort, is_time_order
 from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import LateralQuery, span_of
 from penstock.planner.statements.nodes import (
@@ -111,7 +111,7 @@ class Binder:
         if (
             isinstance(relation.plan, Sort)
             and not bounded(relation.plan)
-            and is_kept_by_time(relation.plan.keys, relation.fields)
+            and is_time_order(relation.plan.keys, relation.fields)
         ):
             relation = Relation(TemporalSort(relation.plan.input, relation.plan.keys), relation.fields)
         if isinstance(relation.plan, Sort) and not bounded(relation.plan):

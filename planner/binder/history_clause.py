@@ -8,14 +8,14 @@ from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.planner.logical.sink import HistoryWish
+from penstock.planner.logical.sink import HistoryOption
 from penstock.planner.parser.hints import SelectHint
 from penstock.planner.parser.syntax_nodes import span_of
 
 BACKENDS = ("spark", "duckdb")
 
 
-def history_wish(tree: exp.Expr) -> HistoryWish | None:
+def history_wish(tree: exp.Expr) -> HistoryOption | None:
     """Return what an INSERT's own query says of its history, None when it says nothing; BND-5000 for a
     backend there is not.
     """
@@ -32,7 +32,7 @@ def history_wish(tree: exp.Expr) -> HistoryWish | None:
         raise PenstockError(
             "BND-5000", f"there is no bounded backend '{backend}'", span=place, hint=hint_text
         )
-    return HistoryWish(backend, place)
+    return HistoryOption(backend, place)
 
 
 def refuse_history(tree: exp.Expr) -> None:
@@ -61,7 +61,7 @@ def _hints(tree: exp.Expr) -> Iterator[SelectHint]:
     return (hint for hint in tree.meta.get("hints", ()) if hint.name == "BACKFILL")
 
 
-def in_one_voice(wishes: list[HistoryWish | None]) -> None:
+def in_one_voice(wishes: list[HistoryOption | None]) -> None:
     """Refuse a set of INSERTs some of which want their history loaded and some do not, or by different
     backends; SQL-1714.
     """

@@ -26,7 +26,7 @@ from penstock.planner.binder.size_limits import check_size
 from penstock.planner.expressions.nodes import Column, Expression, Literal, SortKey
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
-from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_kept_by_time
+from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_time_order
 from penstock.planner.parser.syntax_nodes import consume, span_of
 
 
@@ -172,7 +172,7 @@ def _ordered(
     limit = _rows(tree.args.get("limit"), context, "LIMIT")
     offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
     if keys:
-        timely = is_kept_by_time(keys, relation.fields)
+        timely = is_time_order(keys, relation.fields)
         check_order(endless(plan) and not timely, limit is not None, nested, span_of(tree.args["order"]))
         if timely and limit is None and endless(plan):
             return Relation(_cut(TemporalSort(plan, tuple(keys)), limit, offset), relation.fields)

@@ -18,7 +18,7 @@ from penstock.planner.logical.distribution import (
     by_keys,
     move_keys,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, number_parts
 from penstock.planner.logical.node_text import (
     calls_text,
     duration_text,
@@ -106,7 +106,7 @@ class Aggregate(UnaryNode):
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
         return PartitionFacts((derived.insert_only(self.input),), derived.ttl_ms(self))
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         return _digest(self, inputs[0], "", texts)
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
@@ -232,7 +232,7 @@ class WindowAggregate(UnaryNode):
     def keeps_state(self) -> bool:
         return self.phase is not Phase.LOCAL
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         window = texts.window(self.window, inputs[0].columns) + emission_text(self.emission)
         return _digest(self, inputs[0], window, texts)
 
@@ -431,9 +431,9 @@ def _phase_name(node: Aggregate | WindowAggregate, what: str) -> str:
     return f"{phase}{what}{keys_text(' by', node.keys, node.input.schema)}"
 
 
-def _digest(node: Aggregate | WindowAggregate, below: Meaning, window: str, texts: ExactTexts) -> Meaning:
+def _digest(node: Aggregate | WindowAggregate, below: Digest, window: str, texts: ExactTexts) -> Digest:
     keys = tuple(below.columns[key] for key in node.keys)
     rows = hash_parts("groups", below.rows, window, node.phase.value, *keys)
     calls = tuple(hash_parts("aggregate", rows, texts.call(call, below.columns)) for call in node.aggregates)
     added = len(node.schema) - len(keys) - len(calls)
-    return Meaning(rows, keys + calls + number_parts("window", rows, added))
+    return Digest(rows, keys + calls + number_parts("window", rows, added))

@@ -139,7 +139,7 @@ class CellColumn:
 
 
 @dataclass(frozen=True)
-class Place:
+class MatchRow:
     """A row of the match: ``offset`` rows from the first or last of ``rows``; the row tried when ``rows``
     is None.
     """
@@ -176,7 +176,7 @@ class Programs:
     tests: list[RowTest] = field(default_factory=list)
     code: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     columns: list[CellColumn] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[MatchRow] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
 
     def add(self, definition: Definition) -> None:
@@ -207,7 +207,7 @@ def programs_of(definitions: Sequence[Definition]) -> Programs:
     return programs
 
 
-def _places(expression: Expression, definition: Definition) -> set[Place] | None:
+def _places(expression: Expression, definition: Definition) -> set[MatchRow] | None:
     """Return the rows an expression is read at; None when it reads an aggregate."""
     found = set()
     for index in expression.columns():
@@ -215,7 +215,7 @@ def _places(expression: Expression, definition: Definition) -> set[Place] | None
         if not isinstance(value, RowValue):
             return None
         tried = definition.variable in value.rows and not value.first and not value.offset
-        found.add(Place(None) if tried else Place(value.rows, value.first, value.offset))
+        found.add(MatchRow(None) if tried else MatchRow(value.rows, value.first, value.offset))
     return found
 
 
@@ -251,7 +251,7 @@ class _Writer:
         """Add the instructions that leave an expression's value on the stack."""
         places = _places(expression, self._definition)
         if places is not None and len(places) <= 1:
-            self._load(expression, next(iter(places), Place(None)))
+            self._load(expression, next(iter(places), MatchRow(None)))
             return
         match expression:
             case Column(index=index):
@@ -285,7 +285,7 @@ class _Writer:
         for arg in args:
             self.write(arg)
 
-    def _load(self, expression: Expression, place: Place) -> None:
+    def _load(self, expression: Expression, place: MatchRow) -> None:
         kind = _kind(expression.type)
         if kind is None:
             raise self._beyond(expression)

@@ -10,7 +10,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
@@ -71,9 +71,9 @@ class Emit(PassThroughNode):
         keys = final_keys(derived.upsert_key(self.input), len(self.schema))
         return EmitFacts((derived.insert_only(self.input),), keys)
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         rows = hash_parts("emit", inputs[0].rows, self.kind.value, str(self.emission))
-        return Meaning(rows, inputs[0].columns)
+        return Digest(rows, inputs[0].columns)
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         return self.kind is EmitKind.FINAL or inputs[0]

@@ -10,7 +10,7 @@ from penstock.planner.logical.distribution import (
     Partition,
     Partitioning,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning
+from penstock.planner.logical.node_digest import Digest, ExactTexts
 from penstock.planner.logical.node_text import edge_text
 from penstock.planner.logical.plan import PassThroughNode
 
@@ -28,7 +28,7 @@ class Exchange(PassThroughNode):
     def text(self) -> str:
         return f"Exchange {edge_text(self.edge, self.input.schema)}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         return inputs[0]
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:

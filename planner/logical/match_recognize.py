@@ -22,7 +22,7 @@ from penstock.planner.logical.distribution import (
     by_keys,
     move_keys,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import StateBound, StateFacts, UnaryNode
@@ -287,7 +287,7 @@ class MatchRecognize(UnaryNode):
         source = self.input.schema.names
         return renamed_text(expression, lambda index: values[index].words(self.variables, source))
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         """What breaks ties takes part: all columns. So do the names of variables, which CLASSIFIER tells."""
         below, columns = inputs[0], inputs[0].columns
 
@@ -304,7 +304,7 @@ class MatchRecognize(UnaryNode):
         kept = range(len(columns)) if self.all_rows else self.partition
         values = tuple(value.digest(columns, texts) for value in self.values)
         measures = (hash_parts("measure", rows, texts.expression(one, values)) for one in self.measures)
-        return Meaning(rows, (*(hash_parts("matched", rows, columns[i]) for i in kept), *measures))
+        return Digest(rows, (*(hash_parts("matched", rows, columns[i]) for i in kept), *measures))
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         places = {key: i for i, key in enumerate(self.partition)}

@@ -56,7 +56,7 @@ def hash_parts(*parts: str) -> str:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class Digest:
     """Hashes of the rows (as a bag, whatever columns are kept of them) and of each column."""
 
     rows: str
@@ -87,9 +87,9 @@ class ExactTexts:
         """
         return columns
 
-    def place(self, place: int, branches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    def union_column(self, position: int, branches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         """Return what tells a column of a union from its others, given the columns of its branches."""
-        return (str(place),)
+        return (str(position),)
 
     def cast(self, cast: Cast, inner: str) -> str:
         """Return what a CAST of something means."""
@@ -175,8 +175,8 @@ class AlikeTexts(ExactTexts):
     def ties(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         return ()
 
-    def place(self, place: int, branches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        return tuple(columns[place] for columns in branches)
+    def union_column(self, position: int, branches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(columns[position] for columns in branches)
 
     def cast(self, cast: Cast, inner: str) -> str:
         return (

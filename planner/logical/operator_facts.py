@@ -25,7 +25,7 @@ class DerivedFacts(Protocol):
     def upsert_key(self, node: Any) -> tuple[int, ...] | None:
         """Return the columns that identify a row of a node."""
 
-    def in_time(self, node: Any) -> bool:
+    def is_settled_by_time(self, node: Any) -> bool:
         """Return whether an Over emits each row once, when the watermark has passed it."""
 
     def arrival_order(self, node: Any, order: Sequence[SortKey]) -> int:

@@ -16,7 +16,7 @@ from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import INT, Timestamp, TimestampLtz
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey, columns_read
 from penstock.planner.logical.distribution import InputFacts, Requirement, by_keys
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import calls_text, duration_text, keys_text, order_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import (
@@ -192,13 +192,13 @@ class Over(PassThroughNode):
             (derived.insert_only(self.input),),
             derived.ttl_ms(self),
             derived.arrival_order(self.input, self.order),
-            derived.in_time(self),
+            derived.is_settled_by_time(self),
         )
 
     def drops_late(self, facts: OperatorFacts) -> bool:
         return isinstance(facts, OverFacts) and facts.in_time
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         """What breaks ties takes part: all columns where the answer depends on them."""
         columns, rows = inputs[0].columns, inputs[0].rows
         order = (texts.sort(key, columns) for key in self.order)
@@ -210,7 +210,7 @@ class Over(PassThroughNode):
         if self.timely:
             rows = hash_parts("over in time", rows, columns[self.time_column])
         calls = (hash_parts("over", rows, within, texts.call(call, columns)) for call in self.calls)
-        return Meaning(rows, (*columns, *calls))
+        return Digest(rows, (*columns, *calls))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         width = len(self.input.schema)
@@ -325,13 +325,13 @@ class PartitionTop(PassThroughNode):
             derived.arrival_order(self.input, self.order),
         )
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below, columns = inputs[0], inputs[0].columns
         order = (texts.sort(key, columns) for key in self.order)
         ties = texts.ties(columns) if self.rank == "row_number" else ()
         head = ("partition top", below.rows, self.rank, str(self.limit), str(self.window is not None))
         rows = hash_parts(*head, *(columns[key] for key in self.partition), "by", *order, "ties", *ties)
-        return Meaning(rows, columns if self.rank_name is None else (*columns, hash_parts("rank", rows)))
+        return Digest(rows, columns if self.rank_name is None else (*columns, hash_parts("rank", rows)))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         """Numbered rows of a partition differ in their number, and a single one needs none."""

@@ -23,7 +23,7 @@ from penstock.planner.logical.distribution import (
     Partitioning,
     Requirement,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning
+from penstock.planner.logical.node_digest import Digest, ExactTexts
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 
 Keys = frozenset[frozenset[int]]
@@ -148,7 +148,7 @@ class LogicalPlan:
         """The plans its rows are computed from: its inputs, or what a backend computes first."""
         return self.inputs
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         """Return what the rows and each column mean, given what those of the subplans do. Operator ids are
         made of it: what it hashes, and in which order, never changes.
         """

@@ -27,7 +27,7 @@ from penstock.planner.logical.distribution import (
     Partitioning,
     move_keys,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import expression_text, labelled
 from penstock.planner.logical.plan import (
     ColumnPruner,
@@ -67,10 +67,10 @@ class Filter(PassThroughNode):
     def text(self) -> str:
         return f"Filter {expression_text(self.predicate, self.input.schema)}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         predicate = texts.expression(self.predicate, below.columns)
-        return Meaning(hash_parts("filter", below.rows, predicate), below.columns)
+        return Digest(hash_parts("filter", below.rows, predicate), below.columns)
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         return self._changed(predicate=rewrite(self.predicate))
@@ -120,9 +120,9 @@ class Project(UnaryNode):
         items = zip(self.expressions, self.names, strict=True)
         return f"Project {', '.join(labelled(expression_text(e, self.input.schema), n) for e, n in items)}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
-        return Meaning(below.rows, tuple(texts.column(e, below.columns) for e in self.expressions))
+        return Digest(below.rows, tuple(texts.column(e, below.columns) for e in self.expressions))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         places: dict[int, int] = {}

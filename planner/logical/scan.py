@@ -16,7 +16,7 @@ from penstock.planner.expressions.nodes import (
     Literal,
     columns_read,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, table_text
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
@@ -82,7 +82,7 @@ class Scan(LogicalPlan):
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> SourceFacts:
         return SourceFacts()
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         table = table_text(self.table)
         source = self.table.source_schema
         # not which fields of a row are read: one more changes nothing of the others
@@ -93,7 +93,7 @@ class Scan(LogicalPlan):
             for one in read
         )
         predicate = "" if self.predicate is None else texts.expression(self.predicate, columns)
-        return Meaning(hash_parts("scan", table, predicate), columns)
+        return Digest(hash_parts("scan", table, predicate), columns)
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         source = self.table.source_schema
@@ -141,10 +141,10 @@ class Values(LogicalPlan):
         count = len(self.rows)
         return f"Values {count} row{'' if count == 1 else 's'} [{', '.join(self.schema.names)}]"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         cells = (texts.expression(cell, ()) for row in self.rows for cell in row)
         rows = hash_parts("values", *cells, str(len(self.rows)))
-        return Meaning(rows, tuple(hash_parts(rows, str(i)) for i in range(len(self.schema))))
+        return Digest(rows, tuple(hash_parts(rows, str(i)) for i in range(len(self.schema))))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         return frozenset({frozenset()}) if len(self.rows) <= 1 else NO_KEYS
@@ -185,8 +185,8 @@ class BoundedInput(LogicalPlan):
     def subplans(self) -> tuple[LogicalPlan, ...]:
         return (self.plan,)
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
-        return Meaning(hash_parts("bounded", inputs[0].rows), inputs[0].columns)
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        return Digest(hash_parts("bounded", inputs[0].rows), inputs[0].columns)
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         return inputs[0]

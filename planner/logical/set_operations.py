@@ -12,7 +12,7 @@ from penstock.planner.expressions.expression_properties import is_movable, witho
 from penstock.planner.logical.distribution import (
     Partitioning,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.plan import ColumnPruner, Conditions, LogicalPlan, Needed, Pruned, UnaryNode
 from penstock.planner.logical.windows import (
     demand,
@@ -54,12 +54,12 @@ class Union(LogicalPlan):
     def keeps_state(self) -> bool:
         return False
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         branches = (part for one in inputs for part in (one.rows, *texts.ties(one.columns)))
         rows = hash_parts("union", *branches)
         columns = [one.columns for one in inputs]
-        places = (texts.place(i, columns) for i in range(len(self.schema)))
-        return Meaning(rows, tuple(hash_parts("column", rows, *place) for place in places))
+        places = (texts.union_column(i, columns) for i in range(len(self.schema)))
+        return Digest(rows, tuple(hash_parts("column", rows, *place) for place in places))
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return frozenset.intersection(*inputs)
@@ -93,6 +93,6 @@ class Repeat(UnaryNode):
     def text(self) -> str:
         return f"Repeat by {self.input.schema.names[-1]}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         *columns, count = inputs[0].columns
-        return Meaning(hash_parts("repeat", inputs[0].rows, count), tuple(columns))
+        return Digest(hash_parts("repeat", inputs[0].rows, count), tuple(columns))

@@ -11,13 +11,13 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, table_text
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, table_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 
 
 @dataclass(frozen=True)
-class HistoryWish:
+class HistoryOption:
     """WITH HISTORY, or the hint BACKFILL; ``backend`` is None where the setting ``bounded.backend`` names
     it. ``span``: where it is written.
     """
@@ -43,7 +43,7 @@ class Sink(PassThroughNode):
 
     table: CatalogTable | None
     span: Span | None = field(default=None, compare=False)
-    history: HistoryWish | None = field(default=None, compare=False)
+    history: HistoryOption | None = field(default=None, compare=False)
 
     def text(self) -> str:
         return f"Sink {self._target()} [{', '.join(self.schema.names)}]"
@@ -63,10 +63,10 @@ class Sink(PassThroughNode):
     def _target(self) -> str:
         return "to the client" if self.table is None else self.table.name
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         table = "" if self.table is None else table_text(self.table)
-        return Meaning(hash_parts("sink", below.rows, *below.columns, table), below.columns)
+        return Digest(hash_parts("sink", below.rows, *below.columns, table), below.columns)
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         """Changes of one row must arrive in the order they were made, so they must meet. The client folds
@@ -101,5 +101,5 @@ class StatementSet(LogicalPlan):
     def text(self) -> str:
         return f"StatementSet {len(self.sinks)} sinks"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
-        return Meaning(hash_parts("set", *(sink.rows for sink in inputs)), ())
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        return Digest(hash_parts("set", *(sink.rows for sink in inputs)), ())

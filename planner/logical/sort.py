@@ -16,7 +16,7 @@ from penstock.planner.logical.distribution import (
     Partitioning,
     Requirement,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import order_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import (
@@ -45,7 +45,7 @@ class Sort(PassThroughNode):
     def text(self) -> str:
         return f"Sort {order_text(self.keys, self.input.schema)}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         return inputs[0]
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
@@ -78,9 +78,9 @@ class Limit(PassThroughNode):
         count = "all" if self.limit is None else self.limit
         return f"Limit {count}{f' offset {self.offset}' if self.offset else ''}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
-        return Meaning(hash_parts("limit", below.rows, str(self.limit), str(self.offset)), below.columns)
+        return Digest(hash_parts("limit", below.rows, str(self.limit), str(self.offset)), below.columns)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return UNKNOWN
@@ -121,11 +121,11 @@ class TopN(PassThroughNode):
         arrival = derived.arrival_order(self.input, self.keys)
         return PartitionFacts((derived.insert_only(self.input),), arrival=arrival)
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         order = (texts.sort(key, below.columns) for key in self.keys)
         head = ("top", below.rows, str(self.limit), str(self.offset))
-        return Meaning(hash_parts(*head, *order, *texts.ties(below.columns)), below.columns)
+        return Digest(hash_parts(*head, *order, *texts.ties(below.columns)), below.columns)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return UNKNOWN
@@ -199,11 +199,11 @@ class TemporalSort(PassThroughNode):
     def drops_late(self, facts: OperatorFacts) -> bool:
         return True
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         order = (texts.sort(key, below.columns) for key in self.keys)
         rows = hash_parts("temporal sort", below.rows, *order, *texts.ties(below.columns))
-        return Meaning(rows, below.columns)
+        return Digest(rows, below.columns)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return UNKNOWN
@@ -222,7 +222,7 @@ class TemporalSort(PassThroughNode):
         return True
 
 
-def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:
+def is_time_order(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:
     """Return whether an order begins with an event time, ascending."""
     first = keys[0].expression
     return isinstance(first, Column) and not keys[0].descending and fields[first.index].is_event_time

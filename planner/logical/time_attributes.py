@@ -25,7 +25,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.over import Over, PartitionTop
@@ -86,11 +86,11 @@ class WatermarkAssign(PassThroughNode):
             (derived.insert_only(self.input),), int(settings.get("table.exec.source.idle-timeout"))
         )
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         watermark = texts.expression(self.watermark, below.columns)
         rows = hash_parts("watermark", below.rows, below.columns[self.time_column], watermark)
-        return Meaning(rows, below.columns)
+        return Digest(rows, below.columns)
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         return self._changed(watermark=rewrite(self.watermark))
@@ -147,10 +147,10 @@ class ProcessingTime(UnaryNode):
     def operator_name(self) -> str:
         return f"processing time {self.input.schema[self.time_column].name}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         columns, time = inputs[0].columns, self.time_column
         rows = hash_parts("processing time", inputs[0].rows, columns[time])
-        return Meaning(rows, (*columns[:time], hash_parts("stamp", rows), *columns[time + 1 :]))
+        return Digest(rows, (*columns[:time], hash_parts("stamp", rows), *columns[time + 1 :]))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         return frozenset(key for key in inputs[0] if self.time_column not in key)

@@ -12,7 +12,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.planner.expressions.nodes import Expression, columns_read
 from penstock.planner.logical.distribution import Partitioning, move_keys
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, number_parts
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.plan import NO_KEYS, ColumnPruner, Keys, LogicalPlan, Needed, Pruned, UnaryNode
 from penstock.planner.logical.windows import demand
@@ -107,7 +107,7 @@ class Unnest(UnaryNode):
             f"Unnest {'outer ' if self.outer else ''}{call} AS {', '.join(names)}{condition}, keeping {kept}"
         )
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below, call = inputs[0], self.call
         args = (texts.expression(arg, below.columns) for arg in call.args)
         version = "" if call.body is None else call.body.version
@@ -118,7 +118,7 @@ class Unnest(UnaryNode):
             rows = hash_parts("unnest on", rows, texts.expression(self.condition, every))
         given = tuple(hash_parts("given", rows, str(i)) for i in self.gives)
         number = (hash_parts("nth", rows),) if self.ordinality else ()
-        return Meaning(rows, (*(below.columns[i] for i in self.keep), *given, *number))
+        return Digest(rows, (*(below.columns[i] for i in self.keep), *given, *number))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         if self.outer or not self.ordinality:

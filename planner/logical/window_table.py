@@ -19,7 +19,7 @@ from penstock.planner.logical.distribution import (
     Requirement,
     by_keys,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts, number_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, number_parts
 from penstock.planner.logical.node_text import (
     emission_text,
     window_text,
@@ -89,10 +89,10 @@ class WindowTable(PassThroughNode):
     def keeps_state(self) -> bool:
         return False
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         rows = hash_parts("windows", below.rows, texts.window(self.window, below.columns))
-        return Meaning(rows, below.columns + number_parts("window", rows, 3))
+        return Digest(rows, below.columns + number_parts("window", rows, 3))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         if not (self.window.overlapping or self.window.merging):
@@ -175,11 +175,11 @@ class LateMark(PassThroughNode):
     def operator_name(self) -> str:
         return "mark late rows"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         window = texts.window(self.window, below.columns)
         mark = hash_parts("late", below.rows, window, str(self.lateness_us))
-        return Meaning(below.rows, below.columns + tuple(hash_parts(mark, str(i)) for i in range(3)))
+        return Digest(below.rows, below.columns + tuple(hash_parts(mark, str(i)) for i in range(3)))
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)

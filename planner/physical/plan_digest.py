@@ -4,7 +4,7 @@ and the order of traversal play no part.
 
 from __future__ import annotations
 
-from penstock.planner.logical.node_digest import EXACT, ExactTexts, Meaning
+from penstock.planner.logical.node_digest import EXACT, Digest, ExactTexts
 from penstock.planner.logical.plan import LogicalPlan
 
 
@@ -13,9 +13,9 @@ class Meanings:
 
     def __init__(self, texts: ExactTexts = EXACT) -> None:
         self._texts = texts
-        self._known: dict[int, tuple[LogicalPlan, Meaning]] = {}
+        self._known: dict[int, tuple[LogicalPlan, Digest]] = {}
 
-    def of(self, node: LogicalPlan) -> Meaning:
+    def of(self, node: LogicalPlan) -> Digest:
         """Return the meaning of a node."""
         if id(node) not in self._known:
             self._known[id(node)] = (node, node.digest(tuple(map(self.of, node.subplans)), self._texts))

@@ -13,7 +13,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Role, Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinFacts, JoinKind
-from penstock.planner.logical.node_digest import Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts
@@ -214,7 +214,7 @@ class IntervalJoin(BinaryJoin):
     def timing(self) -> str:
         return "Window" if self.time.of_windows else "Interval"
 
-    def timing_digest(self, inputs: tuple[Meaning, ...]) -> str:
+    def timing_digest(self, inputs: tuple[Digest, ...]) -> str:
         sides = zip(self.time.sides, inputs, strict=True)
         return hash_parts("timed", *(below.columns[side.time_column] for side, below in sides))
 

@@ -20,7 +20,7 @@ from penstock.planner.logical.distribution import (
     Requirement,
     by_keys,
 )
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import duration_text, join_condition_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
@@ -155,7 +155,7 @@ class BinaryJoin(LogicalPlan):
         tables = dict.fromkeys(scan.table.name for scan in reads if isinstance(scan, Scan))
         return f"runtime filter on {', '.join(side.schema[key].name for key in keys)} of {', '.join(tables)}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         left, right = inputs
         keys, residual = digest_join_condition(
             inputs, (self.left_keys, self.right_keys), self.residual, texts
@@ -165,9 +165,9 @@ class BinaryJoin(LogicalPlan):
         columns = mark_side("left", rows, left.columns)
         if self.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             columns += mark_side("right", rows, right.columns)
-        return Meaning(rows, columns)
+        return Digest(rows, columns)
 
-    def timing_digest(self, inputs: tuple[Meaning, ...]) -> str:
+    def timing_digest(self, inputs: tuple[Digest, ...]) -> str:
         """Return the hash of what settles the join besides its condition; nothing for a regular one."""
         return ""
 
@@ -330,7 +330,7 @@ class Join(BinaryJoin):
 
 
 def digest_join_condition(
-    inputs: tuple[Meaning, ...],
+    inputs: tuple[Digest, ...],
     keys: tuple[tuple[int, ...], tuple[int, ...]],
     residual: Expression | None,
     texts: ExactTexts,

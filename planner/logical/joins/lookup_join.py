@@ -15,7 +15,7 @@ from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.expressions.nodes import Expression, columns_read
 from penstock.planner.logical.distribution import Partitioning
 from penstock.planner.logical.joins.join import JoinKind, mark_side
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import duration_text, expression_text, join_condition_text
 from penstock.planner.logical.plan import (
     NO_KEYS,
@@ -93,7 +93,7 @@ class LookupJoin(LogicalPlan):
     def operator_name(self) -> str:
         return f"{self.kind.value} lookup join {self.scan.table.name}"
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         left, right = inputs[0], self.scan.digest((), texts)
         pairs = zip(self.left_keys, self.right_keys, strict=True)
         keys = (f"{left.columns[a]}={right.columns[b]}" for a, b in pairs)
@@ -101,7 +101,7 @@ class LookupJoin(LogicalPlan):
         if self.residual is not None:
             residual = texts.expression(self.residual, left.columns + right.columns)
         rows = hash_parts("lookup", self.kind.value, left.rows, right.rows, *keys, residual)
-        return Meaning(rows, mark_side("left", rows, left.columns) + mark_side("found", rows, right.columns))
+        return Digest(rows, mark_side("left", rows, left.columns) + mark_side("found", rows, right.columns))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         meets_one = any(key <= set(self.right_keys) for key in self.scan.unique_keys(()))

@@ -14,7 +14,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
-from penstock.planner.logical.node_digest import Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.plan import StateBound, StateFacts
 from penstock.planner.logical.windows import demand
@@ -60,7 +60,7 @@ class SnapshotJoin(BinaryJoin):
         idle = "" if self.idle_ms is None else f" or has stood still for {duration_text(self.idle_ms * 1000)}"
         return f", the right side loaded until {time} reaches {until}{idle}"
 
-    def timing_digest(self, inputs: tuple[Meaning, ...]) -> str:
+    def timing_digest(self, inputs: tuple[Digest, ...]) -> str:
         return hash_parts(
             "snapshot", inputs[1].columns[self.build_time], str(self.loaded_us), str(self.idle_ms)
         )

@@ -19,7 +19,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.joins.interval_join import WINDOW_ROLES, lateness_us, slack_us
 from penstock.planner.logical.joins.join import JoinKind, digest_join_condition, mark_side
-from penstock.planner.logical.node_digest import ExactTexts, Meaning, hash_parts
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import join_condition_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
@@ -133,7 +133,7 @@ class TemporalJoin(LogicalPlan):
     def drops_late(self, facts: OperatorFacts) -> bool:
         return True
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         left, right = inputs
         keys, residual = digest_join_condition(
             inputs, (self.left_keys, self.right_keys), self.residual, texts
@@ -142,7 +142,7 @@ class TemporalJoin(LogicalPlan):
         ties = texts.ties(tuple(right.columns[i] for i in self.ties))
         head = ("temporal join", self.kind.value, left.rows, right.rows, residual)
         rows = hash_parts(*head, *times, *keys, "ties", *ties)
-        return Meaning(rows, mark_side("left", rows, left.columns) + mark_side("right", rows, right.columns))
+        return Digest(rows, mark_side("left", rows, left.columns) + mark_side("right", rows, right.columns))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         return inputs[0]
