@@ -351,13 +351,13 @@ class CountWindowAggregate(UnaryNode):
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
         return PartitionFacts((derived.insert_only(self.input),), derived.ttl_ms(self))
 
-    def digest(self, inputs: tuple[Meaning, ...], texts: ExactTexts) -> Meaning:
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         keys = tuple(inputs[0].columns[key] for key in self.keys)
         rows = hash_parts("count windows", inputs[0].rows, str(self.size), *keys)
         calls = (
             hash_parts("aggregate", rows, texts.call(call, inputs[0].columns)) for call in self.aggregates
         )
-        return Meaning(rows, (*keys, *calls))
+        return Digest(rows, (*keys, *calls))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         return frozenset({frozenset(range(len(self.keys)))})
