@@ -323,6 +323,7 @@ class Cursor:
 
     def _fill(self, result: Result, size: int, timeout: float | None) -> None:
         """Read until ``size`` rows are buffered, the time is up, or the end."""
+        # rows change until the end: nothing is returned before it
         if result.shape.folds and result.shape.finite:
             if self._rowcount < 0:
                 table = result.final_rows(timeout)

@@ -41,6 +41,7 @@ def register(
         raise PenstockError("CLI-6040", "a registered table needs a name", sqlstate="42602")
     name = catalog.qualified(name)
     existing = catalog.find(name)
+    # a program may register a name again, in a loop or a notebook
     if isinstance(existing, CatalogTable) and existing.temporary and existing.connector == "registered":
         catalog.drop_table(name)
     elif existing is not None and existing.temporary:
@@ -52,6 +53,7 @@ def register(
         )
     source_schema = registered.register(name, source)
     options = {"connector": "registered", "name": name}
+    # a collection is bounded; an iterator, or rows with a time column, are read as a stream
     if stream if stream is not None else time_column is not None or _is_stream(source):
         options["source.replay"] = "true"
     schema, watermark = _with_time(source_schema, time_column, delay)
@@ -97,6 +99,7 @@ def _with_time(
     text = column.name
     if behind:
         distance = Literal(DAY_TIME_INTERVAL, False, value=behind)
+        # WATERMARK FOR column AS column - delay
         watermark = Call(column.type, column.nullable, function="subtract", args=(watermark, distance))
         text = f"{column.name} - INTERVAL '{behind.total_seconds():f}".rstrip("0").rstrip(".") + "' SECOND"
     fields = list(schema.fields)

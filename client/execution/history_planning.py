@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """What of a job is loaded as history, and by which backend; the positions are read when ``graph`` is
-    called.
+    """The parts of a job that are loaded as history, and their backend. ``graph`` reads the positions when
+    it is called.
     """
 
     backend: str
@@ -47,8 +47,8 @@ class History:
 def plan_history(
     option: HistoryOption, plan: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings
 ) -> History:
-    """Return what of a planned job is loaded as history. SQL-1715 where that cannot be the same as a
-    replay.
+    """Return the parts of a planned job that are loaded as history. SQL-1715 where that could differ from
+    a replay.
     """
     backend = option.backend or str(settings.get("bounded.backend"))
     parts = history_parts(plan, facts, option, lambda part: speaks(part, backend))
@@ -65,7 +65,7 @@ def _current_splits(source: Scan) -> tuple[str, ...]:
 
 
 def history_text(history: History, backends: Callable[[], BoundedBackends]) -> str:
-    """Return what is computed as history, by whom, up to where, and the text the backend would run."""
+    """Return the history's parts as text: the backend, the last file, and the text the backend would run."""
     specs = [
         spec
         for chain in history.graph().chains

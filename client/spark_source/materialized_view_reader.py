@@ -26,6 +26,7 @@ from penstock.engine.storage.storage import directory_name
 
 PINS = "readers"
 _TRIES = 20
+# no query reads one pinned state for longer than an hour
 _PIN_KEPT_S = 3600.0
 _STATE = "rows"
 
@@ -75,6 +76,7 @@ def pinned_view(options: SourceOptions) -> PinnedView:
         )
         raise PenstockError("DAT-4627", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704")
     reader = CheckpointReader(LocalStorage(job))
+    # a checkpoint may be superseded, and its files deleted, between reading its manifest and linking them
     for attempt in range(_TRIES):
         try:
             manifest = reader.manifest(options.checkpoint)
@@ -153,6 +155,7 @@ def _rows(pinned: PinnedView) -> pa.Table:
         return pinned.schema.empty_table()
     weights = state.column(1).to_numpy()
     rows = pa.Table.from_arrays(state.columns[2:], schema=pinned.schema)
+    # a retraction in the part of one subtask removes a row in that of another
     if (weights < 0).any():
         rows, weights = summed(rows, weights)
     return rows if (weights == 1).all() else rows.take(pa.array(np.repeat(np.arange(rows.num_rows), weights)))

@@ -44,6 +44,7 @@ def _condition(pushed: spark.Filter, schema: pa.Schema) -> Condition | None:
         inner = _condition(pushed.child, schema)
         return None if inner is None or inner[0].startswith("Not") else (f"Not{inner[0]}", *inner[1:])
     (name, *nested) = pushed.attribute  # type: ignore[attr-defined]  # every other filter is of one column
+    # a field of a struct: Spark tests it
     if nested or name not in schema.names:
         return None
     kind = schema.field(name).type
@@ -81,6 +82,7 @@ def _expression(condition: Condition, schema: pa.Schema) -> pc.Expression:
     what, name, value = condition
     if what.startswith("Not") and what != "Not":
         inner = ~_expression((what[3:], name, value), schema)
+        # NOT IN over NULL is NULL, which passes no row; Arrow's isin says false there
         return inner & pc.field(name).is_valid() if what == "NotIn" else inner
     field, kind = pc.field(name), schema.field(name).type
     match what:
@@ -106,6 +108,7 @@ def _compared(what: str, field: pc.Expression, value: Any, kind: pa.DataType) ->
     floating = pa.types.is_floating(kind)
     if floating and math.isnan(value):
         nan = pc.is_nan(field)
+        # Arrow has no false literal for a field: this one is
         never = nan & ~nan
         return {"LessThan": ~nan, "LessThanOrEqual": nan | ~nan, "GreaterThan": never}.get(what, nan)
     match what:

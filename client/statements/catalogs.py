@@ -46,6 +46,7 @@ def change_namespaces(
 def database_named(state: SessionState, name: Name) -> ObjectPath:
     """Return the database that a name of one or two parts denotes."""
     parts = name.text.lower().split(".")
+    # database, or catalog.database
     if len(parts) > 2:
         raise PenstockError(
             "SQL-1353",
@@ -107,6 +108,7 @@ def _create_catalog(
             name.text, options, SparkCatalog(options), node.if_not_exists, name.span
         )
         return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")
+    # a file catalog is an empty one, filled by its stored statements
     if not state.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
         return note_result(f"catalog {name} exists already")
     if kind == "file":
@@ -129,6 +131,7 @@ def _drop_catalog(state: SessionState, node: nodes.DropCatalog) -> Result:
     if node.if_exists and name.text.lower() not in catalog.databases.by_catalog:
         return note_result(f"there is no catalog {name}")
     folded = catalog.databases.require_catalog(name.text, name.span)
+    # the default always exists, and unqualified names need a current one
     if folded in (DEFAULT_CATALOG, catalog.current.catalog):
         raise _in_use(f'catalog "{name}"', name.span)
     for database in catalog.databases.by_catalog[folded]:

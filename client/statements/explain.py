@@ -61,6 +61,7 @@ def stage_text(state: SessionState, planned: PlannedQuery, trace: Trace, stage: 
             return json.dumps(
                 {"plan": explain.explain_json(planned.plan, facts_of(planned.facts)), "job": job}, indent=2
             )
+    # a batch query has no job: show the backend's text
     if planned.graph is None:
         return _on_backend(
             state,
@@ -71,6 +72,7 @@ def stage_text(state: SessionState, planned: PlannedQuery, trace: Trace, stage: 
         )
     if stage is ExplainStage.MERMAID:
         return explain.mermaid(planned.graph)
+    # a shared BoundedInput is one node with several readers: its text is shown once
     parts = {id(node): node for node in planned.plan.walk() if isinstance(node, BoundedInput)}
     texts = {
         _on_backend(state, planned, part.plan, f"{part.operator_name()} "): None for part in parts.values()

@@ -41,8 +41,8 @@ def change_catalog(state: SessionState, node: CatalogChange) -> Result:
 
 
 def create_table_as(state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs) -> Result:
-    """Create the table of a query and start the job that fills it; a query that cannot be planned, or
-    started, creates nothing.
+    """Create the table of a query and start the job that fills it. A query that cannot be planned or
+    started creates nothing.
     """
     name = node.table.name
     if node.table.if_not_exists and state.catalog.find(name.text) is not None:
@@ -50,6 +50,7 @@ def create_table_as(state: SessionState, pipeline: QueryPipeline, node: nodes.Cr
     planned = declare_table_as(state, pipeline, node)
     assert isinstance(planned.bound, Sink) and planned.bound.table is not None
     table = planned.bound.table
+    # the directories that are missing now are those that the job will have made
     undo = partial(drop_uncommitted, state, table, _missing_directories(table))
     state.save_catalogs()
     try:
@@ -99,7 +100,7 @@ def _has_checkpoint(job: Job) -> bool:
 
 
 def _missing_directories(table: CatalogTable) -> tuple[Path, ...]:
-    """Return those directories of a table that are not there, the innermost first."""
+    """Return the missing directories of a table, the innermost first."""
     text = table.options.get("path", "").removeprefix("file://")
     if table.connector != "filesystem" or not text or "://" in text:
         return ()
@@ -112,6 +113,7 @@ def _missing_directories(table: CatalogTable) -> tuple[Path, ...]:
 
 def _remove_empty(directories: tuple[Path, ...]) -> None:
     """Remove directories, and those below the first, as far as no file is in them."""
+    # partition directories of an attempt, the deepest first
     below = [Path(each) for each, _, _ in os.walk(directories[0], topdown=False)][:-1] if directories else []
     for directory in (*below, *directories):
         with contextlib.suppress(OSError):  # not empty, or gone
@@ -131,6 +133,7 @@ def declare_table_as(state: SessionState, pipeline: QueryPipeline, node: nodes.C
 def _apply(state: SessionState, node: CatalogChange) -> Result:
     catalog, binder = state.catalog, Binder(state.catalog, state.settings)
     match node:
+        # CREATE TABLE: a new declaration
         case nodes.CreateTable():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"table {node.name} exists already")
@@ -138,6 +141,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
             catalog.create_table(table, node.if_not_exists, node.name.span)
             state.warm_backend_for(table)
             return note_result(f"table {node.name} created")
+        # CREATE TABLE .. LIKE: a copy of a declaration
         case nodes.CreateTableLike(table=declared):
             if declared.if_not_exists and catalog.find(declared.name.text) is not None:
                 return note_result(f"table {declared.name} exists already")
@@ -161,6 +165,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
         case nodes.DropView():
             dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
             return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
+        # ALTER TABLE: the changed declaration is bound as a new one; its bad records had the old columns
         case AlterTable():
             table = binder.bind_alter_table(node)
             catalog.replace_table(

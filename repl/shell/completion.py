@@ -37,6 +37,7 @@ class SqlCompleter(Completer):
             yield from self._of_commands(before.lstrip())
             return
         quote = _IN_QUOTE.search(before)
+        # an odd number of quotes: the cursor is inside a text
         if quote is not None and before.count("'") % 2 == 1:
             yield from _matching(self._quoted(before), quote[1])
             return
@@ -59,16 +60,19 @@ class SqlCompleter(Completer):
         from penstock.catalog.settings import SETTINGS
 
         words = [before[start:stop].upper() for kind, start, stop in scan(before) if kind == "word"]
+        # SET 'key' and RESET 'key'
         if words[:1] in (["SET"], ["RESET"]):
             return [(key, setting.help) for key, setting in SETTINGS.items()]
         if "WITH" in words:
             named = re.search(r"'connector'\s*=\s*'(\w+)'", before)
+            # WITH ('connector' = '..: the names of connectors
             if re.search(r"'connector'\s*=\s*'[^']*$", before):
                 return [
                     (connector.name, connector.help)
                     for connector in CONNECTORS.values()
                     if not connector.internal
                 ]
+            # WITH (.., '..: the options of that connector
             if named and named[1] in CONNECTORS:
                 return [(option.key, option.help) for option in CONNECTORS[named[1]].options]
             return [("connector", "where the table lives")]
@@ -76,6 +80,7 @@ class SqlCompleter(Completer):
 
     def _names(self, text: str, before: str) -> list[tuple[str, str]]:
         words = [before[start:stop].upper() for kind, start, stop in scan(before) if kind == "word"]
+        # FROM, JOIN, DESCRIBE ..: only tables
         if words and words[-1] in _TABLE_WORDS:
             return [(name, "table") for name in self._tables()]
         names = self._columns(text)
