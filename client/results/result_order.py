@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api.arrow_numpy import numbers_of
-from penstock.engine.api.row_pieces import batches_of, take_rows
+from penstock.engine.api.row_pieces import LIMITS, TooLarge, batches_of, take_rows
 from penstock.engine.expressions.compiler import compile_expression
 from penstock.engine.expressions.nested.comparison import sort_keys
 from penstock.engine.kernels.nested_text import canonical_text
@@ -50,13 +50,18 @@ def _sorted(rows: pa.Table, columns: list[pa.Array], directions: list[str]) -> p
 def _add_plain_key(columns: list[pa.Array], directions: list[str], column: pa.ChunkedArray) -> None:
     """Add a column that breaks ties; nested values do by their canonical texts."""
     if pa.types.is_nested(column.type):
-        _add_key(columns, directions, canonical_text(_whole(column)), False, True)
+        texts = [canonical_text(chunk) for chunk in column.chunks]  # one array of all may be too large
+        _add_key(columns, directions, pa.chunked_array(texts, pa.string()), False, True)
     else:
         _add_key(columns, directions, column, False, True)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.nbytes > LIMITS.array_bytes:
+        raise TooLarge(column.nbytes)
+    return column.combine_chunks()
 
 
 def _values(rows: pa.Table, key: SortKey) -> pa.Array:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import numbers_of
+from penstock.engine.api.row_pieces import LIMITS, take_in_pieces, take_rows
 from penstock.engine.api.stream_elements import Batch, Element
 from penstock.planner.logical.distribution import Edge, Partition
 
@@ -145,7 +146,7 @@ def channel_state_table(edge_target: EdgeTarget, channels: Sequence[ChannelRows]
     table = pa.Table.from_arrays(
         [*map(pa.array, own.values()), *rows.columns], schema=_schema(own, rows.schema, names)
     )
-    return table.take(np.argsort(groups, kind="stable"))
+    return take_rows(table, np.argsort(groups, kind="stable"))
 
 
 def _schema(own: dict[str, np.ndarray], rows: pa.Schema, names: Sequence[str]) -> pa.Schema:
@@ -157,25 +158,28 @@ def _schema(own: dict[str, np.ndarray], rows: pa.Schema, names: Sequence[str]) -
 
 
 def batches_of(table: pa.Table, max_rows: int) -> Iterator[tuple[int, Batch]]:
-    """Yield the rows of a channel state with the source subtask of their channel, at most ``max_rows`` at a
-    time.
+    """Yield the rows of a channel state with the source subtask of their channel, at most ``max_rows``, and
+    about a batch's bytes, at a time.
     """
     rows = table.drop_columns(table.column_names[:_OWN_COLUMNS])
     schema = pa.schema([column.with_name(column.name.partition(".")[2]) for column in rows.schema])
     sources, weights, behind = (numbers_of(table.column(name)) for name in ("source", "weight", "behind"))
     for source in np.unique(sources).tolist():
         mine = np.flatnonzero(sources == source)
-        for start in range(0, mine.size, max_rows):
-            places = mine[start : start + max_rows]
-            columns = [column.combine_chunks() for column in rows.take(places).columns]
-            yield (
-                source,
-                Batch(
-                    pa.RecordBatch.from_arrays(columns, schema=schema),
-                    _unless_all(weights[places], 1),
-                    _unless_all(behind[places], _NOT_BEHIND),
-                ),
-            )
+        done = 0
+        for piece in take_in_pieces(rows, mine, LIMITS.batch_bytes):
+            for start in range(0, piece.num_rows, max_rows):
+                part = piece.slice(start, max_rows)
+                places = mine[done + start : done + start + part.num_rows]
+                yield (
+                    source,
+                    Batch(
+                        pa.RecordBatch.from_arrays(part.columns, schema=schema),
+                        _unless_all(weights[places], 1),
+                        _unless_all(behind[places], _NOT_BEHIND),
+                    ),
+                )
+            done += piece.num_rows
 
 
 def _unless_all(values: np.ndarray, usual: int) -> np.ndarray | None:

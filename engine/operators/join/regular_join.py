@@ -27,7 +27,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import IdSums
 from penstock.engine.expressions.compiler import compile_predicate
 from penstock.engine.expressions.kernel_factory import EvaluationContext
-from penstock.engine.operators.join.runtime_filter import summarize_keys
+from penstock.engine.operators.join.runtime_filter import GIVEN_UP, summarize_keys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.join_side import JoinSide
@@ -199,7 +199,10 @@ class RegularJoinOperator(Operator, ListState):
         if self._tells and self._load_first is not None and not self._loading:
             self._tells = False
             if not self._ended[1 - self._load_first]:
-                self._context.report_event(summarize_keys(self._index))
+                keys = summarize_keys(self._index)
+                if keys.keys is None:
+                    self._context.metrics.count(GIVEN_UP)
+                self._context.report_event(keys)
 
     @property
     def wants_ticks(self) -> bool:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from penstock.engine.api.arrow_numpy import array_of, is_true
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, JoinKeys, KeysKnown, Operator, Output
+from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.api.scan_pruning import is_ranged
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.index.key_index import KeyIndex
@@ -39,13 +40,17 @@ Mask = Callable[[Sequence[pa.Array]], np.ndarray]
 
 def summarize_keys(index: KeyIndex) -> JoinKeys:
     """Return what a subtask reports of its keys: all while they are few, else their range; nothing when they
-    are very many.
+    are very many or very long.
     """
     if len(index) > RANGE_KEYS_MOST:
         return JoinKeys(None)
-    columns = index.keys(index.live_slots())
+    try:
+        columns = index.keys(index.live_slots())
+    except TooLarge:
+        return JoinKeys(None)
     keys = pa.RecordBatch.from_arrays(columns, names=[str(i) for i in range(len(columns))])
-    return JoinKeys(keys) if keys.num_rows <= KEYS_MOST else ranged(keys)
+    few = keys.num_rows <= KEYS_MOST and keys.nbytes <= LIMITS.batch_bytes
+    return JoinKeys(keys) if few else ranged(keys)
 
 
 def ranged(keys: pa.RecordBatch) -> JoinKeys:
@@ -55,7 +60,8 @@ def ranged(keys: pa.RecordBatch) -> JoinKeys:
     columns = [_range_of(column) for column in keys.columns]
     if all(column.null_count for column in columns):
         return JoinKeys(None)
-    return JoinKeys(pa.RecordBatch.from_arrays(columns, schema=keys.schema), exact=False)
+    ends = pa.RecordBatch.from_arrays(columns, schema=keys.schema)
+    return JoinKeys(ends if ends.nbytes <= LIMITS.batch_bytes else None, exact=False)
 
 
 def _range_of(column: pa.Array) -> pa.Array:
@@ -68,7 +74,7 @@ def _range_of(column: pa.Array) -> pa.Array:
 def merge_keys(parts: Sequence[JoinKeys]) -> JoinKeys:
     """Return the union of what the subtasks of a join report."""
     known = [part.keys for part in parts if part.keys is not None]
-    if len(known) < len(parts):
+    if len(known) < len(parts) or sum(keys.nbytes for keys in known) > LIMITS.array_bytes:
         return JoinKeys(None)
     keys = pa.concat_batches(known)
     return summarize_keys(_index_of(keys)) if all(part.exact for part in parts) else ranged(keys)

@@ -19,6 +19,7 @@ from penstock.engine.api.operator import (
     emit_all,
     start_output,
 )
+from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels.arrow_views import words
 from penstock.engine.operators.over.partitions import Partitions, partitioned
@@ -132,9 +133,12 @@ class PartitionRecompute(Operator):
         assert self._window is not None
         if self._ends is None:
             self._ends = PartitionEnds()
-            rows = self._rows.store.take(self._rows.store.live_ids())
-            slots = self._keys.lookup([rows.column(key) for key in self._partition], rows.num_rows)
-            self._ends.note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
+            store = self._rows.store
+            live = store.live_ids()
+            for first, last in cut(store.sizes(live), max(live.size, 1), LIMITS.chunk_bytes):
+                rows = store.take(live[first:last])
+                slots = self._keys.lookup([rows.column(key) for key in self._partition], rows.num_rows)
+                self._ends.note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
         return self._ends
 
     def on_watermark(self, time_us: int, out: Output) -> None:

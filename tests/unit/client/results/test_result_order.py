@@ -1,7 +1,10 @@
 import pyarrow as pa
+import pytest
 
-from penstock.catalog.types import BIGINT, DOUBLE
+from penstock.catalog.types import BIGINT, DOUBLE, STRING
+from penstock.catalog.types import Array as ArrayType
 from penstock.client.results.result_order import sort_by_columns, sort_by_keys
+from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.planner.expressions.nodes import Call, Column, SortKey
 
 NAN = float("nan")
@@ -32,3 +35,14 @@ def test_a_key_may_be_computed():
 def test_by_columns():
     assert sort_by_columns(ROWS, (1, 0)).column("n").to_pylist() == [0, 1, 1, 2, 5]
     assert sort_by_columns(ROWS, ()).column("n").to_pylist() == [2, 1, 0, 5, 1]
+
+
+def test_nested_columns_that_no_array_holds_break_ties_and_are_refused_as_keys(monkeypatch):
+    lists = pa.array([["b" * 30, "c"], ["a" * 30], ["b" * 30], ["a" * 30, "d"]])
+    rows = pa.concat_tables([pa.table({"n": pa.array([1, 2, 1, 2]), "l": lists})] * 4)
+    keys = (SortKey(Column(BIGINT, True, index=0, name="n")),)
+    expected = sort_by_keys(rows, keys).to_pylist()
+    monkeypatch.setattr(LIMITS, "array_bytes", 200)
+    assert sort_by_keys(rows, keys).to_pylist() == expected and expected != rows.to_pylist()
+    with pytest.raises(TooLarge):
+        sort_by_keys(rows, (SortKey(Column(ArrayType(STRING), True, index=1, name="l")),))

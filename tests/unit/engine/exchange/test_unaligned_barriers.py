@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import (
     Barrier,
     Batch,
@@ -223,3 +224,21 @@ def test_rows_in_flight_come_back_with_weights_and_lateness_in_the_order_of_thei
     )
     assert [fact[2] for fact in facts if fact[:2] == (0, 3)] == [0, 2, 9]
     assert back[0][1].rows.schema == plain.rows.schema
+
+
+def test_rows_in_flight_come_back_in_batches_of_some_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    edge_target = EdgeTarget("agg", 1, Partition((0,)), 16)
+    rows = [(key % 7, key, 0) for key in range(200)]
+    channels = [ChannelRows(1, 0, [batch(rows[n : n + 20]) for n in range(0, 200, 20)])]
+    whole = channel_state_table(edge_target, channels)
+    assert whole is not None
+    expected = [row for _, piece in batches_of(whole, 1_000) for row in rows_of(piece)]
+    assert len(list(batches_of(whole, 1_000))) == 1
+    for limit in ("array_bytes", "chunk_bytes", "batch_bytes"):
+        monkeypatch.setattr(LIMITS, limit, 240)
+    table = channel_state_table(edge_target, channels)
+    assert table is not None and table.column(0).num_chunks > 1, "one array could not hold it"
+    pieces = [piece for _, piece in batches_of(table, 8)]
+    assert [row for piece in pieces for row in rows_of(piece)] == expected
+    assert max(piece.rows.num_rows for piece in pieces) == 8 and len(pieces) > 200 // 8
+    assert all(piece.rows.num_rows * 24 <= 240 for piece in pieces)

@@ -18,6 +18,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import JoinKeys, KeysKnown
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.scan_pruning import SKIPPED, Skipping
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.job.runtime_filter_coordinator import RuntimeFilterCoordinator
@@ -143,6 +144,21 @@ def test_very_many_keys_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime_filter, "RANGE_KEYS_MOST", 3)
     assert summarize_keys(index_of([pa.array([1, 2, 3, 4])])).keys is None
     assert merge_keys([summarize_keys(index_of([pa.array([1])])), JoinKeys(None)]).keys is None
+
+
+def test_very_long_keys_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = [pa.array(["a" * 40, "b" * 40, "c" * 40])]
+    assert summarize_keys(index_of(long)).exact
+    monkeypatch.setattr(LIMITS, "batch_bytes", 100)
+    assert (ends := summarize_keys(index_of(long))).keys is not None
+    assert not ends.exact and ends.keys.column(0).to_pylist() == ["a" * 40, "c" * 40]
+    monkeypatch.setattr(LIMITS, "batch_bytes", 50)
+    assert summarize_keys(index_of(long)).keys is None, "its least and greatest are too long as well"
+    monkeypatch.setattr(LIMITS, "array_bytes", 100)
+    assert summarize_keys(index_of(long)).keys is None, "no array holds them all"
+    monkeypatch.setattr(LIMITS, "batch_bytes", 1_000)
+    parts = [summarize_keys(index_of([pa.array([letter * 60])])) for letter in "abc"]
+    assert all(part.exact for part in parts) and merge_keys(parts).keys is None
 
 
 def test_what_several_subtasks_have_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
