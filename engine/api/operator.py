@@ -80,9 +80,9 @@ nothing is left.
 """
 
 
-def start_output(rest: PendingOutput) -> PendingOutput | None:
+def start_output(pending: PendingOutput) -> PendingOutput | None:
     """Emit the first piece; return the pending output, ``None`` when nothing is left."""
-    return None if next(rest, rest) is rest else rest
+    return None if next(pending, pending) is pending else pending
 
 
 def emit_batch(batch: Batch, out: Output) -> PendingOutput:

@@ -25,16 +25,16 @@ class Skipping:
         self._metrics = metrics
         self._wanted: list[tuple[str, list[Any], bool]] = []
 
-    def learn(self, told: JoinKeys, names: Sequence[str]) -> None:
+    def learn(self, join_keys: JoinKeys, names: Sequence[str]) -> None:
         """Learn the keys of a join, whose columns have these names here."""
         for column, name in zip(
-            [] if told.keys is None else told.keys.columns, names, strict=told.keys is not None
+            [] if join_keys.keys is None else join_keys.keys.columns, names, strict=join_keys.keys is not None
         ):
             values = column.drop_null().to_pylist() if is_ranged(column.type) else []
-            if told.exact and not len(column):
+            if join_keys.exact and not len(column):
                 self._wanted.append((name, [], True))
             elif values:
-                self._wanted.append((name, sorted(values), told.exact))
+                self._wanted.append((name, sorted(values), join_keys.exact))
 
     def wants(self, ends: Mapping[str, tuple[Any, Any]], rows: int) -> bool:
         """Return whether some of so many rows may be wanted, by the least and greatest values of their
@@ -54,8 +54,8 @@ class Skipping:
         least, greatest = ends
         if not exact:
             return bool(values[0] <= greatest and least <= values[-1])
-        place = bisect_left(values, least)
-        return place < len(values) and bool(values[place] <= greatest)
+        position = bisect_left(values, least)
+        return position < len(values) and bool(values[position] <= greatest)
 
 
 def is_ranged(kind: pa.DataType) -> bool:

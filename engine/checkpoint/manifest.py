@@ -148,7 +148,10 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "max_parallelism": manifest.max_parallelism,
             "fingerprint": manifest.fingerprint,
             "operators": [_operator_fields(o) for o in manifest.operators],
-            "alike": {i: [told.alike, _port_fields(told)] for i, told in manifest.meaning.operators.items()},
+            "alike": {
+                i: [described.alike, _port_fields(described)]
+                for i, described in manifest.meaning.operators.items()
+            },
             "tables": [
                 [t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]]
                 for t in manifest.meaning.tables
@@ -182,10 +185,10 @@ def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any
     )
 
 
-def _port_fields(told: StateMeaning) -> list[Any]:
+def _port_fields(described: StateMeaning) -> list[Any]:
     return [
         [[c.text, c.name, c.type, [list(origin) for origin in c.origins]] for c in port]
-        for port in told.ports
+        for port in described.ports
     ]
 
 
@@ -195,23 +198,23 @@ def _decode_compatibility(fields: dict[str, Any]) -> PlanMeaning:
         str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports))
         for i, (alike, ports) in fields.get("alike", {}).items()
     }
-    return PlanMeaning(operators, tuple(_table(*told) for told in fields.get("tables", [])))
+    return PlanMeaning(operators, tuple(_table(*described) for described in fields.get("tables", [])))
 
 
 def _port(columns: Any) -> tuple[CarriedColumn, ...]:
-    told = (
+    described = (
         (str(text), str(name), str(kind), tuple((str(t), str(c)) for t, c in origins))
         for text, name, kind, origins in columns
     )
-    return tuple(CarriedColumn(*column) for column in told)
+    return tuple(CarriedColumn(*column) for column in described)
 
 
 def _table(key: Any, name: Any, columns: Any) -> DeclaredTable:
-    told = (
+    described = (
         DeclaredColumn(str(column), str(kind), bool(read), bool(optional))
         for column, kind, read, optional in columns
     )
-    return DeclaredTable(str(key), str(name), tuple(told))
+    return DeclaredTable(str(key), str(name), tuple(described))
 
 
 def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:

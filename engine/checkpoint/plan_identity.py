@@ -48,9 +48,9 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     )
     stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
     fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
-    kept = {known: told for known, told in graph.meaning.operators.items() if known in stateful}
+    digests = {known: described for known, described in graph.meaning.operators.items() if known in stateful}
     return PlanIdentity(
-        operators, fingerprint, graph.max_parallelism, below, PlanMeaning(kept, graph.meaning.tables)
+        operators, fingerprint, graph.max_parallelism, below, PlanMeaning(digests, graph.meaning.tables)
     )
 
 

@@ -158,8 +158,8 @@ class CheckpointReader:
             read_state(self._storage, task, task.increments(operator_id, state), 0, manifest.max_parallelism)
             for task in tasks
         ]
-        held = [piece for piece in pieces if piece is not None]
-        return pa.concat_tables(held) if held else None
+        holder = [piece for piece in pieces if piece is not None]
+        return pa.concat_tables(holder) if holder else None
 
     def _numbers(self) -> list[int]:
         return sorted(int(match[1]) for name in self._storage.list() if (match := _MANIFEST.fullmatch(name)))

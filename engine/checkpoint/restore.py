@@ -101,8 +101,10 @@ class Restorer:
         """
         found: dict[tuple[int, int], list[Batch]] = {}
         groups = target.key_groups
-        mine = [kept for kept in _channel_state(self._manifest) if kept[0].operator_id == target.operator_id]
-        for goal, task, part in sorted(mine, key=lambda kept: not kept[0].left):
+        mine = [
+            stored for stored in _channel_state(self._manifest) if stored[0].operator_id == target.operator_id
+        ]
+        for goal, task, part in sorted(mine, key=lambda stored: not stored[0].left):
             table = read_state(self._storage, task, (part,), groups.start, groups.end)
             for source, batch in () if table is None else batches_of(table, self._batch_max_rows):
                 found.setdefault((goal.port, source), []).append(batch)

@@ -50,7 +50,7 @@ class _Segment:
         self.name = name
         self._sha = hashlib.sha256()
         self._crcs: list[int] = []
-        self._room = 0
+        self._block_left = 0
         self.length = 0
         self.begun = False
 
@@ -68,12 +68,12 @@ class _Segment:
         self.length += len(padded)
         view = memoryview(padded)
         while view:
-            if not self._room:
+            if not self._block_left:
                 self._crcs.append(0)
-                self._room = BLOCK_BYTES
-            piece, view = view[: self._room], view[self._room :]
+                self._block_left = BLOCK_BYTES
+            piece, view = view[: self._block_left], view[self._block_left :]
             self._crcs[-1] = zlib.crc32(piece, self._crcs[-1])
-            self._room -= len(piece)
+            self._block_left -= len(piece)
         return offset
 
     def finish(self) -> list[FileEntry]:
@@ -105,7 +105,7 @@ class SnapshotWriter:
         self._storage = storage
         self._epoch = epoch
         self.attempt = attempt
-        self._kept: dict[TaskId, dict[int, _WrittenBase]] = {}
+        self._written_bases: dict[TaskId, dict[int, _WrittenBase]] = {}
 
     def write(self, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
         """Write and sync a task's snapshot; without state no file is written. Raises OSError, and then
@@ -113,7 +113,7 @@ class SnapshotWriter:
         """
         segment = _Segment(self._storage, f"seg-e{self._epoch}-a{self.attempt}-c{checkpoint_id}-t{task}")
         try:
-            kept = self._write(segment, task, operators)
+            written_base = self._write(segment, task, operators)
         except OSError:
             if segment.begun:  # else the name exists: not ours to delete
                 # report the first failure; the file is garbage in any case
@@ -126,11 +126,11 @@ class SnapshotWriter:
             for state in o.keyed.values()
             if isinstance(state, FrozenState) and state.base is not None
         ]
-        mine = self._kept.get(task, {})
-        self._kept[task] = {
+        mine = self._written_bases.get(task, {})
+        self._written_bases[task] = {
             number: earlier for number, earlier in mine.items() if number >= min(bases, default=-1)
-        } | {checkpoint_id: kept}
-        return kept.written
+        } | {checkpoint_id: written_base}
+        return written_base.written
 
     def _write(self, segment: _Segment, task: TaskId, operators: Sequence[OperatorSnapshot]) -> _WrittenBase:
         keyed: list[KeyedPart] = []
@@ -160,7 +160,7 @@ class SnapshotWriter:
 
     def _base(self, task: TaskId, state: Snapshot) -> _WrittenBase:
         base = state.base if isinstance(state, FrozenState) else None
-        return _NOTHING if base is None else self._kept[task][base]
+        return _NOTHING if base is None else self._written_bases[task][base]
 
 
 def _write_increments(

@@ -187,12 +187,12 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
     """Return the former name of each wanted column, None for an added one. No column may be left over,
     optional ones aside.
     """
-    held = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
-    extra = held - len(places)
-    if held and extra < 0:
+    stored = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
+    extra = stored - len(places)
+    if stored and extra < 0:
         return None
-    kept = sum(place >= 0 for place in places)
-    all_places = [*places, *range(kept, kept + extra)]
+    former = sum(place >= 0 for place in places)
+    all_places = [*places, *range(former, former + extra)]
     named: list[str | None] = []
     for name in wanted.names:
         row = _ROW_COLUMN.fullmatch(name)

@@ -404,8 +404,8 @@ class CheckpointStore:
         interruption leaves is found by the next collection. While a job runs, segments above the current
         checkpoint belong to the next one and stay.
         """
-        kept = sorted(self._manifests)[-self._retained :]
-        self._manifests = {number: self._manifests[number] for number in kept}
+        retained_now = sorted(self._manifests)[-self._retained :]
+        self._manifests = {number: self._manifests[number] for number in retained_now}
         reachable = {name for files in self._manifests.values() for name in files}
         horizon = float("inf") if above_too else (self._current or 0)
         names = self.storage.list()
@@ -415,7 +415,7 @@ class CheckpointStore:
         manifests = [
             n
             for n in names
-            if (m := _MANIFEST.fullmatch(n)) and int(m[1]) not in kept and int(m[1]) <= horizon
+            if (m := _MANIFEST.fullmatch(n)) and int(m[1]) not in retained_now and int(m[1]) <= horizon
         ]
         segments = [
             n for n in names if (m := _SEGMENT.fullmatch(n)) and n not in reachable and int(m[1]) <= horizon

@@ -175,10 +175,10 @@ class Channel:
         this or by a later take.
         """
         element = self._queue.popleft()
-        taken = element.size_bytes if isinstance(element, Batch) else 0
-        self._taken_bytes += taken
-        held = self.size_bytes
-        freed = held < self._most_bytes <= held + taken
+        size = element.size_bytes if isinstance(element, Batch) else 0
+        self._taken_bytes += size
+        queued = self.size_bytes
+        freed = queued < self._most_bytes <= queued + size
         if len(self._queue) == self._capacity - 1 or (freed and len(self._queue) < self._capacity):
             self._wake_producer()
         return element

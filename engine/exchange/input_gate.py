@@ -95,7 +95,7 @@ class InputGate:
         )
         self._open_by_port = {port: self._ports.count(port) for port in self._ports}
         self._bounded = [port in bounded_ports for port in self._ports]
-        self._held = self._holding()
+        self._loading = self._is_loading()
         self._pending: deque[GateEvent] = deque()
         self._cursor = 0
         self.port = 0
@@ -126,7 +126,7 @@ class InputGate:
         if self._pending or self._alignment.barrier is not None:
             return False
         return any(
-            isinstance(c.peek(), Batch) and (b or not self._held)
+            isinstance(c.peek(), Batch) and (b or not self._loading)
             for c, b in zip(self._channels, self._bounded, strict=True)
         )
 
@@ -163,11 +163,11 @@ class InputGate:
     def _readable(self, only_barriers: bool) -> int | None:
         """Return the next readable channel that has an element."""
         count = len(self._channels)
-        held = self._held and self._alignment.barrier is None
+        loading = self._loading and self._alignment.barrier is None
         blocked = self._alignment.blocked
         for step in range(count):
             index = (self._cursor + step) % count
-            if blocked[index] or (held and not self._bounded[index]) or not len(self._channels[index]):
+            if blocked[index] or (loading and not self._bounded[index]) or not len(self._channels[index]):
                 continue
             if only_barriers and not isinstance(self._channels[index].peek(), Barrier):
                 continue
@@ -189,15 +189,17 @@ class InputGate:
             case EndOfInput():
                 self._on_end(index)
 
-    def _merge_time(self, index: int, news: Callable[[WatermarkMerge, int], list[Watermark | Idle]]) -> None:
+    def _merge_time(
+        self, index: int, update: Callable[[WatermarkMerge, int], list[Watermark | Idle]]
+    ) -> None:
         """Merge the time of a channel with that of all others, or of its port's channels."""
         if not self._port_watermarks:
-            self._pending.extend(news(self._watermarks, index))
+            self._pending.extend(update(self._watermarks, index))
             return
         port = self._ports[index]
-        told = news(self._port_watermarks[port], self._ports[:index].count(port))
+        merged = update(self._port_watermarks[port], self._ports[:index].count(port))
         self._pending.extend(
-            PortTime(port, event.time_us if isinstance(event, Watermark) else None) for event in told
+            PortTime(port, event.time_us if isinstance(event, Watermark) else None) for event in merged
         )
 
     def _on_barrier(self, index: int, barrier: Barrier) -> None:
@@ -215,7 +217,7 @@ class InputGate:
         if self._open_by_port[port] == 0:
             # before the watermark advances: rows buffered for this port are not late
             self._pending.append(PortEnd(port))
-            self._held = self._holding()
+            self._loading = self._is_loading()
         self._merge_time(index, WatermarkMerge.on_end)
         self._release(self._alignment.on_end(index))
         if not any(self._open_by_port.values()):
@@ -225,7 +227,7 @@ class InputGate:
         if barrier is not None:
             self._pending.append(barrier)
 
-    def _holding(self) -> bool:
+    def _is_loading(self) -> bool:
         """Whether bounded ports are open and block the others."""
         return any(
             bounded and self._open_by_port[port] > 0

@@ -132,6 +132,6 @@ def _point(entry: str, does: str, words: str, at: int, marks: Path | None) -> Ar
 
 def warn_of_failpoints() -> None:
     """Arm what the environment asks for, and report it on stderr in one line."""
-    told = arm_from_environment()
-    if told is not None:
-        sys.stderr.write(f"warning: {told}\n")
+    warning = arm_from_environment()
+    if warning is not None:
+        sys.stderr.write(f"warning: {warning}\n")

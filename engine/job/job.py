@@ -96,10 +96,10 @@ class Job:
         if self._master is not None:
             self._master.post(StopRequested(drain))
 
-    def rescale(self, wish: RescaleRequested) -> None:
+    def rescale(self, request: RescaleRequested) -> None:
         """Continue as another plan of the same state; ``JobManager.rescale`` has checked it."""
         if self._master is not None:
-            self._master.post(wish)
+            self._master.post(request)
 
     @property
     def parallelism(self) -> int:

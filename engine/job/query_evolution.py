@@ -129,7 +129,7 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
                 f"{going_on[0].name} is"
             )
     sizes = _sizes(manifest)
-    kept = [
+    retained = [
         _describe_continued(one, new[other], sizes.get(one, 0), migrations.get(other))
         for one, other in matches.items()
     ]
@@ -139,8 +139,8 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
         for i, o in old.items()
         if i not in matches
     ]
-    kept.sort(key=lambda change: change.fate is not Fate.MIGRATED)
-    return StateDiff((*kept, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)), migrations)
+    retained.sort(key=lambda change: change.fate is not Fate.MIGRATED)
+    return StateDiff((*retained, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)), migrations)
 
 
 def _matches(

@@ -64,18 +64,18 @@ class CalcOperator(Operator):
     def _of(self, batch: Batch) -> Batch | None:
         if self._keep is not None:
             mask = self._keep(batch.rows)
-            kept = mask.true_count
-            if kept == 0:
+            passing = mask.true_count
+            if passing == 0:
                 return None
             if self._needed:
                 batch = batch.with_rows(batch.rows.select(self._needed))
-            if kept < batch.num_rows:
+            if passing < batch.num_rows:
                 batch = batch.filter(mask)
         return batch if self._project is None else batch.with_rows(self._project(batch.rows))
 
     def _projection(self, evaluation: EvaluationContext) -> Project:
         assert self._node.projections is not None
-        places = {column: place for place, column in enumerate(self._needed or ())}
+        places = {column: position for position, column in enumerate(self._needed or ())}
         projections = [
             projection.remap(places) if places else projection for projection in self._node.projections
         ]

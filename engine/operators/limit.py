@@ -211,14 +211,14 @@ class _Candidates:
             first = max(0, self._size - at_once)
             ids = self._ids[first : self._size].copy()
             spare = left(ids)
-            taken = _shared_out(spare, wanted)
-            stay = spare > taken
+            count = _shared_out(spare, wanted)
+            stay = spare > count
             self._there[ids[~stay]] = False
             self._size = first + int(stay.sum())
             self._ids[first : self._size] = ids[stay]
-            found.append(ids[taken > 0])
-            counts.append(taken[taken > 0])
-            wanted -= int(taken.sum())
+            found.append(ids[count > 0])
+            counts.append(count[count > 0])
+            wanted -= int(count.sum())
             at_once *= 2
         return np.concatenate(found), np.concatenate(counts)
 

@@ -37,7 +37,7 @@ class UnnestOperator(Operator):
         self._kernel = table_kernel(self._node.call, evaluation)
         condition = self._node.condition
         self._reads = [] if condition is None else sorted(condition.columns())
-        places = {column: place for place, column in enumerate(self._reads)}
+        places = {column: position for position, column in enumerate(self._reads)}
         self._test = None if condition is None else compile_predicate(condition.remap(places), evaluation)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
@@ -48,14 +48,14 @@ class UnnestOperator(Operator):
         the next begin.
         """
         progress = _Progress(np.zeros(batch.num_rows, np.bool_))
-        kept = batch.rows.select(list(self._node.keep))
-        pieces = self._pieces(batch.rows, kept)
+        passing = batch.rows.select(list(self._node.keep))
+        pieces = self._pieces(batch.rows, passing)
         parents, columns = next(pieces)
         while parents is not None:
             following, more = next(pieces, (None, []))
             emitted = self._emit(
                 batch,
-                kept,
+                passing,
                 parents,
                 columns,
                 int(following[0]) if following is not None else batch.num_rows,
@@ -67,15 +67,15 @@ class UnnestOperator(Operator):
             parents, columns = following, more
 
     def _pieces(
-        self, rows: pa.RecordBatch, kept: pa.RecordBatch
+        self, rows: pa.RecordBatch, passing: pa.RecordBatch
     ) -> Iterator[tuple[np.ndarray | None, list[pa.Array]]]:
         """Yield the function's rows in pieces that may be emitted beside the columns of the input. Only the
         first may be empty.
         """
-        some, widest = False, widest_row(kept)
+        some, widest = False, widest_row(passing)
         for parents, columns in self._expand(rows):
             emit_batch = pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
-            sizes = partial(_sizes, kept, parents, emit_batch)
+            sizes = partial(_sizes, passing, parents, emit_batch)
             for first, last in cut_pairs(parents.size, widest + widest_row(emit_batch), sizes):
                 some = True
                 yield parents[first:last], [column.slice(first, last - first) for column in columns]
@@ -85,7 +85,7 @@ class UnnestOperator(Operator):
     def _emit(
         self,
         batch: Batch,
-        kept: pa.RecordBatch,
+        passing: pa.RecordBatch,
         parents: np.ndarray,
         columns: list[pa.Array],
         last: int,
@@ -113,7 +113,7 @@ class UnnestOperator(Operator):
             return False
         rows = arrow_numpy.array_of(parents)
         result = pa.RecordBatch.from_arrays(
-            [*(column.take(rows) for column in kept.columns), *emit_batch], schema=self._schema
+            [*(column.take(rows) for column in passing.columns), *emit_batch], schema=self._schema
         )
         weights = None if batch.weights is None else batch.weights[parents]
         out.collect(
@@ -139,8 +139,8 @@ class UnnestOperator(Operator):
             raise to_error(fault, self._node.call.args[0], None) from None
 
 
-def _sizes(kept: pa.RecordBatch, parents: np.ndarray, emit_batch: pa.RecordBatch) -> np.ndarray:
-    return row_sizes(kept, parents) + row_sizes(emit_batch)
+def _sizes(passing: pa.RecordBatch, parents: np.ndarray, emit_batch: pa.RecordBatch) -> np.ndarray:
+    return row_sizes(passing, parents) + row_sizes(emit_batch)
 
 
 class _Progress:

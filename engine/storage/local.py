@@ -196,13 +196,13 @@ class LocalStorage:
         try:
             yield
         except OSError as error:
-            room = ""
+            free_text = ""
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 with contextlib.suppress(OSError):
                     found = os.statvfs(self._root)
-                    room = f" ({found.f_bavail * found.f_frsize / 1e6:,.1f} MB free)"
+                    free_text = f" ({found.f_bavail * found.f_frsize / 1e6:,.1f} MB free)"
             raise OSError(
-                error.errno, f"{os.strerror(error.errno or 0)}: {self._root / name}{room}"
+                error.errno, f"{os.strerror(error.errno or 0)}: {self._root / name}{free_text}"
             ) from error
 
     def _path(self, name: str) -> Path:

@@ -89,9 +89,9 @@ class MemoryStorage:
                 _apply(names, change)
         for file in {id(file): file for file in names.values()}.values():
             tail = len(file.data) - file.durable
-            kept = file.durable + (0, tail // 2, tail)[choose(3)] if tail else file.durable
-            del file.data[kept:]
-            file.durable = kept
+            surviving = file.durable + (0, tail // 2, tail)[choose(3)] if tail else file.durable
+            del file.data[surviving:]
+            file.durable = surviving
         self._names, self._durable_names, self._unsynced = dict(names), dict(names), []
 
     def _file(self, name: str) -> _File:

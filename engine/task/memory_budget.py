@@ -39,7 +39,7 @@ class StateSize:
     the parts that can be spilled.
     """
 
-    held: int = 0
+    resident: int = 0
     spilled: int = 0
     spillable: list[Spillable] = field(default_factory=list)
     pages: list[mmap.mmap] = field(default_factory=list)
@@ -64,9 +64,9 @@ class StateSize:
         self._seen.add(id(found))
         match found:
             case np.ndarray():
-                self.held += found.nbytes
+                self.resident += found.nbytes
             case pa.RecordBatch() | pa.Table() | pa.Array() | pa.ChunkedArray():
-                self.held += found.nbytes
+                self.resident += found.nbytes
             case SpilledRows():
                 self.spilled += found.size
                 self.pages += found.pages
@@ -74,7 +74,7 @@ class StateSize:
                 self.spilled += len(found)
                 self.pages.append(found)
             case list() | tuple() | dict() if len(found) > _MANY:
-                self.held += found.__sizeof__()
+                self.resident += found.__sizeof__()
             case list() | tuple():
                 for item in found:
                     self._add(item)
@@ -104,33 +104,33 @@ class MemoryBudget:
     def __init__(self, limit: int, files: SpillFiles) -> None:
         self.limit = limit
         self._files = files
-        self._held: dict[object, int] = {}
+        self._resident: dict[object, int] = {}
         self._fixed: dict[object, int] = {}
         self._pages: dict[object, list[mmap.mmap]] = {}
         self._mapped_by_others = mapped_bytes()
 
-    def settle(self, place: object, name: str, entries: int, states: Iterable[object]) -> StateSize:
+    def settle(self, index: object, name: str, entries: int, states: Iterable[object]) -> StateSize:
         """Measure the state of one operator and keep the slot within its budget; STA-3050 when that fails."""
         states = list(states)
-        size = self._measured(place, states)
+        size = self._measured(index, states)
         if any(self._pages.values()) and mapped_bytes() - self._mapped_by_others > self.limit:
             evict_pages([pages for mapped in self._pages.values() for pages in mapped])
-        if sum(self._held.values()) <= self.limit:
+        if sum(self._resident.values()) <= self.limit:
             return size
         for part in size.spillable:
             if self._is_worth_it(part.spillable_bytes()):
                 part.spill(self._files)
         pa.default_memory_pool().release_unused()
-        size = self._measured(place, states)
+        size = self._measured(index, states)
         if sum(self._fixed.values()) > self.limit:
             raise self._over(name, entries, size)
         return size
 
-    def _measured(self, place: object, states: list[object]) -> StateSize:
+    def _measured(self, index: object, states: list[object]) -> StateSize:
         size = StateSize.of(states)
-        self._held[place] = size.held
-        self._pages[place] = size.pages
-        self._fixed[place] = size.held - sum(
+        self._resident[index] = size.resident
+        self._pages[index] = size.pages
+        self._fixed[index] = size.resident - sum(
             n for part in size.spillable if self._is_worth_it(n := part.spillable_bytes())
         )
         return size
@@ -139,13 +139,13 @@ class MemoryBudget:
         return part_bytes * _LEAST_PART >= self.limit
 
     def _over(self, name: str, entries: int, size: StateSize) -> PenstockError:
-        held = sum(self._held.values())
+        resident = sum(self._resident.values())
         return PenstockError(
             "STA-3050",
-            f"state of {held:,} bytes is over the budget of {self.limit:,} bytes per slot, and no "
+            f"state of {resident:,} bytes is over the budget of {self.limit:,} bytes per slot, and no "
             "more of it can go to disk",
-            detail=f"{name} holds {entries:,} entries: {size.held:,} bytes in memory, {size.spilled:,} on "
-            "disk",
+            detail=f"{name} holds {entries:,} entries: {size.resident:,} bytes in memory, "
+            f"{size.spilled:,} on disk",
             hint="SET 'state.memory.budget-per-slot' to more, give the state a TTL "
             "('table.exec.state.ttl'), or add slots ('parallelism.default')",
             sqlstate="53200",

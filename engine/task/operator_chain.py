@@ -155,7 +155,7 @@ class _Link:
         "_on_batch",
         "_operator",
         "_out",
-        "_rest",
+        "_pending_output",
         "_upstream",
         "_waiting",
         "index",
@@ -172,7 +172,7 @@ class _Link:
         self._name = target.context.name
         self._out = out
         self._busy = busy
-        self._rest: PendingOutput | None = None
+        self._pending_output: PendingOutput | None = None
         self._waiting: deque[Callable[[], PendingOutput | None]] = deque()
 
     def collect(self, batch: Batch) -> None:
@@ -185,12 +185,12 @@ class _Link:
     @property
     def busy(self) -> bool:
         """Whether there is pending output or queued input."""
-        return self._rest is not None or bool(self._waiting)
+        return self._pending_output is not None or bool(self._waiting)
 
     @property
     def rests(self) -> bool:
         """Whether the operator itself has pending output."""
-        return self._rest is not None
+        return self._pending_output is not None
 
     def push(self, batch: Batch, port: int) -> None:
         """Process rows of a port, a very large batch in pieces."""
@@ -202,11 +202,11 @@ class _Link:
             self._waiting.append(lambda: self._on_batch(batch, port, self._out))
             return
         try:
-            rest = self._on_batch(batch, port, self._out)
+            pending = self._on_batch(batch, port, self._out)
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
-        if rest is not None:
-            self._hold(rest)
+        if pending is not None:
+            self._hold(pending)
 
     def watermark(self, time_us: int) -> None:
         self.call(lambda: self._watermark(time_us))
@@ -229,33 +229,33 @@ class _Link:
             self._waiting.append(call)
             return
         try:
-            rest = call()
+            pending = call()
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
-        if rest is not None:
-            self._hold(rest)
+        if pending is not None:
+            self._hold(pending)
 
     def resume(self) -> None:
         """Emit the next piece of what is pending."""
         try:
-            if self._rest is None:
-                self._rest = self._waiting.popleft()()
-            elif next(self._rest, self) is self:
-                self._rest = None
+            if self._pending_output is None:
+                self._pending_output = self._waiting.popleft()()
+            elif next(self._pending_output, self) is self:
+                self._pending_output = None
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
         if not self.busy:
             self._busy.remove(self)
 
-    def _hold(self, rest: PendingOutput) -> None:
-        self._rest = rest
+    def _hold(self, pending: PendingOutput) -> None:
+        self._pending_output = pending
         self._busy.append(self)
 
     def _watermark(self, time_us: int) -> PendingOutput | None:
         self._metrics.watermark_us = time_us
-        rest = self._operator.on_watermark(time_us, self._out)
-        if rest is not None:
-            return _then(rest, lambda: self._pass(time_us))
+        pending = self._operator.on_watermark(time_us, self._out)
+        if pending is not None:
+            return _then(pending, lambda: self._pass(time_us))
         self._pass(time_us)
         return None
 
@@ -269,9 +269,9 @@ class _Link:
             self._out.idle()
 
 
-def _then(rest: PendingOutput, call: Callable[[], None]) -> PendingOutput:
+def _then(pending: PendingOutput, call: Callable[[], None]) -> PendingOutput:
     """Emit what is left, then the output of one more call."""
-    yield from rest
+    yield from pending
     call()
 
 
@@ -479,7 +479,7 @@ class OperatorChain:
             if budget is None
             else budget.settle(chained.context.operator_id, name, metrics.state_entries, states)
         )
-        metrics.state_bytes, metrics.spilled_bytes = size.held, size.spilled
+        metrics.state_bytes, metrics.spilled_bytes = size.resident, size.spilled
 
     def put_back(self, index: int, batches: Sequence[Batch]) -> None:
         """Push restored rows into the operator at a position behind the head, before any other input."""

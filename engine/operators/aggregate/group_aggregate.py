@@ -81,7 +81,7 @@ class GroupAggregateOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         self._clock = context.clock
-        self._held = MiniBatch(self._options, context.clock)
+        self._buffered = MiniBatch(self._options, context.clock)
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
         self._state = GroupState(
@@ -92,13 +92,13 @@ class GroupAggregateOperator(Operator):
         return {"groups": self._state}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        if self._held.add(batch, behind=self.rows_behind):
+        if self._buffered.add(batch, behind=self.rows_behind):
             self._take(out)
 
     def buffered_until_ms(self) -> float | None:
         if not self._pending:
-            return self._held.until_ms
-        held_ms = self._held.until_ms
+            return self._buffered.until_ms
+        held_ms = self._buffered.until_ms
         return self._emit_at_ms if held_ms is None else min(held_ms, self._emit_at_ms)
 
     def release(self, out: Output) -> None:
@@ -113,7 +113,7 @@ class GroupAggregateOperator(Operator):
         """Add the rows of the buffered batches and emit what they changed; groups whose emission is expensive
         wait until the next is due, or ``all_of_it`` is wanted.
         """
-        batches = self._held.take()
+        batches = self._buffered.take()
         if batches:
             self._add(batches, out)
         if self._pending and (all_of_it or self._clock.monotonic_ms() >= self._emit_at_ms):

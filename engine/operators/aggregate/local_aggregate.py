@@ -32,13 +32,13 @@ class ReductionMonitor:
 
     def __init__(self) -> None:
         self._failed = 0
-        self._rest = 0
+        self._pause = 0
 
     def pays(self) -> bool:
         """Return whether to aggregate the next batch."""
-        if self._rest == 0:
+        if self._pause == 0:
             return True
-        self._rest -= 1
+        self._pause -= 1
         return False
 
     def saw(self, rows_in: int, rows_out: int) -> None:
@@ -47,7 +47,7 @@ class ReductionMonitor:
             return
         self._failed = self._failed + 1 if rows_out * 2 > rows_in else 0
         if self._failed >= _TRIALS:
-            self._rest, self._failed = _REST_BATCHES, _TRIALS - 1
+            self._pause, self._failed = _REST_BATCHES, _TRIALS - 1
 
 
 class LocalAggregateOperator(Operator):
@@ -68,24 +68,26 @@ class LocalAggregateOperator(Operator):
         self._options = options
 
     def open(self, context: Context) -> None:
-        self._held = MiniBatch(self._options, context.clock, small_ones=True)
+        self._buffered = MiniBatch(self._options, context.clock, small_ones=True)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        if batch.weights is None and self._held.until_ms is None and not self._pays(batch.num_rows):
+        if batch.weights is None and self._buffered.until_ms is None and not self._pays(batch.num_rows):
             columns = [batch.rows.column(key) for key in self._keys] + self._partials.columns(batch.rows)
             out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
-        elif self._held.add(batch):
+        elif self._buffered.add(batch):
             self.release(out)
 
     def _pays(self, rows: int) -> bool:
         """Whether to aggregate a batch here."""
-        return (self._options.buffer_timeout_ms > 0 or rows >= self._held.small) and self._reduction.pays()
+        return (
+            self._options.buffer_timeout_ms > 0 or rows >= self._buffered.small
+        ) and self._reduction.pays()
 
     def buffered_until_ms(self) -> float | None:
-        return self._held.until_ms
+        return self._buffered.until_ms
 
     def release(self, out: Output) -> None:
-        batches = self._held.take()
+        batches = self._buffered.take()
         if not batches:
             return
         index, accumulators = self._index, self._accumulators

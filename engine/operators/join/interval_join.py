@@ -126,11 +126,13 @@ class IntervalJoinOperator(RegularJoinOperator):
             if rows.column(column).null_count:
                 none |= truths(rows.column(column).is_null())
         other = self._time.sides[1 - port]
-        kept_us = [deadline.offset_us for deadline in other.deadlines if deadline.column == other.time_column]
-        if not self._deadlines[port] or not kept_us:
+        stored_until_us = [
+            deadline.offset_us for deadline in other.deadlines if deadline.column == other.time_column
+        ]
+        if not self._deadlines[port] or not stored_until_us:
             return none
         last = least_deadlines(rows, self._deadlines[port])
-        return none | (np.maximum(last, last + min(kept_us)) < bounds)
+        return none | (np.maximum(last, last + min(stored_until_us)) < bounds)
 
     def _emit_pairs(
         self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output

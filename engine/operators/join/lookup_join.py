@@ -271,8 +271,8 @@ class LookupJoinOperator(Operator):
         columns = [*left.take(array_of(at)).columns, *piece.found.take(array_of(piece.met)).columns]
         if self._residual is not None and at.size:
             names = [str(i) for i in range(len(columns))]
-            kept = is_true(self._residual(pa.RecordBatch.from_arrays(columns, names=names)))
-            at, columns = at[kept], [column.filter(array_of(kept)) for column in columns]
+            stored = is_true(self._residual(pa.RecordBatch.from_arrays(columns, names=names)))
+            at, columns = at[stored], [column.filter(array_of(stored)) for column in columns]
         if self._pads:
             matched[at] = True
             single = piece.first + np.flatnonzero(~matched[piece.first : piece.last])

@@ -47,7 +47,7 @@ class ResidualCondition:
 
     def __init__(self, condition: Expression, left_width: int, time_zone: str) -> None:
         read = sorted(condition.columns())
-        places = {index: place for place, index in enumerate(read)}
+        places = {index: position for position, index in enumerate(read)}
         self._left = [index for index in read if index < left_width]
         self._right = [index - left_width for index in read if index >= left_width]
         narrow = condition.transform(
@@ -62,7 +62,9 @@ class ResidualCondition:
             columns = [pa.nulls(pairs)]
         return is_true(
             self._holds(
-                pa.RecordBatch.from_arrays(columns, names=[f"c{place}" for place in range(len(columns))])
+                pa.RecordBatch.from_arrays(
+                    columns, names=[f"c{position}" for position in range(len(columns))]
+                )
             )
         )
 
@@ -118,7 +120,7 @@ class RegularJoinOperator(Operator, ListState):
         )
         self._load_first = max(spec.facts.bounded_ports, default=None)
         self._ended = [False, False]
-        self._ended_held = False
+        self._ended_buffered = False
         self._tells = spec.node.pruned is not None
 
     def open(self, context: Context) -> None:
@@ -128,10 +130,10 @@ class RegularJoinOperator(Operator, ListState):
         self._sides = (self._side(0, groups), self._side(1, groups))
         if self._facts.copied is not None:
             self._sides[self._facts.copied].copy_of(context.key_groups)
-        self._held = None
+        self._buffered = None
         if self._load_first is not None:
             port = 1 - self._load_first
-            self._held = BatchBuffer(self._schemas[port], self._keys[port], groups)
+            self._buffered = BatchBuffer(self._schemas[port], self._keys[port], groups)
 
     def _side(self, port: int, max_parallelism: int) -> JoinSide:
         ttl_ms = self._facts.ttl_ms[port]
@@ -158,7 +160,7 @@ class RegularJoinOperator(Operator, ListState):
 
     def keyed_states(self) -> dict[str, KeyedState]:
         states: dict[str, KeyedState] = {"left": self._sides[0], "right": self._sides[1]}
-        return states if self._held is None else {**states, "held": self._held}
+        return states if self._buffered is None else {**states, "held": self._buffered}
 
     def state_ports(self) -> dict[str, int]:
         return {"right": 1, "held": 0 if self._load_first is None else 1 - self._load_first}
@@ -181,8 +183,8 @@ class RegularJoinOperator(Operator, ListState):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         if self._loading and port != self._load_first:
-            assert self._held is not None
-            self._held.add(batch)
+            assert self._buffered is not None
+            self._buffered.add(batch)
             self._count_entries()
             return None
         return start_output(self._counted(self._join(batch, port, out)))
@@ -221,12 +223,12 @@ class RegularJoinOperator(Operator, ListState):
 
     def _count_entries(self) -> None:
         self._context.metrics.state_entries = (
-            len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
+            len(self._sides[0]) + len(self._sides[1]) + (0 if self._buffered is None else len(self._buffered))
         )
 
     def on_port_end(self, port: int, out: Output) -> PendingOutput | None:
         if self._loading and port != self._load_first:
-            self._ended_held = True  # the loading side must stay stored for the rows that wait for it
+            self._ended_buffered = True  # the loading side must stay stored for the rows that wait for it
             return None
         return start_output(self._counted(self._end_port(port, out)))
 
@@ -235,7 +237,7 @@ class RegularJoinOperator(Operator, ListState):
         self._ended[port] = True
         if was_loading:
             yield from self._finish_loading(port, out)
-            self._ended[1 - port] = self._ended_held
+            self._ended[1 - port] = self._ended_buffered
         for ended in (0, 1):
             if self._ended[ended] and self._facts.copied != 1 - ended:
                 self._forget(1 - ended)
@@ -251,8 +253,8 @@ class RegularJoinOperator(Operator, ListState):
         if self._alone[port] is Alone.UNMATCHED:
             ids = side.store.live_ids()
             yield from self._emit_stored(ids[side.matches[ids] == 0], port, out)
-        assert self._held is not None
-        for batch in self._held.release():
+        assert self._buffered is not None
+        for batch in self._buffered.release():
             yield
             yield from self._join(batch, 1 - port, out)
 
@@ -372,8 +374,8 @@ class RegularJoinOperator(Operator, ListState):
                 return other.store.take(ids, chosen).columns
 
             left, right = (own_columns, other_columns) if port == 0 else (other_columns, own_columns)
-            kept = self._condition.holds(left, right, at.size)
-            at, ids = at[kept], ids[kept]
+            satisfying = self._condition.holds(left, right, at.size)
+            at, ids = at[satisfying], ids[satisfying]
         if self._gives_pairs and at.size:
             own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
             found = other.store.take(ids).columns

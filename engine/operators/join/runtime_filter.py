@@ -86,29 +86,33 @@ def _index_of(keys: pa.RecordBatch) -> KeyIndex:
     return index
 
 
-def mask_of(told: JoinKeys) -> Mask | None:
+def mask_of(reported: JoinKeys) -> Mask | None:
     """Return the test of rows as the join would match them: NaN equals NaN, NULL matches nothing. ``None``
     where nothing is known.
     """
-    if told.keys is None:
+    if reported.keys is None:
         return None
-    if not told.exact:
-        return _within(told.keys)
-    index = _index_of(told.keys)
+    if not reported.exact:
+        return _within(reported.keys)
+    index = _index_of(reported.keys)
     return lambda columns: index.lookup(columns, len(columns[0])) >= 0
 
 
 def _within(ends: pa.RecordBatch) -> Mask:
     bounds = [
-        (place, column[0], column[1]) for place, column in enumerate(ends.columns) if not column.null_count
+        (position, column[0], column[1])
+        for position, column in enumerate(ends.columns)
+        if not column.null_count
     ]
 
     def mask(columns: Sequence[pa.Array]) -> np.ndarray:
-        kept = np.ones(len(columns[0]), np.bool_)
-        for place, least, greatest in bounds:
-            inside = pc.and_(pc.greater_equal(columns[place], least), pc.less_equal(columns[place], greatest))
-            kept &= is_true(inside)
-        return kept
+        passing = np.ones(len(columns[0]), np.bool_)
+        for position, least, greatest in bounds:
+            inside = pc.and_(
+                pc.greater_equal(columns[position], least), pc.less_equal(columns[position], greatest)
+            )
+            passing &= is_true(inside)
+        return passing
 
     return mask
 
@@ -137,13 +141,13 @@ class RuntimeFilterOperator(Operator):
         if self._mask is None:
             out.collect(batch)
             return
-        kept = self._mask([batch.rows.column(key) for key in self._node.keys])
-        count = int(kept.sum())
+        passing = self._mask([batch.rows.column(key) for key in self._node.keys])
+        count = int(passing.sum())
         self._count(batch.num_rows, batch.num_rows - count)
         if count == batch.num_rows:
             out.collect(batch)
         elif count:
-            out.collect(batch.filter(array_of(kept)))
+            out.collect(batch.filter(array_of(passing)))
 
     def _count(self, tested: int, pruned: int) -> None:
         if pruned:

@@ -98,9 +98,9 @@ class SnapshotJoinOperator(RegularJoinOperator):
     def _change(self, batch: Batch, out: Output) -> PendingOutput:
         times = batch.rows.column(self._snapshot.build_time)
         if times.null_count:
-            told = truths(times.is_valid())
-            yield from self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~told)), 1, out)
-            batch = batch.take(np.flatnonzero(told))
+            has_time = truths(times.is_valid())
+            yield from self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~has_time)), 1, out)
+            batch = batch.take(np.flatnonzero(has_time))
         batch = self._without_null_keys(batch, 1, out)
         if batch.num_rows:
             since_us = self._counts_from(batch)

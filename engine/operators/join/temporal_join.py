@@ -58,7 +58,7 @@ class TemporalJoinOperator(Operator):
         self._metrics = context.metrics
         groups, spec = context.key_groups.max_parallelism, self._spec
         self._index = KeyIndex([self._right.field(key).type for key in spec.node.right_keys])
-        kept = {"retracting": not spec.facts.insert_only_inputs[1], "counts": False}
+        stored = {"retracting": not spec.facts.insert_only_inputs[1], "counts": False}
         ties = [
             SortKey(Column(f.type, f.nullable, index=i))
             for i in spec.node.ties
@@ -74,7 +74,7 @@ class TemporalJoinOperator(Operator):
             self._index,
             groups,
             writes=writes,
-            **kept,
+            **stored,
         )
         self._waiting = EventTimeBuffer(self._left, spec.node.left_keys, spec.node.times[0], groups)
 

@@ -86,7 +86,7 @@ class MatchRecognizeOperator(Operator):
         )
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US
-        self._held_us = np.zeros(0, np.int64)
+        self._delayed_us = np.zeros(0, np.int64)
         self._restored = True
 
     def open(self, context: Context) -> None:
@@ -155,14 +155,14 @@ class MatchRecognizeOperator(Operator):
         """
         expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
         if expired.size:
-            self._held_us[expired[expired < self._held_us.size]] = MAX_WATERMARK_US
+            self._delayed_us[expired[expired < self._delayed_us.size]] = MAX_WATERMARK_US
             self._free(expired)
             self._metrics.count(EXPIRED, int(expired.size))
             self._metrics.state_entries = len(self._rows)
 
     def passes_on(self, time_us: int) -> int:
-        held_us = int(self._held_us.min(initial=MAX_WATERMARK_US))
-        return time_us if held_us == MAX_WATERMARK_US else min(time_us, held_us)
+        delayed_us = int(self._delayed_us.min(initial=MAX_WATERMARK_US))
+        return time_us if delayed_us == MAX_WATERMARK_US else min(time_us, delayed_us)
 
     def _timed_out(self, ends: bool) -> np.ndarray:
         """Return the slots of unfinished matches that no row can extend any more. After a restore all are
@@ -207,9 +207,9 @@ class MatchRecognizeOperator(Operator):
         """Return where the search resumes in each partition."""
         firsts = np.flatnonzero(part.starts == np.arange(part.starts.size))
         before = np.add.reduceat(marks == BEFORE, firsts, dtype=np.int64)
-        taken = (marks >= 0) & (marks < _FRESH)
-        lengths = np.add.reduceat(taken, firsts, dtype=np.int64)
-        steps = np.where(taken, marks % self._search.transitions, 0)
+        accepted = (marks >= 0) & (marks < _FRESH)
+        lengths = np.add.reduceat(accepted, firsts, dtype=np.int64)
+        steps = np.where(accepted, marks % self._search.transitions, 0)
         return Parts(firsts + before, lengths, part.ends[firsts], np.full(firsts.size, ends, np.uint8), steps)
 
     def _match_rows(self, part: Partitions, matches: Matches, slots: np.ndarray) -> Batch:
@@ -224,14 +224,14 @@ class MatchRecognizeOperator(Operator):
         """The watermark waits for matches that may still be emitted and end at a row that has passed."""
         if not self._node.tells_time:
             return
-        if self._keys.capacity > self._held_us.size:
-            known = self._held_us.size
-            self._held_us = grown(self._held_us, self._keys.capacity)
-            self._held_us[known:] = MAX_WATERMARK_US
-        self._held_us[slots] = MAX_WATERMARK_US
+        if self._keys.capacity > self._delayed_us.size:
+            known = self._delayed_us.size
+            self._delayed_us = grown(self._delayed_us, self._keys.capacity)
+            self._delayed_us[known:] = MAX_WATERMARK_US
+        self._delayed_us[slots] = MAX_WATERMARK_US
         waiting = np.flatnonzero(parts.lengths)
         rows = self._search.first_ends(parts, tests, waiting)
-        self._held_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
+        self._delayed_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
 
     def _keep(self, part: Partitions, parts: Parts, ids: np.ndarray, old: np.ndarray, history: int) -> None:
         """Store the rows of unfinished matches and the rows before them that PREV reads. Drop the others, and
@@ -240,13 +240,13 @@ class MatchRecognizeOperator(Operator):
         here = np.arange(ids.size)
         counts = parts.ends - np.append(0, parts.ends[:-1])
         starts = np.repeat(parts.starts, counts)
-        kept = here >= starts - history
-        self._rows.keep(ids[kept & ~old])
+        stored = here >= starts - history
+        self._rows.keep(ids[stored & ~old])
         self._rows.mark(
-            ids[kept],
-            np.where(here < starts, BEFORE, (here - starts) * self._search.transitions + parts.steps)[kept],
+            ids[stored],
+            np.where(here < starts, BEFORE, (here - starts) * self._search.transitions + parts.steps)[stored],
         )
-        self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
+        self._rows.forget(ids[old & ~stored], ids[~old & ~stored])
         if not self._node.counts:
             self._free(part.slots[parts.ends - 1])
 

@@ -304,9 +304,9 @@ class MatchSearch:
             np.empty(count * totals, np.int64),
         )
         found: list[Matches] = []
-        room, at = max(1024, 2 * count), 0
+        capacity, at = max(1024, 2 * count), 0
         while True:
-            out = [np.empty(room, np.int64) for _ in range(4)]
+            out = [np.empty(capacity, np.int64) for _ in range(4)]
             ended, at, _, matches = kernel.search(
                 *(parts.ends, parts.starts, parts.lengths, parts.finals, at),
                 *(times, tests, failed, self._within, now_us, MOST_STEPS),
@@ -330,7 +330,7 @@ class MatchSearch:
                 break
             if ended != kernel.FULL:
                 raise _fault(int(ended))
-            room *= 1 if matches else 2
+            capacity *= 1 if matches else 2
         if int(parts.lengths.max(initial=0)) > MOST_ROWS:
             raise PenstockError(
                 "RUN-2022",

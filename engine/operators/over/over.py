@@ -171,14 +171,14 @@ class EventTimeOverOperator(Operator):
 
     def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
         here = np.arange(ids.size)
-        kept = here >= part.ends - self._node.history
+        stored = here >= part.ends - self._node.history
         if self._range_us:
-            kept |= self._rows.times(ids) >= time_us - self._range_us
+            stored |= self._rows.times(ids) >= time_us - self._range_us
         if self._keeps_first:
-            kept |= here == part.starts
+            stored |= here == part.starts
         old = here < first
-        self._rows.keep(ids[kept & ~old])
-        self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
+        self._rows.keep(ids[stored & ~old])
+        self._rows.forget(ids[old & ~stored], ids[~old & ~stored])
 
     def _expire(self, time_us: int) -> None:
         """Drop rows that no later row's distance reaches, and partitions without state."""

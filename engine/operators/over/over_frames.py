@@ -183,10 +183,10 @@ class OverFrames:
             )
             at = wanted + (distance.value if call.function == "lead" else -distance.value)
             known = (at >= part.starts[wanted]) & (at < part.ends[wanted])
-            taken = values.take(array_of(np.where(known, at, 0), ~known))
+            values_there = values.take(array_of(np.where(known, at, 0), ~known))
             if fallback.value is None:
-                return taken
-            return pc.if_else(array_of(known), taken, pa.scalar(fallback.value, to_arrow(call.type)))
+                return values_there
+            return pc.if_else(array_of(known), values_there, pa.scalar(fallback.value, to_arrow(call.type)))
         known = (low < high)[wanted]
         at = (low if call.function == "first_value" else high - 1)[wanted]
         return values.take(array_of(np.where(known, at, 0), ~known))

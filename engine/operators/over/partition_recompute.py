@@ -66,13 +66,13 @@ class PartitionRecompute(Operator):
         self._keys = KeyIndex([self._input.field(key).type for key in self._partition])
         groups = context.key_groups.max_parallelism
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
-        kept = {
+        stored = {
             "retracting": not self._insert_only,
             "counts": False,
             "by_key": True,
             "numbered": self._order.arrival != 0,
         }
-        self._rows = JoinSide(self._input, self._partition, self._keys, groups, writes=writes, **kept)
+        self._rows = JoinSide(self._input, self._partition, self._keys, groups, writes=writes, **stored)
         self._ends: PartitionEnds | None = None
         self._assigner = None if self._window is None else WindowAssigner(self._window, context.metrics)
 

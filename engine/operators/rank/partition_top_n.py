@@ -72,8 +72,8 @@ class AppendTopNOperator(Operator):
         self._keys = KeyIndex([self._input.field(key).type for key in self._node.partition])
         groups = context.key_groups.max_parallelism
         writes = LastWrites(self._facts.ttl_ms, context.clock) if self._facts.ttl_ms else None
-        kept = {"retracting": False, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
-        self._rows = JoinSide(self._input, self._node.partition, self._keys, groups, writes=writes, **kept)
+        stays = {"retracting": False, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
+        self._rows = JoinSide(self._input, self._node.partition, self._keys, groups, writes=writes, **stays)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
@@ -137,7 +137,7 @@ class AppendTopNOperator(Operator):
         """Store the first of the new and the stored rows, and emit what changed."""
         touched = self._distinct.of(slots, self._keys.capacity)
         positions, ids = self._rows.links.expand(touched)
-        held = self._rows.store.take(ids)
+        stored = self._rows.store.take(ids)
         store = self._rows.store
         arrived = (
             np.concatenate([store.arrived(ids), store.next_arrival + np.arange(slots.size)])
@@ -145,16 +145,16 @@ class AppendTopNOperator(Operator):
             else None
         )
         part = partitioned(
-            as_one([held, rows], self._input),
+            as_one([stored, rows], self._input),
             np.concatenate([touched[positions], slots]),
             self._order,
             arrived,
         )
-        kept = self._peers.ranks(part, self._node.rank) <= self._node.limit
+        stays = self._peers.ranks(part, self._node.rank) <= self._node.limit
         old = part.origins < ids.size
-        gone, new = np.flatnonzero(old & ~kept), np.flatnonzero(~old & kept)
-        self._emit_changes(part, old, kept, gone, new, out)
-        self._rows.remove(ids[part.origins[gone]])
+        leaves, new = np.flatnonzero(old & ~stays), np.flatnonzero(~old & stays)
+        self._emit_changes(part, old, stays, leaves, new, out)
+        self._rows.remove(ids[part.origins[leaves]])
         numbers = None if arrived is None else arrived[part.origins[new]]
         self._rows.change(
             Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64), numbers
@@ -164,39 +164,39 @@ class AppendTopNOperator(Operator):
         self,
         part: Partitions,
         old: np.ndarray,
-        kept: np.ndarray,
-        gone: np.ndarray,
+        stays: np.ndarray,
+        leaves: np.ndarray,
         new: np.ndarray,
         out: Output,
     ) -> None:
         if self._node.shows_rank:
-            self._emit_reranked(part, old, kept, out)
+            self._emit_reranked(part, old, stays, out)
             return
-        chosen = np.concatenate([gone, new])
+        chosen = np.concatenate([leaves, new])
         if chosen.size:
-            weights = np.concatenate([np.full(gone.size, -1), np.ones(new.size, np.int64)])
+            weights = np.concatenate([np.full(leaves.size, -1), np.ones(new.size, np.int64)])
             turn = np.lexsort((weights, part.slots[chosen]))
             rows = part.rows.take(array_of(chosen[turn]))
             shown = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
-            out.collect(Batch(shown, None if not gone.size else weights[turn]))
+            out.collect(Batch(shown, None if not leaves.size else weights[turn]))
 
-    def _emit_reranked(self, part: Partitions, old: np.ndarray, kept: np.ndarray, out: Output) -> None:
+    def _emit_reranked(self, part: Partitions, old: np.ndarray, stays: np.ndarray, out: Output) -> None:
         """Emit the rows whose rank has changed."""
         before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
         before[old] = self._peers.ranks(part.filter(old), self._node.rank)
-        after[kept] = self._peers.ranks(part.filter(kept), self._node.rank)
+        after[stays] = self._peers.ranks(part.filter(stays), self._node.rank)
         changed = before != after
         groups = self._peers.of(part).numbers
         alone = np.bincount(groups, minlength=1)[groups] == 1
-        gone, new = np.flatnonzero(old & changed), np.flatnonzero(kept & changed)
-        retracted, inserted = gone[alone[gone]], new[alone[new]]
+        leaves, new = np.flatnonzero(old & changed), np.flatnonzero(stays & changed)
+        retracted, inserted = leaves[alone[leaves]], new[alone[new]]
         rows = part.rows.take(array_of(np.concatenate([retracted, inserted])))
         ranked = self._ranked(rows, np.concatenate([before[retracted], after[inserted]]))
         pieces = [Batch(ranked.rows, np.repeat([-1, 1], [retracted.size, inserted.size]))]
-        gone, new = gone[~alone[gone]], new[~alone[new]]
-        if gone.size or new.size:  # peers may be equal rows: what one loses the other may get
+        leaves, new = leaves[~alone[leaves]], new[~alone[new]]
+        if leaves.size or new.size:  # peers may be equal rows: what one loses the other may get
             pieces += difference(
-                [self._ranked(part.rows.take(array_of(gone)), before[gone])],
+                [self._ranked(part.rows.take(array_of(leaves)), before[leaves])],
                 [self._ranked(part.rows.take(array_of(new)), after[new])],
             )
         weights = all_weights(pieces)
@@ -259,8 +259,8 @@ class WindowTopNOperator(AppendTopNOperator):
         self,
         part: Partitions,
         old: np.ndarray,
-        kept: np.ndarray,
-        gone: np.ndarray,
+        stays: np.ndarray,
+        leaves: np.ndarray,
         new: np.ndarray,
         out: Output,
     ) -> None:
@@ -270,9 +270,9 @@ class WindowTopNOperator(AppendTopNOperator):
         """The window ends of partitions, those of restored rows included."""
         if self._ends is None:
             self._ends = PartitionEnds()
-            held = self._rows.store.take(self._rows.store.live_ids())
-            slots = self._keys.lookup([held.column(key) for key in self._node.partition], held.num_rows)
-            self._ends.note(slots, words(held.column(self._window.end_column)), self._keys.capacity)
+            stored = self._rows.store.take(self._rows.store.live_ids())
+            slots = self._keys.lookup([stored.column(key) for key in self._node.partition], stored.num_rows)
+            self._ends.note(slots, words(stored.column(self._window.end_column)), self._keys.capacity)
         return self._ends
 
     def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:

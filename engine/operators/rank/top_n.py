@@ -76,9 +76,9 @@ class TopNOperator(Operator):
         rows = [store.take(ids[first:last]) for first, last in store.chunks(ids)]
         ids = ids[self._order.sorted_pieces(rows, store.arrived(ids))]
         if self._facts.insert_only:
-            kept = self._up_to(store.weights(ids))
-            self._rows.remove(ids[kept:])
-            ids = ids[:kept]
+            stored = self._up_to(store.weights(ids))
+            self._rows.remove(ids[stored:])
+            ids = ids[:stored]
         return ids
 
     def _cut(self, batch: Batch) -> Batch:

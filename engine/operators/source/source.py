@@ -115,7 +115,7 @@ class SourceOperator(HeadOperator, ListState):
         self._context = context
         self._time_of = _event_time(self._spec, EvaluationContext(self._options.time_zone, context.clock))
         table, columns = self._node.table, self._node.columns
-        told = (
+        request = (
             table,
             columns,
             self._node.predicate,
@@ -125,7 +125,7 @@ class SourceOperator(HeadOperator, ListState):
             context.metrics,
         )
         self._skipping = Skipping(context.metrics) if self._facts.skips else None
-        self._connector = source_connector(ScanRequest(*told, self._skipping))
+        self._connector = source_connector(ScanRequest(*request, self._skipping))
         self._discover_ms = self._connector.discover_every_ms()
         self._next_discovery_ms = 0.0
         self._rate = 0.0
@@ -235,10 +235,10 @@ class SourceOperator(HeadOperator, ListState):
         )
         per_row = max(1, batch.size_bytes // max(1, batch.num_rows))
         self._rows_at_once = min(self._options.batch_max_rows, max(1, BATCH_BYTES // per_row))
-        kept = batch if self._keep is None else batch.filter(self._keep(batch.rows))
-        if self._time_of is not None and kept.num_rows:
-            split.time_us = max(split.time_us, self._time_of(kept.rows))
-        out.collect(kept)
+        stored = batch if self._keep is None else batch.filter(self._keep(batch.rows))
+        if self._time_of is not None and stored.num_rows:
+            split.time_us = max(split.time_us, self._time_of(stored.rows))
+        out.collect(stored)
 
     def _finish(self, split: _Split, out: Output) -> None:
         split.position = split.reader.position() if split.reader is not None else split.position

@@ -21,16 +21,16 @@ class ValuesOperator(HeadOperator, ListState):
     def __init__(self, spec: OperatorSpec[Values, OperatorFacts], options: JobOptions) -> None:
         self._rows = _batch(spec)
         self._most = options.batch_max_rows
-        self._given = 0
+        self._emitted = 0
 
     def open(self, context: Context) -> None:
         self._mine = context.subtask == 0
 
     def poll(self, out: Output) -> SourceStatus:
-        if not self._mine or self._given >= self._rows.num_rows:
+        if not self._mine or self._emitted >= self._rows.num_rows:
             return SourceStatus(ended=True)
-        piece = self._rows.slice(self._given, self._most)
-        self._given += piece.num_rows
+        piece = self._rows.slice(self._emitted, self._most)
+        self._emitted += piece.num_rows
         out.collect(Batch(piece))
         return SourceStatus(more=True)
 
@@ -38,10 +38,10 @@ class ValuesOperator(HeadOperator, ListState):
         return {"given": self}
 
     def snapshot_items(self) -> list[dict[str, Any]]:
-        return [{"given": self._given}] if self._mine else []
+        return [{"given": self._emitted}] if self._mine else []
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        self._given = max((item["given"] for item in items), default=0)
+        self._emitted = max((item["given"] for item in items), default=0)
 
 
 def _batch(spec: OperatorSpec[Values, OperatorFacts]) -> pa.RecordBatch:

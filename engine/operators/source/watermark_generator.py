@@ -172,12 +172,12 @@ class WatermarkGeneratorOperator(Operator, ListState):
         return {"splits": self}
 
     def snapshot_items(self) -> list[dict[str, Any]]:
-        kept = {} if self._seen_splits else dict(self._restored)
+        items_here = {} if self._seen_splits else dict(self._restored)
         for split in self._splits.values():
-            kept[split.split_id] = split.watermark_us
+            items_here[split.split_id] = split.watermark_us
         return [
             {"split_id": split_id, "watermark_us": watermark_us}
-            for split_id, watermark_us in sorted(kept.items())
+            for split_id, watermark_us in sorted(items_here.items())
         ]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:

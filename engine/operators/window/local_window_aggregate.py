@@ -42,7 +42,7 @@ class LocalWindowAggregateOperator(Operator):
         self._accumulators = Accumulators(spec.node.aggregates, spec.facts.insert_only, options.time_zone)
         self._partials = RowPartials(spec.node.aggregates, options.time_zone)
         self._reduction = ReductionMonitor()
-        self._rows_held = 0
+        self._buffered_rows = 0
         self._entries_max = _FULL_BATCHES * options.batch_max_rows
         self._watermark_us = MIN_WATERMARK_US
 
@@ -58,7 +58,7 @@ class LocalWindowAggregateOperator(Operator):
             self._flush(out)
             self._pass(assigned, out)
             return
-        self._rows_held += assigned.ends.size
+        self._buffered_rows += assigned.ends.size
         self._state.add([assigned.batch.rows.column(key) for key in self._keys], assigned)
         if len(self._state) >= self._entries_max or (self._emission.early and not self._emission.every_us):
             self._flush(out)
@@ -89,13 +89,13 @@ class LocalWindowAggregateOperator(Operator):
         if not slices.size:
             return
         state = self._state
-        held = len(state)
+        buffered = len(state)
         _, entries = state.entries_of(slices)
         columns = state.keys.keys(state.key_slots(entries)) + self._accumulators.results(entries)
         batch = self._batch(columns, state.ends_of(entries), state.missed(entries))
         state.remove(slices)
-        rows = self._rows_held * entries.size // held
-        self._rows_held -= rows
+        rows = self._buffered_rows * entries.size // buffered
+        self._buffered_rows -= rows
         self._reduction.saw(rows, entries.size)
         out.collect(batch)
 

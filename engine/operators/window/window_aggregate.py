@@ -378,8 +378,8 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         slices, ends, starts = state.slices()
         if self._sliding:
             return self._shown_sliding(window_ends, slices, ends, wanted)
-        held = np.isin(ends, window_ends)
-        slices, ends, starts = slices[held], ends[held], starts[held]
+        buffered = np.isin(ends, window_ends)
+        slices, ends, starts = slices[buffered], ends[buffered], starts[buffered]
         if isinstance(self._window, Windowing):
             starts = window_arithmetic.window_start(ends, self._window)
         positions, entries = state.entries_of(slices)

@@ -184,16 +184,16 @@ class SessionFunctionOperator(Operator):
         key that has begun, if that is over.
         """
         keys, (starts, ends) = self._sessions.key_slots(ended), self._sessions.bounds(ended)
-        held = np.unique(keys)
-        positions, ids = self._rows.passed.expand(held)
-        all_keys = np.concatenate([keys, held[positions]])
+        buffered = np.unique(keys)
+        positions, ids = self._rows.passed.expand(buffered)
+        all_keys = np.concatenate([keys, buffered[positions]])
         all_times = np.concatenate([starts, self._rows.times(ids)])
         is_row = np.arange(all_keys.size) >= ended.size
         order = np.lexsort((is_row, all_times, all_keys))
         latest = np.maximum.accumulate(np.where(is_row[order], -1, np.arange(order.size)))
         found = np.flatnonzero(is_row[order] & (latest >= 0))
         session, row = order[latest[found]], order[found] - ended.size
-        mine = (keys[session] == held[positions[row]]) & (
+        mine = (keys[session] == buffered[positions[row]]) & (
             self._rows.times(ids[row]) <= ends[session] - self._window.size_us
         )
         session, row = session[mine], row[mine]
@@ -219,43 +219,44 @@ class RetractSessionFunctionOperator(SessionFunctionOperator):
         window = self._window
         self._keys = KeyIndex([self._input.field(key).type for key in window.partition_keys])
         groups = context.key_groups.max_parallelism
-        self._held = SessionRows(
+        self._buffered = SessionRows(
             self._input, window.partition_keys, window.time_column, window.size_us, self._keys, groups
         )
 
     def keyed_states(self) -> dict[str, KeyedState]:
-        return {"rows": self._held}
+        return {"rows": self._buffered}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         batch = drop_late_and_null_times(
             batch, self._window.time_column, self._watermark_us, 0, self._metrics
         )
-        batch = self._held.consolidated(batch, keep=True)
+        batch = self._buffered.consolidated(batch, keep=True)
         if batch.num_rows:
             slots = self._keys.lookup_or_insert(
                 [batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows
             )
-            self._keys.remove(self._held.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
-            self._metrics.state_entries = len(self._held)
+            self._keys.remove(self._buffered.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
+            self._metrics.state_entries = len(self._buffered)
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         yield from self._advance(time_us, out)
 
     def _close(self, time_us: int, out: Output) -> PendingOutput:
-        ended = self._held.ended(time_us)
+        ended = self._buffered.ended(time_us)
         if len(ended):
-            columns = list(self._held.store.take(ended.ids).columns)
+            columns = list(self._buffered.store.take(ended.ids).columns)
             for times, field in zip(
                 (ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True
             ):
                 columns.append(array_of(times[ended.of]).view(field.type))
             rows = Batch(
-                pa.RecordBatch.from_arrays(columns, schema=self._schema), self._held.store.weights(ended.ids)
+                pa.RecordBatch.from_arrays(columns, schema=self._schema),
+                self._buffered.store.weights(ended.ids),
             )
             for number, piece in enumerate(rows.single_rows()):
                 if number:
                     yield
                 out.collect(piece)
             self._metrics.windows_closed += len(ended)
-        self._held.forget(ended, time_us)
-        self._metrics.state_entries = len(self._held)
+        self._buffered.forget(ended, time_us)
+        self._metrics.state_entries = len(self._buffered)

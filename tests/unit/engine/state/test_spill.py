@@ -73,7 +73,7 @@ def test_memory_counts_no_row_that_is_on_disk() -> None:
     rows = store.spillable_bytes()
     store.spill(SpillFiles())
     after = StateSize.of([store, [store, store]])
-    assert before.held - after.held == rows - store.spillable_bytes() and after.spilled > rows * 0.9
+    assert before.resident - after.resident == rows - store.spillable_bytes() and after.spilled > rows * 0.9
     assert before.spilled == 0
 
 
@@ -107,7 +107,7 @@ def test_a_slot_spills_before_it_fails() -> None:
     stores = [RowStore(SCHEMA), RowStore(SCHEMA)]
     for store in stores:
         store.append(_rows(0, 4000))
-    held = StateSize.of(stores).held
+    held = StateSize.of(stores).resident
     _settle(MemoryBudget(held, SpillFiles()), *stores)
     assert StateSize.of(stores).spilled == 0
     _settle(MemoryBudget(held - 1, SpillFiles()), *stores)
@@ -155,8 +155,8 @@ def test_an_index_of_many_keys_is_kept_within_the_budget(
     for first in range(0, 1_000_000, 50_000):
         keys = [pa.array(np.arange(first, first + 50_000) * 7)]
         assert np.array_equal(index.lookup_or_insert(keys), memory.lookup_or_insert(keys))
-        held.append(budget.settle("op", "keys", len(index), [index]).held)
-    assert max(held) <= budget.limit < StateSize.of([memory]).held / 3
+        held.append(budget.settle("op", "keys", len(index), [index]).resident)
+    assert max(held) <= budget.limit < StateSize.of([memory]).resident / 3
     assert StateSize.of([index]).spilled > 2 * budget.limit
     gone = index.live_slots()[::3]
     index.remove(gone)

@@ -30,18 +30,18 @@ class Holding(Operator):
     """Holds rows back until time 50."""
 
     def __init__(self) -> None:
-        self.held: list[Batch] = []
+        self.resident: list[Batch] = []
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        self.held.append(batch)
+        self.resident.append(batch)
 
     def buffered_until_ms(self) -> float | None:
-        return 50.0 if self.held else None
+        return 50.0 if self.resident else None
 
     def release(self, out: Output) -> None:
-        for held in self.held:
+        for held in self.resident:
             out.collect(held)
-        self.held.clear()
+        self.resident.clear()
 
 
 class Keeping(Operator):
