@@ -11,6 +11,7 @@ import pytest
 
 from penstock.client.session import Session
 from tests.harness.patience import PATIENCE_S
+from tests.unit.optimizer.rules.around import check_rule
 
 ROWS = pa.table(
     {
@@ -45,3 +46,7 @@ def test_the_rows_are_those_without_the_rule(disabled: str) -> None:
         want[window] += 1
         sums[window] += value
     assert got == Counter({(*window, count, sums[window]): 1 for window, count in want.items()})
+
+
+def test_golden_script() -> None:
+    check_rule("fuse_count_windows")

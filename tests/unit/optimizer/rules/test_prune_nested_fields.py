@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.optimizer.optimizer import optimize
 from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.physical.plan_digest import Meanings
+from tests.unit.optimizer.rules.around import check_rule
 from tests.unit.optimizer.sql import bind
 
 
@@ -18,3 +19,7 @@ def test_fields_beside_change_no_meaning() -> None:
     more = "SELECT c, n FROM (SELECT place.city AS c, count(*) AS n, max(place.code) FROM sites GROUP BY place.city)"
     assert aggregate_id(first) == aggregate_id(more)
     assert aggregate_id(first) != aggregate_id(first.replace("place.city", "place.code"))
+
+
+def test_golden_script() -> None:
+    check_rule("narrow_rows")

@@ -1,0 +1,7 @@
+"""The rule in ``optimizer/rules/fuse_window_aggregates``: plans before and after it, and their rows."""
+
+from tests.unit.optimizer.rules.around import check_rule
+
+
+def test_golden_script() -> None:
+    check_rule("fuse_windows")
