@@ -38,7 +38,7 @@ class Machine:
             self.ended.wait(30)
         return self.is_busy
 
-    def abort(self) -> None:
+    def give_up(self) -> None:
         self.ended.set()
 
 

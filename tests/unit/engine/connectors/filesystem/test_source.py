@@ -245,7 +245,7 @@ def test_splits_finished_before_a_restore_are_not_opened_again(tmp_path: Path) -
     again = open_source(timed_again(tmp_path), batch=50)
     again.restore_items(operator.snapshot_items())
     rest = drain(again)
-    assert ("opened", 1) not in rest.split_events and ("opened", 0) in rest.news
+    assert ("opened", 1) not in rest.split_events and ("opened", 0) in rest.split_events
     assert len(out.rows) + len(rest.rows) == 300
 
 
