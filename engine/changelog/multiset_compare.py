@@ -1,5 +1,5 @@
-"""Rows of two sides, dealt to parts by their exact columns, so that sides of any length are compared a
-part at a time; on disk when they are many.
+"""Comparison of two multisets of rows of any length: both are hash-partitioned to files and compared part
+by part.
 """
 
 from __future__ import annotations

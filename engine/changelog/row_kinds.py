@@ -1,4 +1,4 @@
-"""A changelog batch as single changes with an op: an update of one key is a pair -U, +U; the rest are +I
+"""Row kinds: a changelog batch as single changes. An update of a key is a pair -U, +U; other rows are +I
 and -D.
 """
 

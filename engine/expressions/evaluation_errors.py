@@ -1,5 +1,5 @@
-"""Faults of evaluation: what a value did wrong, translated once to the error a user sees, with the row
-that did it.
+"""Faults of evaluation: what is wrong with a value, and its translation to the error a user sees, with the
+row.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Calls with functions of elements: a function's body is computed on all elements of a batch at once, its
-columns gathered for them.
+"""Higher-order functions: a lambda is evaluated on all elements of a batch at once, with outer columns
+repeated for them.
 """
 
 from __future__ import annotations

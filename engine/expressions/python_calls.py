@@ -1,6 +1,4 @@
-"""Python scalar functions as kernels: called with columns, or, where the program asked for it, row by row;
-what they give is checked.
-"""
+"""Python scalar functions as kernels: called with columns or, in row mode, by row; results are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kernel by its function's canonical name."""
+"""The registry of kernels, by the canonical name of the function."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What computes table functions, a batch at a time: columns of arguments in, rows and the input row of
-each out.
+"""Table functions, a batch at a time: from argument columns to rows, each with the number of its input
+row.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Plain CSV, without quotes: where each value ends, eight bytes at a time, and values read where they
-stand.
-"""
+"""CSV without quotes: where each value ends, found eight bytes at a time; numbers and times read in place."""
 
 from __future__ import annotations
 

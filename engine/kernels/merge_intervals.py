@@ -1,4 +1,4 @@
-"""Intervals that touch become one."""
+"""Sessions: intervals that touch become one."""
 
 from __future__ import annotations
 

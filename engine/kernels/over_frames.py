@@ -1,6 +1,4 @@
-"""Frames measured along the order key: for each row the first and last row within its distances, by two
-pointers.
-"""
+"""RANGE frames of OVER: the first and last row within a distance along the order key, by two pointers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows to subtasks in one pass: a counting sort by key group."""
+"""Hash partitioning: rows to subtasks in one pass, by a counting sort over key groups."""
 
 from __future__ import annotations
 

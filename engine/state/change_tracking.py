@@ -12,10 +12,10 @@ from penstock.engine.state.mapped_arrays import Mapped
 
 
 class SlotChanges(Mapped):
-    """Marks slots with the number of the last snapshot before their change. Nothing is cleared, so a snapshot
-    that came to nothing loses no change.
+    """Marks slots with the number of the last snapshot before their change. Nothing is cleared, so a failed
+    snapshot loses no change.
 
-    Before the first snapshot nothing is marked: jobs without checkpoints pay nothing.
+    Before the first snapshot nothing is marked: jobs without checkpoints have no cost.
     """
 
     MAPPED = ("_marks",)
@@ -26,14 +26,14 @@ class SlotChanges(Mapped):
         self._all_at = 0
 
     def mark(self, slots: np.ndarray, capacity: int) -> None:
-        """Say that slots (all below ``capacity``) have changed, were given or were freed."""
+        """Mark slots (all below ``capacity``) that were changed, allocated or freed."""
         if self._snapshots and slots.size:
             if capacity > self._marks.size:
                 self._marks = grown(self._marks, capacity)
             self._marks[slots] = self._snapshots
 
     def mark_all(self) -> None:
-        """Say that every slot there ever was has changed."""
+        """Mark every slot: no earlier snapshot can be a base."""
         self._all_at = self._snapshots
 
     def seal(self) -> int:
@@ -52,11 +52,10 @@ _GONE_LEAST = 1 << 16
 
 
 class Arrivals:
-    """Numbers ascend in the order of coming; none is given twice between two snapshots that may be told
-    apart.
+    """Numbers rows in order of arrival; no number is used twice between two snapshots that may be compared.
 
-    Rows that have gone are remembered only while they are fewer than what is there: past that a state is
-    written whole anyway.
+    Removed rows are remembered only while they are fewer than the rows left: beyond that the state is written
+    whole.
     """
 
     def __init__(self) -> None:
@@ -67,16 +66,18 @@ class Arrivals:
         self._gone: list[tuple[int, np.ndarray]] = []
 
     def take(self, count: int) -> np.ndarray:
-        """Return the numbers of rows that have come, int64."""
+        """Return numbers for ``count`` new rows, int64."""
         self._next += count
         return np.arange(self._next - count, self._next)
 
     def full(self, count: int) -> bool:
-        """Whether so many more rows need the rows that are there to be numbered anew, after ``reset``."""
+        """Whether numbers run out with so many more rows: the caller then resets, and numbers its rows
+        again.
+        """
         return self._next + count > _MOST_NUMBERS
 
     def release(self, numbers: np.ndarray, left: int) -> None:
-        """Say that rows have gone, and how many are ``left``."""
+        """Note removed rows, and how many are ``left``."""
         if not left:
             self.reset()
         elif self._snapshots and numbers.size:
@@ -85,7 +86,7 @@ class Arrivals:
                 self._all_at = max(self._all_at, self._gone.pop(0)[0])
 
     def reset(self) -> None:
-        """Begin anew: rows that are still there take new numbers."""
+        """Start at 0 again: rows that are still stored need new numbers."""
         self._next, self._all_at = 0, self._snapshots
         self._begun, self._gone = {}, []
 

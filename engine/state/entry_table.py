@@ -1,4 +1,4 @@
-"""Entries with their keys as the pieces of a frozen state."""
+"""Keyed entries of a state as the tables of a snapshot, in the order of their key groups."""
 
 from __future__ import annotations
 

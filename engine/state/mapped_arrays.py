@@ -1,4 +1,4 @@
-"""Mapped: what parts of a state have in common whose large arrays can lie in mapped files."""
+"""Mapped: the base of state classes whose large arrays can be spilled to memory-mapped files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from penstock.engine.storage.spill_files import SpillFiles, pages_of
 
 LEAST_BYTES = 1 << 20
-"""Smaller arrays stay in memory."""
+"""Smaller arrays stay in memory: a file and its mapping would cost more than they free."""
 
 
 class Mapped:

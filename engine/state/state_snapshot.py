@@ -1,5 +1,6 @@
-"""FrozenState: keyed state as it was at a barrier, made into tables later and elsewhere; whole, or what
-changed since an earlier checkpoint.
+"""FrozenState: keyed state as it was at a barrier, whole or as the changes since an earlier checkpoint.
+
+The tables are made later, by any thread.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class LastWrites(Mapped):
     """Wall-clock milliseconds by id, rounded up to a hundredth of ``ttl_ms``, so that all entries are looked
     through at most a hundred times in it.
 
-    An entry is due between ``ttl_ms`` and a hundredth more after its last write. A clock that goes back
-    stands still here until it has caught up.
+    An entry is due between ``ttl_ms`` and a hundredth more after its last write. A clock that goes back is
+    ignored until it has caught up.
     """
 
     MAPPED = ("_written",)
@@ -77,7 +77,7 @@ class LastWrites(Mapped):
         return self._written[ids]
 
     def due(self, now_ms: int, live: Callable[[], np.ndarray]) -> np.ndarray:
-        """Return the ids among the live ones that have lived long enough; the caller forgets them."""
+        """Return the live ids that have expired; the caller removes them."""
         self._advance(now_ms)
         if self._oldest == _NEVER or self._now_ms < self._oldest + self.ttl_ms:
             return np.zeros(0, np.int64)
@@ -93,8 +93,8 @@ class LastWrites(Mapped):
 
 
 def restore_lives(writes: LastWrites, ids: np.ndarray, part: pa.Table, capacity: int) -> None:
-    """Note when entries that several rows of a snapshot tell of were written; those of a state that lived
-    for ever begin to age.
+    """Restore the write times of entries, of which a snapshot may have several rows. Where the state had no
+    TTL, entries count as written now.
     """
     written = written_column(part)
     if written is None:
@@ -104,7 +104,7 @@ def restore_lives(writes: LastWrites, ids: np.ndarray, part: pa.Table, capacity:
 
 
 def written_column(part: pa.Table) -> np.ndarray | None:
-    """Return when the entries of a snapshot were written, ``None`` for one of a state that lived for ever."""
+    """Return the write times of a snapshot's entries, ``None`` where the state had no TTL."""
     return numbers_of(part.column(WRITTEN)) if WRITTEN in part.column_names else None
 
 
@@ -166,7 +166,7 @@ class PartitionEnds:
         self._first = MAX_WATERMARK_US
 
     def note(self, slots: np.ndarray, ends: np.ndarray, capacity: int) -> None:
-        """Say when the windows of slots (all below ``capacity``) end."""
+        """Note the ends of the windows of slots (all below ``capacity``)."""
         if capacity > self._ends.size:
             self._ends = grown(self._ends, capacity)
         self._ends[slots] = ends

@@ -1,6 +1,6 @@
-"""Which rows come in time for an operator that lets rows pass by time.
+"""The late-row filter: drops, counts and reports rows behind the watermark.
 
-Which rows of a batch are on time: not behind their own split's watermark, nor behind the operator's own.
+A row is late by the watermark of its own split when it came (``Batch.behind``), or by the operator's own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from penstock.engine.metrics.operator_metrics import OperatorMetrics
 def drop_late_and_null_times(
     batch: Batch, time_column: int, own_us: int, slack_us: int, metrics: OperatorMetrics
 ) -> Batch:
-    """Drop and count the rows without a time, and those behind ``own_us`` or the watermark of their split,
-    less ``slack_us``, when they came.
+    """Drop and count rows without a time, and late rows: those more than ``slack_us`` behind the operator's
+    watermark ``own_us`` or that of their split.
     """
     column = batch.rows.column(time_column)
     if column.null_count:
@@ -39,8 +39,8 @@ def without_late(
     metrics: OperatorMetrics,
     ends: np.ndarray | None = None,
 ) -> Batch:
-    """Drop, count and tell of the late rows: those of a mask, with the watermarks that say so and the ends
-    of their last windows, where known.
+    """Drop, count and report the late rows of a mask. ``bounds``: the watermark that each row is behind;
+    ``ends``: the ends of their last windows, where there are windows.
     """
     if not late.any():
         return batch
@@ -51,7 +51,8 @@ def without_late(
 def drop_late(
     batch: Batch, time_column: int, slack_us: int, watermark_us: int, metrics: OperatorMetrics
 ) -> Batch:
-    """Drop, count and tell of the late rows, whatever their split has seen; rows without a time are on time.
+    """Drop, count and report late rows; rows without a time are never late. What remains forgets its split's
+    watermark.
 
     ``slack_us``: how far below a watermark a time may be; ``watermark_us``: the operator's own watermark.
     """

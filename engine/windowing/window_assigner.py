@@ -15,8 +15,8 @@ from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 @dataclass(frozen=True, eq=False)
 class AssignedRows:
-    """Rows with the end of their slice, int64 each. ``starts`` is given for attached windows, which are
-    slices of their own.
+    """Rows with the end of their slice, int64 each. ``starts`` is set for attached windows, which are their
+    own slices.
 
     ``missed`` is how many of the first windows that hold the slice had ended for the row; ``None`` means none
     for any row.
@@ -29,7 +29,7 @@ class AssignedRows:
 
 
 class WindowAssigner:
-    """Places rows by a windowing of their time column, or by windows that are attached to them.
+    """Assigns rows to slices by their time column, or by windows that are attached to them.
 
     A window has ended for a row when its end is at or below the watermark of the row's split just before it
     (``Batch.behind``) or the operator's own; rows are taken until it is ``lateness_us`` below that.
@@ -43,7 +43,7 @@ class WindowAssigner:
         self._lateness_us = lateness_us
 
     def assign(self, batch: Batch, watermark_us: int) -> AssignedRows:
-        """Return the rows that are in time for some window; ``watermark_us`` is the operator's own
+        """Return the rows that some window still accepts; ``watermark_us`` is the operator's own
         watermark.
         """
         window = self._window
@@ -90,7 +90,9 @@ class WindowAssigner:
 
 
 def _slice_ends(times: np.ndarray, window: Windowing) -> np.ndarray:
-    """Return the end of each row's slice; most batches lie in one, and then two divisions do."""
+    """Return the end of each row's slice. Most batches lie in one slice: then two divisions suffice, not
+    one a row.
+    """
     if times.size:
         first, last = window_arithmetic.slice_end(np.array([times.min(), times.max()]), window)
         if first == last:

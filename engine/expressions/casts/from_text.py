@@ -1,5 +1,5 @@
-"""Text read as other types. Arrow's own readers take the clean texts in one go; texts they refuse are
-cleaned and sorted out by pattern.
+"""CAST from STRING. Arrow parses clean texts at once; only where it refuses, texts are cleaned and parsed
+by pattern.
 """
 
 from __future__ import annotations

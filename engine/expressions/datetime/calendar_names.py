@@ -1,4 +1,6 @@
-"""Days by their names, months between days, times in other zones, seconds with their fraction."""
+"""Functions of dates and times by name: days of the week, MONTHS_BETWEEN, time zones, seconds with a
+fraction.
+"""
 
 from __future__ import annotations
 

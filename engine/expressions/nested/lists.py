@@ -1,4 +1,4 @@
-"""Lists as their elements in a row: what kernels of arrays and maps work on."""
+"""Lists: array columns as flat elements and the row of each; what kernels of arrays and maps work on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sequence: the values from one to another as an array."""
+"""SEQUENCE: the values from one to another, as an array."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Roots, logarithms, rounding, angles.
-
-More of mathematics: hyperbolic functions, exact ones near zero, buckets, factorials.
+"""Mathematical functions: roots, logarithms, rounding, trigonometry, hyperbolic functions, buckets,
+factorials.
 """
 
 from __future__ import annotations

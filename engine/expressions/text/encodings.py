@@ -1,4 +1,4 @@
-"""Texts and bytes in other clothes: BASE64, character sets, URLs."""
+"""Encodings of text: BASE64, character sets, URLs."""
 
 from __future__ import annotations
 

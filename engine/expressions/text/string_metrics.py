@@ -1,4 +1,4 @@
-"""Text by the word and the letter: distances, sounds, pieces, numbers as texts."""
+"""LEVENSHTEIN, SOUNDEX, FORMAT_STRING and other functions by word or letter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Adding rows to per-slot numbers. Tables have one row per slot; ``weights`` of length 0 mean +1 each;
-arguments are never NULL here.
+"""Counts and sums by slot. Tables have one row per slot; ``weights`` of length 0 mean +1 each; no argument
+is NULL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Bits of integers by slot: those all have, some have, an odd number have."""
+"""Bits of integers by slot: the bits that all, some or an odd number of values have, or counts of each
+bit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Keeping the best value per slot: of rows of order words (less is better), or of strings."""
+"""The best value by slot: of rows of order words (less is better), or of strings; and the filter before a
+Top-N.
+"""
 
 from __future__ import annotations
 

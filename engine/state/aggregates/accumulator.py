@@ -21,7 +21,7 @@ class Part(Protocol):
     """
 
     def reserve(self, capacity: int) -> None:
-        """Have room for slots below ``capacity``; new ones are empty."""
+        """Grow to slots below ``capacity``; new slots are empty."""
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         """Add weighted values to slots (which may repeat)."""
@@ -53,7 +53,7 @@ class TablePart(Mapped):
         self.table: np.ndarray = self._own.rows[:, :width]
 
     def share(self, table: np.ndarray) -> None:
-        """Use these columns of a wider table from now on."""
+        """Use these columns of a wider table, which its owner reserves and clears."""
         self.table = table
 
     def reserve(self, capacity: int) -> None:

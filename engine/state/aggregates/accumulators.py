@@ -26,7 +26,7 @@ from penstock.planner.expressions.nodes import AggregateCall, Expression, Litera
 LISTS_VALUES = ("collect_list", "listagg", "histogram")
 """Aggregates whose value is as large as all they keep."""
 _ROWS_AT_ONCE = 4096
-"""Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""
+"""Rows added to one part after another: few enough that the lines of their slots stay in the nearer cache."""
 
 Before = np.ndarray | list[pa.Array]
 """Values of aggregates before a change: columns of the shared table when that is all there is, else
@@ -86,8 +86,8 @@ class Accumulators:
         self._begin()
 
     def _begin(self) -> None:
-        """Make empty parts. Those that are columns of numbers share one table; where each one's columns
-        are in it stands in ``_columns``.
+        """Make empty parts. Parts that are columns of numbers share one table; ``_columns`` has the columns
+        of each.
         """
         counted = {
             index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"

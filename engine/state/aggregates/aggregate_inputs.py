@@ -36,7 +36,7 @@ def reader(expression: Expression, zone: str) -> Reader:
 
 
 Masks = dict[Expression, np.ndarray]
-"""What filters gave for a batch, so that those of several aggregates are asked once."""
+"""The masks of a batch by filter, so that a filter of several aggregates is evaluated once."""
 Rows = tuple[np.ndarray, pa.Array | None, np.ndarray]
 """Slots, values and weights."""
 
@@ -49,7 +49,7 @@ class AggregateFilter:
     keep: Reader
 
     def mask(self, batch: pa.RecordBatch, masks: Masks) -> np.ndarray:
-        """Return which rows of a batch are taken."""
+        """Return which rows of a batch the aggregate takes."""
         if self.expression not in masks:
             masks[self.expression] = is_true(self.keep(batch))
         return masks[self.expression]
@@ -73,7 +73,7 @@ class AggregateInput:
     def rows(
         self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, filter_masks: Masks
     ) -> Rows:
-        """Return the rows that count: kept by a filter, no NULL where none counts."""
+        """Return the rows that some filter accepts and whose needed arguments are not NULL."""
         columns = [argument(batch) for argument in self.arguments]
         masks = [None if one is None else one.mask(batch, filter_masks) for one in self.filters]
         mask = _any(masks)
@@ -98,7 +98,7 @@ class AggregateInput:
 
 
 def aggregate_input(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> AggregateInput:
-    """Return what the part of an aggregate is fed with, kept by each of some filters (None: all rows)."""
+    """Return the input of an aggregate's accumulator, for each of some filters (None: all rows)."""
     aggregate_filters = tuple(
         None if one is None else AggregateFilter(one, reader(one, zone)) for one in filters
     )

@@ -1,4 +1,4 @@
-"""Bits of integers: BIT_AND, BIT_OR, BIT_XOR; united where nothing is ever retracted, counted where it is."""
+"""BIT_AND, BIT_OR, BIT_XOR: bits are united under inserts, and counted one by one under retraction."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class FilteredCounts(SlotValues):
 
 
 class Distinct:
-    """Gives each of its parts, one a filter, each value of a slot once, however often it is there.
+    """Adds each value of a slot once to each of its parts, one a filter, however often the value is there.
     ``weights`` are int64 [part, row].
     """
 
@@ -94,8 +94,8 @@ class Distinct:
         self._settle(self._counts.add(*self._counts.read(slots, columns)))
 
     def _settle(self, changes: list[Change]) -> None:
-        """Give the parts what appeared and take from them what is gone; pairs nothing is left of are
-        forgotten.
+        """Add to the parts the values that appeared, retract those that are gone, and forget pairs whose
+        count is 0.
         """
         counts = self._counts
         for part, change in zip(self.parts, changes, strict=True):

@@ -1,6 +1,4 @@
-"""The least and greatest value: MIN, MAX, ANY_VALUE; cheap where nothing is ever retracted, over counts of
-values where it is.
-"""
+"""MIN, MAX and ANY_VALUE: one value by slot under inserts, counts of all values under retraction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part holds what an aggregate needs, what the part is fed with, and the aggregate's value from its
+"""The registry of aggregates: the accumulator of a call, the arguments it reads, and the result from its
 state.
 """
 
@@ -46,7 +46,7 @@ _FAMILIES = {
 
 
 def family(call: AggregateCall) -> tuple[object, ...]:
-    """Return what calls that share a part have in common."""
+    """Return the key of the accumulator of a call: calls with equal keys share one."""
     shared_filter = None if is_distinct(call) else call.filter
     return (
         "rows" if is_python(call) else _FAMILIES.get(call.function, call.function),
@@ -58,8 +58,8 @@ def family(call: AggregateCall) -> tuple[object, ...]:
 
 
 def is_distinct(call: AggregateCall) -> bool:
-    """Return whether an aggregate must be given each value once; such ones share the values they count
-    whatever their filters.
+    """Return whether an aggregate takes each value once. Such aggregates share their counted values, whatever
+    their filters.
     """
     return (
         call.distinct
@@ -69,12 +69,12 @@ def is_distinct(call: AggregateCall) -> bool:
 
 
 def is_python(call: AggregateCall) -> bool:
-    """Return whether the program computes an aggregate, from all its rows."""
+    """Return whether a Python function computes an aggregate, from all its rows."""
     return isinstance(call, PythonAggregateCall)
 
 
 def input_arguments(call: AggregateCall) -> tuple[Expression, ...]:
-    """Return the arguments a part is fed with: all but those that are constants of the call."""
+    """Return the arguments an accumulator reads: all but the constants of the call."""
     keys = call.args[len(call.values) :]
     if call.function in _PAIRS or call.function in _BEST_ROWS or is_python(call):
         return call.args
@@ -82,7 +82,7 @@ def input_arguments(call: AggregateCall) -> tuple[Expression, ...]:
 
 
 def needs_value(call: AggregateCall) -> tuple[int, ...]:
-    """Return which of what a part is fed with must not be NULL, or the row does not count."""
+    """Return the positions of the arguments that must not be NULL, or the row does not count."""
     if call.function in ("first_value", "last_value") or is_python(call):
         return ()
     if call.function in ("min_by", "max_by"):
@@ -91,8 +91,8 @@ def needs_value(call: AggregateCall) -> tuple[int, ...]:
 
 
 def input_type(call: AggregateCall) -> pa.DataType | None:
-    """Return the Arrow type of what a part is fed with: a struct of several arguments, or of one that is
-    nested; None where there are none.
+    """Return the Arrow type an accumulator reads: a struct of several arguments, or of one that is nested;
+    None without arguments.
     """
     kinds = [to_arrow(arg.type) for arg in input_arguments(call)]
     if not kinds:

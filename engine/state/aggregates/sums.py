@@ -18,7 +18,7 @@ from penstock.engine.state.aggregates.accumulator import TablePart
 
 
 class OutOfRange(Exception):
-    """A sum does not fit its type; whoever knows the call tells the user."""
+    """A sum does not fit its type; the caller, who knows the call, makes the error."""
 
 
 class ExactSum(TablePart):

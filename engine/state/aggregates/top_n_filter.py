@@ -1,5 +1,5 @@
-"""BestKeys: which rows may still be among the first of their partition, told by their first order key
-alone.
+"""BestKeys: a filter before a Top-N, which drops rows that cannot be among the first by their first order
+key.
 """
 
 from __future__ import annotations

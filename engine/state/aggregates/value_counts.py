@@ -185,7 +185,7 @@ class CountedPart:
         self._counts = ValueCounts(kind)
 
     def reserve(self, capacity: int) -> None:
-        """Have room for slots below ``capacity``; counts need none."""
+        """Do nothing: counts grow by themselves."""
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
@@ -204,5 +204,5 @@ class CountedPart:
         self._counts.clear(slots)
 
     def settle(self, change: Change) -> None:
-        """Follow a change of the counts, and have what it touched forgotten where nothing is left."""
+        """Apply a change of the counts, and forget touched pairs whose count is 0."""
         self._counts.forget(change.touched)

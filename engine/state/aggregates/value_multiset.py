@@ -1,5 +1,6 @@
-"""ValueBag: all values of a slot, each with its count. COLLECT_LIST, LISTAGG, PERCENTILE, MODE, HISTOGRAM;
-SKEWNESS, KURTOSIS.
+"""ValueBag: all values of a slot with their counts.
+
+For COLLECT_LIST, LISTAGG, PERCENTILE, MODE and HISTOGRAM, and for SKEWNESS and KURTOSIS under retraction.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""SessionRows: the rows of open sessions with their weights. Sessions are told from them when asked, so
-taking rows back may split one.
+"""SessionRows: the weighted rows of open sessions. Sessions are computed from the rows on demand, because a
+retraction may split one.
 """
 
 from __future__ import annotations

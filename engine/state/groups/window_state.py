@@ -1,4 +1,4 @@
-"""WindowState: accumulators per key and slice, with the keys and slices held once each."""
+"""WindowState: accumulators by key and slice. Keys and slices are stored once each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""NestedIndex: arrays, maps and rows to dense slots, by their canonical texts; the values themselves lie
-in a row store.
+"""NestedIndex: arrays, maps and rows to dense slots, by their canonical texts. A row store has the values
+themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BatchBuffer: whole batches in the order they came, with weights and lateness, until their time comes."""
+"""BatchBuffer: whole batches in order of arrival, with weights and lateness, until they are due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExpiringJoinSide: a side of a join whose rows have deadlines, after which they match nothing any more."""
+"""ExpiringJoinSide: a side of an interval join. Its rows have deadlines, after which they match nothing."""
 
 from __future__ import annotations
 

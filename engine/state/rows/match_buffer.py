@@ -1,4 +1,6 @@
-"""MatchRows: timed rows, of which those of unfinished matches remember their place in them."""
+"""MatchRows: the buffer of MATCH_RECOGNIZE. Rows of unfinished matches remember the transition that took
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""TimedRows: rows that wait for time to pass them, and the passed ones later rows still look at, by
-partition.
-"""
+"""TimedRows: rows by partition that wait for the watermark, and passed rows that later rows still read."""
 
 from __future__ import annotations
 

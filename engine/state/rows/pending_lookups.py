@@ -1,5 +1,6 @@
-"""Rows that wait for an answer from outside, as state: whole, in the order they came, under one key group
-of their subtask.
+"""PendingLookups: the rows of a lookup join whose answers are pending, as state.
+
+They are stored whole, in order of arrival, under one key group of their subtask.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RowStore: whole rows with weights, in append-only Arrow chunks, addressed by row ids that stay."""
+"""RowStore: weighted rows in append-only Arrow chunks, addressed by row ids that do not change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Contents: the weighted rows of a whole table, kept by the subtask that took them whatever their values
-are.
+"""Contents: the weighted rows of a whole table. Each subtask has the rows it received, whatever their
+keys.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""RowOrder: the order of rows by sort keys as Spark has it; ties are broken by all columns, or under the
-clock by the order rows arrived in.
+"""RowOrder: the order of rows by sort keys, as Spark sorts. Ties are broken by all columns, or by order of
+arrival.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""VersionSide: the versions of keys by time, of which only the one in force and later ones are kept."""
+"""VersionSide: the versions of keys of a temporal join. Only the version in force and later ones are
+stored.
+"""
 
 from __future__ import annotations
 
