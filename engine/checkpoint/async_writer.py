@@ -178,7 +178,7 @@ class StoreIo:
             operators=plan.operators,
             tasks=tuple(tasks),
             ended=ended,
-            meaning=plan.meaning,
+            compatibility=plan.compatibility,
             owner=self._store.owner,
         )
 

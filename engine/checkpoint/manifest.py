@@ -24,8 +24,8 @@ from penstock.planner.physical.state_compatibility import (
     CarriedColumn,
     DeclaredColumn,
     DeclaredTable,
-    PlanMeaning,
-    StateMeaning,
+    PlanCompatibility,
+    StateCompatibility,
 )
 
 FORMAT = "penstock-checkpoint"
@@ -96,7 +96,7 @@ class Manifest:
     operators: tuple[OperatorEntry, ...]
     tasks: tuple[WrittenTask, ...]
     ended: frozenset[TaskId]
-    meaning: PlanMeaning = PlanMeaning()
+    compatibility: PlanCompatibility = PlanCompatibility()
     owner: str = ""
     migrations: Mapping[str, Migration] = field(default_factory=dict, hash=False)
 
@@ -150,11 +150,11 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "operators": [_operator_fields(o) for o in manifest.operators],
             "alike": {
                 i: [described.alike, _port_fields(described)]
-                for i, described in manifest.meaning.operators.items()
+                for i, described in manifest.compatibility.operators.items()
             },
             "tables": [
                 [t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]]
-                for t in manifest.meaning.tables
+                for t in manifest.compatibility.tables
             ],
             "tasks": [_task_fields(task, task.task in manifest.ended) for task in manifest.tasks],
             "files": {
@@ -185,20 +185,20 @@ def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any
     )
 
 
-def _port_fields(described: StateMeaning) -> list[Any]:
+def _port_fields(described: StateCompatibility) -> list[Any]:
     return [
         [[c.text, c.name, c.type, [list(origin) for origin in c.origins]] for c in port]
         for port in described.ports
     ]
 
 
-def _decode_compatibility(fields: dict[str, Any]) -> PlanMeaning:
+def _decode_compatibility(fields: dict[str, Any]) -> PlanCompatibility:
     """Before version 1.3 this was not written."""
     operators = {
-        str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports))
+        str(i): StateCompatibility(str(alike), tuple(_port(port) for port in ports))
         for i, (alike, ports) in fields.get("alike", {}).items()
     }
-    return PlanMeaning(operators, tuple(_table(*described) for described in fields.get("tables", [])))
+    return PlanCompatibility(operators, tuple(_table(*described) for described in fields.get("tables", [])))
 
 
 def _port(columns: Any) -> tuple[CarriedColumn, ...]:
@@ -301,7 +301,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
         ended=frozenset(
             task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]
         ),
-        meaning=_decode_compatibility(fields),
+        compatibility=_decode_compatibility(fields),
         owner=str(fields.get("owner", fields["job_id"])),
     )
 

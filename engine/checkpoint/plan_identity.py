@@ -15,7 +15,7 @@ from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.physical.operator_specs import AnyOperatorSpec, JobGraph
-from penstock.planner.physical.state_compatibility import PlanMeaning
+from penstock.planner.physical.state_compatibility import PlanCompatibility
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class PlanIdentity:
     fingerprint: str
     max_parallelism: int
     below: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
-    meaning: PlanMeaning = field(default=PlanMeaning(), compare=False)
+    compatibility: PlanCompatibility = field(default=PlanCompatibility(), compare=False)
 
 
 def plan_identity(graph: JobGraph) -> PlanIdentity:
@@ -48,9 +48,15 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     )
     stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
     fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
-    digests = {known: described for known, described in graph.meaning.operators.items() if known in stateful}
+    digests = {
+        known: described for known, described in graph.compatibility.operators.items() if known in stateful
+    }
     return PlanIdentity(
-        operators, fingerprint, graph.max_parallelism, below, PlanMeaning(digests, graph.meaning.tables)
+        operators,
+        fingerprint,
+        graph.max_parallelism,
+        below,
+        PlanCompatibility(digests, graph.compatibility.tables),
     )
 
 

@@ -34,7 +34,7 @@ class Migrations:
 
     def __init__(self, manifest: Manifest, plan: PlanIdentity) -> None:
         self._manifest, self._plan = manifest, plan
-        self._old, self._new = manifest.meaning, plan.meaning
+        self._old, self._new = manifest.compatibility, plan.compatibility
         self._was = {table.key: table for table in self._old.tables}
         self._is = {table.key: table for table in self._new.tables}
         self._fingerprints: dict[str, list[str]] = {}

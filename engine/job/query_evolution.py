@@ -98,7 +98,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
         )
     check_channel_state(manifest, ())
     return replace(
-        _renamed(manifest, plan, diff.matches), meaning=plan.meaning, migrations=diff.migrations
+        _renamed(manifest, plan, diff.matches), compatibility=plan.compatibility, migrations=diff.migrations
     ), diff
 
 

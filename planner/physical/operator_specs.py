@@ -17,7 +17,7 @@ from penstock.planner.logical.distribution import Edge
 from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
-from penstock.planner.physical.state_compatibility import PlanMeaning
+from penstock.planner.physical.state_compatibility import PlanCompatibility
 
 DEFAULT_MAX_PARALLELISM = 128
 
@@ -146,7 +146,7 @@ class JobGraph:
     chains: tuple[Chain, ...]
     edges: tuple[ChainEdge, ...]
     max_parallelism: int = DEFAULT_MAX_PARALLELISM
-    meaning: PlanMeaning = PlanMeaning()
+    compatibility: PlanCompatibility = PlanCompatibility()
 
     def inputs_of(self, chain_id: int) -> tuple[ChainEdge, ...]:
         """Return the edges into a chain, by port."""

@@ -30,7 +30,7 @@ from penstock.planner.physical.operator_specs import (
 )
 from penstock.planner.physical.plan_digest import Meanings
 from penstock.planner.physical.runtime_filter import runtime_filter, skipping
-from penstock.planner.physical.state_compatibility import PlanMeaning, plan_meaning
+from penstock.planner.physical.state_compatibility import PlanCompatibility, derive_compatibility
 
 
 def plan_job(
@@ -55,90 +55,93 @@ def plan_job(
         )
     planner = _Planner(facts, parallelism, settings)
     for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
-        planner.site(sink, "")
-    return _graph(list(planner.sites()), max_parallelism, planner.meaning())
+        planner.vertex(sink, "")
+    return _graph(list(planner.vertices()), max_parallelism, planner.compatibility())
 
 
 class _Planner:
-    """Makes one site per operator id, inputs before what reads them."""
+    """Builds one vertex per operator id, inputs before their readers."""
 
     def __init__(self, facts: DerivedFacts, parallelism: int, settings: SettingReader) -> None:
         self.facts = facts
         self.parallelism = parallelism
         self.settings = settings
         self.meanings = Meanings()
-        self._sites: dict[str, OperatorVertex] = {}
+        self._vertices: dict[str, OperatorVertex] = {}
         self._nodes: dict[str, LogicalPlan] = {}
         self._details: dict[str, tuple[str, ...]] = {}
 
-    def meaning(self) -> PlanMeaning:
-        """Return what its operators mean whatever the width of types."""
-        return plan_meaning(self._nodes, self._details)
+    def compatibility(self) -> PlanCompatibility:
+        """Return what checkpoints store of the plan, so that state survives wider types."""
+        return derive_compatibility(self._nodes, self._details)
 
-    def sites(self) -> Iterator[OperatorVertex]:
-        """Yield all sites, inputs first."""
-        return iter(self._sites.values())
+    def vertices(self) -> Iterator[OperatorVertex]:
+        """Yield all vertices, inputs first."""
+        return iter(self._vertices.values())
 
-    def site(self, node: LogicalPlan, scope: str) -> OperatorVertex:
-        """Return the site of a node, made if there is none of its meaning yet.
+    def vertex(self, node: LogicalPlan, scope: str) -> OperatorVertex:
+        """Return the vertex of a node. A node with a digest that was planned before shares its vertex.
 
-        ``scope`` is the id of the watermark assigner above, if any: what stands between a source and its
-        assigner belongs to it alone, because news of splits reach the assigner along their chain.
+        ``scope``: the id of the watermark assigner above, if any. The operators between a source and its
+        assigner belong to that assigner alone, because events of splits reach it along their chain.
         """
         if isinstance(node, Sort):
-            return self.site(node.input, scope)
+            return self.vertex(node.input, scope)
         operator_id = self._operator_id(node, scope)
-        if operator_id in self._sites:
-            return self._sites[operator_id]
+        if operator_id in self._vertices:
+            return self._vertices[operator_id]
         predicate, base = _fused(node)
         inner = operator_id if isinstance(node, WatermarkAssign) else scope
-        inputs = tuple(self._feed(child, inner) for child in base.inputs)
+        inputs = tuple(self._resolve_input(child, inner) for child in base.inputs)
         if isinstance(base, BinaryJoin) and base.pruned is not None:
-            inputs = self._pruned(base, base.pruned, operator_id, inputs)
-        if operator_id not in self._sites:  # a node that only passes its input on may mean the same
+            inputs = self._add_runtime_filter(base, base.pruned, operator_id, inputs)
+        # planning the inputs may have made it: a node that only passes rows on has its input's digest
+        if operator_id not in self._vertices:
             spec = self._spec(node, predicate, operator_id)
-            self._sites[operator_id] = OperatorVertex(spec, subtasks(node, self.parallelism), inputs)
-            self._nodes[operator_id], self._details[operator_id] = node, self._told_of(node)
-            _check_forwards(self._sites[operator_id])
-        return self._sites[operator_id]
+            self._vertices[operator_id] = OperatorVertex(spec, subtasks(node, self.parallelism), inputs)
+            self._nodes[operator_id], self._details[operator_id] = node, self._identity_details(node)
+            _check_forwards(self._vertices[operator_id])
+        return self._vertices[operator_id]
 
-    def _pruned(
+    def _add_runtime_filter(
         self, join: BinaryJoin, port: int, join_id: str, inputs: tuple[tuple[OperatorVertex, Edge], ...]
     ) -> tuple[tuple[OperatorVertex, Edge], ...]:
-        """Put a runtime filter before the edge into a port of a join. It means nothing: no operator's id
-        depends on it.
+        """Put a runtime filter before the edge into a port of a join. No operator's id depends on it, for it
+        drops only rows that no row would join.
         """
-        site, edge = inputs[port]
+        vertex, edge = inputs[port]
         spec = runtime_filter(join, port, join_id)
-        made = self._sites.setdefault(
-            spec.operator_id, OperatorVertex(spec, site.parallelism, ((site, Forward()),))
+        filtered = self._vertices.setdefault(
+            spec.operator_id, OperatorVertex(spec, vertex.parallelism, ((vertex, Forward()),))
         )
-        return tuple((made, edge) if number == port else way for number, way in enumerate(inputs))
+        return tuple(
+            (filtered, edge) if number == port else unchanged for number, unchanged in enumerate(inputs)
+        )
 
     def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> AnyOperatorSpec:
         if isinstance(node, Filter | Project):
             return calc_of(node, predicate, operator_id)
         return spec_of(node, operator_id, self.facts, self.settings)
 
-    def _feed(self, child: LogicalPlan, scope: str) -> tuple[OperatorVertex, Edge]:
+    def _resolve_input(self, child: LogicalPlan, scope: str) -> tuple[OperatorVertex, Edge]:
         if isinstance(child, Exchange):
-            return self.site(child.input, scope), child.edge
-        return self.site(child, scope), Forward()
+            return self.vertex(child.input, scope), child.edge
+        return self.vertex(child, scope), Forward()
 
     def _operator_id(self, node: LogicalPlan, scope: str) -> str:
-        name, *more = self._told_of(node)
+        name, *more = self._identity_details(node)
         details = (name, scope, *(node.names if isinstance(node, Project) else ()), *more)
         meaning = self.meanings.of(node)
         if not isinstance(node, Sink):
             return meaning.identity(*details)
-        # Two sinks of one meaning write twice.
+        # two sinks with one digest write twice, so the later ones are numbered
         number = 0
-        while (found := meaning.identity(*details, str(number))) in self._sites:
+        while (operator_id := meaning.identity(*details, str(number))) in self._vertices:
             number += 1
-        return found
+        return operator_id
 
-    def _told_of(self, node: LogicalPlan) -> tuple[str, ...]:
-        """Return what distinguishes a node beside its meaning. LIMIT keeps a count of inserts, and of
+    def _identity_details(self, node: LogicalPlan) -> tuple[str, ...]:
+        """Return what distinguishes a node beside its digest. LIMIT stores a count of inserts, and of
         changes all rows.
         """
         if isinstance(node, Limit):
@@ -182,21 +185,23 @@ def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
     return Filter(lowest.input, conjunction(parts)), lowest
 
 
-def _check_forwards(site: OperatorVertex) -> None:
-    for source, edge in site.inputs:
-        if isinstance(edge, Forward) and source.parallelism != site.parallelism:
+def _check_forwards(vertex: OperatorVertex) -> None:
+    for source, edge in vertex.inputs:
+        if isinstance(edge, Forward) and source.parallelism != vertex.parallelism:
             message = (
-                f"a forward edge from {source.parallelism} to {site.parallelism} subtasks "
-                f"({source.spec.name} to {site.spec.name})"
+                f"a forward edge from {source.parallelism} to {vertex.parallelism} subtasks "
+                f"({source.spec.name} to {vertex.spec.name})"
             )
             raise PenstockError("INT-9004", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
 
 
-def _graph(sites: list[OperatorVertex], max_parallelism: int, meaning: PlanMeaning) -> JobGraph:
-    groups = chains_of(sites)
-    number_of = {id(site): number for number, group in enumerate(groups) for site in group}
+def _graph(
+    vertices: list[OperatorVertex], max_parallelism: int, compatibility: PlanCompatibility
+) -> JobGraph:
+    groups = chains_of(vertices)
+    number_of = {id(vertex): number for number, group in enumerate(groups) for vertex in group}
     chains = tuple(
-        Chain(number, skipping(tuple(site.spec for site in group)), group[0].parallelism)
+        Chain(number, skipping(tuple(vertex.spec for vertex in group)), group[0].parallelism)
         for number, group in enumerate(groups)
     )
     edges = tuple(
@@ -204,4 +209,4 @@ def _graph(sites: list[OperatorVertex], max_parallelism: int, meaning: PlanMeani
         for number, group in enumerate(groups)
         for port, (source, edge) in enumerate(group[0].inputs)
     )
-    return JobGraph(chains, edges, max_parallelism, meaning)
+    return JobGraph(chains, edges, max_parallelism, compatibility)

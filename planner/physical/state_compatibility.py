@@ -43,7 +43,7 @@ class CarriedColumn:
 
 
 @dataclass(frozen=True)
-class StateMeaning:
+class StateCompatibility:
     """``alike``: what an operator means whatever the width of types and whatever columns its rows carry
     along. ``ports``: the rows of each input.
     """
@@ -74,17 +74,19 @@ class DeclaredTable:
 
 
 @dataclass(frozen=True)
-class PlanMeaning:
+class PlanCompatibility:
     """The meanings of a plan's operators by their ids, and its tables."""
 
-    operators: Mapping[str, StateMeaning] = field(default_factory=dict, hash=False)
+    operators: Mapping[str, StateCompatibility] = field(default_factory=dict, hash=False)
     tables: tuple[DeclaredTable, ...] = ()
 
 
-def plan_meaning(nodes: Mapping[str, LogicalPlan], details: Mapping[str, tuple[str, ...]]) -> PlanMeaning:
-    """Return what to say of a plan, given its operators' nodes and what else distinguishes them, by id."""
+def derive_compatibility(
+    nodes: Mapping[str, LogicalPlan], details: Mapping[str, tuple[str, ...]]
+) -> PlanCompatibility:
+    """Return what checkpoints store of a plan, from its operators' nodes and other details, by id."""
     alike = _Alike()
-    return PlanMeaning(
+    return PlanCompatibility(
         {known: alike.state(node, details[known]) for known, node in nodes.items()}, _tables(nodes.values())
     )
 
@@ -96,12 +98,12 @@ class _Alike:
         self._meanings = Meanings(ALIKE)
         self._known: dict[int, tuple[Origins, ...]] = {}
 
-    def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateMeaning:
+    def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateCompatibility:
         """Return what to say of one operator."""
         alike = hash_parts("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[
             :_LENGTH
         ]
-        return StateMeaning(
+        return StateCompatibility(
             alike, tuple(self._carried(one) for one in ((node,) if isinstance(node, Scan) else node.inputs))
         )
 

@@ -86,8 +86,8 @@ def _with_end(ctes: Ctes, started: str, schema: Schema, size_us: int) -> str:
     return ctes.add(exp.select(*_columns(schema), named("s"), end).from_(aliased(started)))
 
 
-def _floor(time: exp.Expr, width_us: int, offset_us: int) -> exp.Expr:
-    """The largest start <= time of windows of a width, for times before 1970 too."""
+def _last_start(time: exp.Expr, width_us: int, offset_us: int) -> exp.Expr:
+    """Return the last start of a window at or before a time, for times before 1970 too."""
     width = exp.Cast(this=integer(width_us), to=exp.DataType.build("BIGINT"))
     since = binary(exp.Sub, time.copy(), integer(offset_us % width_us))
     remainder = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, since, width), width.copy()), width.copy())
@@ -95,14 +95,14 @@ def _floor(time: exp.Expr, width_us: int, offset_us: int) -> exp.Expr:
 
 
 def _tumbling(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
-    first = exp.alias_(_floor(named("t"), window.size_us, window.offset_us), "s")
+    first = exp.alias_(_last_start(named("t"), window.size_us, window.offset_us), "s")
     started = ctes.add(exp.select(*_columns(schema), first).from_(aliased(timed)))
     return _with_end(ctes, started, schema, window.size_us)
 
 
 def _hopping(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
     """A row is once for each start at or before its time and less than the size before it."""
-    last = _floor(named("t"), window.step_us, window.offset_us)
+    last = _last_start(named("t"), window.step_us, window.offset_us)
     earliest = binary(exp.Add, last.copy(), integer(window.step_us - window.size_us))
     starts = exp.alias_(ctes.flavour.explode_series(earliest, last, window.step_us), "s")
     started = ctes.add(exp.select(*_columns(schema), starts).from_(aliased(timed)))
@@ -112,9 +112,9 @@ def _hopping(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
 def _cumulating(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
     """A row is once for each end after its time, as far as the start and the greatest size."""
     time = named("t")
-    first = exp.alias_(_floor(time, window.size_us, window.offset_us), "s")
+    first = exp.alias_(_last_start(time, window.size_us, window.offset_us), "s")
     started = ctes.add(exp.select(*_columns(schema), named("t"), first).from_(aliased(timed)))
-    end = binary(exp.Add, _floor(time, window.step_us, window.offset_us), integer(window.step_us))
+    end = binary(exp.Add, _last_start(time, window.step_us, window.offset_us), integer(window.step_us))
     last = binary(exp.Add, named("s"), integer(window.size_us))
     ends = exp.alias_(ctes.flavour.explode_series(end, last, window.step_us), "e")
     return ctes.add(exp.select(*_columns(schema), named("s"), ends).from_(aliased(started)))

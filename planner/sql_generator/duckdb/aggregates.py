@@ -88,8 +88,8 @@ def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
     return when(exp.GT(this=of("var_pop"), expression=integer(0)), pair, exp.null())
 
 
-def _kept(call: exp.Expr, condition: exp.Expr, filtered: Filtered) -> exp.Expr:
-    """An aggregate of the rows of a condition, besides those of its FILTER."""
+def _restrict(call: exp.Expr, condition: exp.Expr, filtered: Filtered) -> exp.Expr:
+    """Return an aggregate over only the rows that meet a condition, and its FILTER too."""
     inner = exp.Filter(this=call, expression=exp.Where(this=condition))
     whole = filtered(inner)
     outer = inner.parent
@@ -120,7 +120,7 @@ def _keys(call: AggregateCall, args: list[exp.Expr]) -> list[tuple[exp.Expr, Dir
 
 
 def _list(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    values = _kept(
+    values = _restrict(
         _ordered("list", args[:1], _keys(call, args), call.distinct), not_null(args[0].copy()), filtered
     )
     return function("coalesce", values, cast(exp.Array(expressions=[]), _kind(call)))
@@ -139,7 +139,7 @@ def _position(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
 def _extreme_by(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     value, by = args
     found = _ordered("last" if call.function == "max_by" else "first", [value], [(by, Direction())], False)
-    return _kept(found, not_null(by.copy()), filtered)
+    return _restrict(found, not_null(by.copy()), filtered)
 
 
 def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:

@@ -39,9 +39,9 @@ from penstock.planner.physical.state_compatibility import (
     CarriedColumn,
     DeclaredColumn,
     DeclaredTable,
-    PlanMeaning,
-    StateMeaning,
-    plan_meaning,
+    PlanCompatibility,
+    StateCompatibility,
+    derive_compatibility,
 )
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
@@ -185,7 +185,7 @@ def test_columns_of_tables_of_changes_are_not_taken_for_null() -> None:
     for kind, optional in (("json", True), ("debezium-json", False)):
         table = CatalogTable("t", schema, schema, {"connector": "filesystem", "path": "t", "format": kind})
         scan = Scan(table, (0, 1))
-        (told,) = plan_meaning({"s": scan}, {"s": ("Scan",)}).tables
+        (told,) = derive_compatibility({"s": scan}, {"s": ("Scan",)}).tables
         assert [(c.name, c.read, c.optional) for c in told.columns] == [
             ("id", True, False),
             ("note", True, optional),
@@ -194,14 +194,14 @@ def test_columns_of_tables_of_changes_are_not_taken_for_null() -> None:
 
 def manifest() -> Manifest:
     column = CarriedColumn("ab12", "note", "STRING", (("t1", "note"),))
-    meaning = PlanMeaning(
-        {"op": StateMeaning("cd34", ((column,), ()))},
+    compatibility = PlanCompatibility(
+        {"op": StateCompatibility("cd34", ((column,), ()))},
         (DeclaredTable("t1", "a", (DeclaredColumn("note", "STRING", True, False),)),),
     )
-    return Manifest("job", 0, 1, None, "periodic", 5, 8, "print", (), (), frozenset(), meaning)
+    return Manifest("job", 0, 1, None, "periodic", 5, 8, "print", (), (), frozenset(), compatibility)
 
 
 def test_what_is_said_of_a_plan_survives_the_manifest_and_the_way_to_workers() -> None:
-    assert decode_manifest("m", encode_manifest(manifest())).meaning == manifest().meaning
+    assert decode_manifest("m", encode_manifest(manifest())).compatibility == manifest().compatibility
     sent = replace(manifest(), migrations={"op": Migration(((0, -1), ()), "note STRING is added")})
     assert decode(encode(sent)) == sent
