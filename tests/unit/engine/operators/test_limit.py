@@ -1,4 +1,4 @@
-"""Window tables, union, limit, values."""
+"""LIMIT and OFFSET: append-only, and over changes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, STRING
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.limit import LimitOperator, RetractLimitOperator
 from penstock.engine.operators.source.values import ValuesOperator
-from penstock.engine.operators.union import UnionOperator
-from penstock.engine.operators.window.window_function import WindowFunctionOperator
 from penstock.engine.state.rows.row_store import RowStore
-from penstock.planner.logical.windows import CumulateWindow, HopWindow, TumbleWindow, Windowing, window_fields
-from tests.harness.operator_specs import limit_spec, union_spec, values_spec, window_table_spec
+from tests.harness.operator_specs import limit_spec, values_spec
 from tests.harness.operators import Remembered, opened
 from tests.unit.engine.expressions.calls import lit
 from tests.unit.engine.operators.changelogs import (
@@ -32,14 +29,7 @@ from tests.unit.engine.operators.changelogs import (
     snapshots,
 )
 
-INPUT = Schema((Field("ts", TIMESTAMP, role=Role.EVENT_TIME), Field("n", BIGINT)))
 NUMBERS = Schema((Field("n", BIGINT),))
-
-
-def timed(times: list[int | None], behind: list[int] | None = None) -> Batch:
-    columns = [pa.array(times, pa.int64()).view(pa.timestamp("us")), pa.array(range(len(times)), pa.int64())]
-    rows = pa.RecordBatch.from_arrays(columns, schema=INPUT.to_arrow())
-    return Batch(rows, np.arange(1, len(times) + 1), None if behind is None else np.array(behind))
 
 
 def numbers(count: int, first: int = 0) -> Batch:
@@ -48,49 +38,6 @@ def numbers(count: int, first: int = 0) -> Batch:
             [pa.array(range(first, first + count), pa.int64())], schema=NUMBERS.to_arrow()
         )
     )
-
-
-@pytest.mark.parametrize(
-    ("windowing", "windows"),
-    [
-        (TumbleWindow(0, 10), [(0, 0, 10), (2, -10, 0)]),
-        (HopWindow(0, 10, 5), [(0, 0, 10), (0, 5, 15), (2, -10, 0), (2, -5, 5)]),
-        (CumulateWindow(0, 10, 5), [(0, 0, 10), (2, -10, 0)]),
-    ],
-)
-def test_each_row_once_per_window(windowing: Windowing, windows: list[tuple[int, int, int]]) -> None:
-    operator = WindowFunctionOperator(
-        window_table_spec("id", "window", INPUT.concat(Schema(window_fields())), windowing), JobOptions()
-    )
-    context, out = opened(operator), Remembered()
-    operator.on_batch(timed([7, None, -1], [1, 2, 3]), 0, out)
-    (batch,) = out.batches
-    columns = [batch.rows.column(i).cast(pa.int64()).to_pylist() for i in (1, 2, 3, 4)]
-    assert list(zip(*columns[:3], strict=True)) == windows
-    assert columns[3] == [end - 1000 for end in columns[2]]
-    assert batch.weights is not None and batch.weights.tolist() == [n + 1 for n, _, _ in windows]
-    assert batch.behind is not None and batch.behind.tolist() == [n + 1 for n, _, _ in windows]
-    assert context.metrics.counters == {"null_time_rows": 1}
-
-
-def test_rows_without_time_alone_give_nothing() -> None:
-    operator = WindowFunctionOperator(
-        window_table_spec("id", "window", INPUT.concat(Schema(window_fields())), TumbleWindow(0, 10)),
-        JobOptions(),
-    )
-    opened(operator)
-    out = Remembered()
-    operator.on_batch(timed([None]), 0, out)
-    assert not out.events
-
-
-def test_union_names_columns_after_its_first_port() -> None:
-    operator = UnionOperator(union_spec("id", "union", NUMBERS, 2), JobOptions())
-    opened(operator)
-    out = Remembered()
-    operator.on_batch(numbers(1), 0, out)
-    operator.on_batch(Batch(pa.RecordBatch.from_pydict({"other": [5]})), 1, out)
-    assert out.rows() == [{"n": 0}, {"n": 5}]
 
 
 def limited(limit: int | None, offset: int, counts: list[int]) -> list[int]:
@@ -199,26 +146,3 @@ def values(most: int = 2) -> ValuesOperator:
     schema = Schema((Field("n", BIGINT), Field("s", STRING)))
     rows = tuple((lit(i, BIGINT), lit(None if i == 1 else str(i), STRING)) for i in range(5))
     return ValuesOperator(values_spec("id", "values", schema, rows), JobOptions(batch_max_rows=most))
-
-
-def test_values_come_once_from_the_first_subtask() -> None:
-    operator, out = values(), Remembered()
-    opened(operator, parallelism=2)
-    while not operator.poll(out).ended:
-        pass
-    assert [batch.num_rows for batch in out.batches] == [2, 2, 1]
-    assert out.rows()[1] == {"n": 1, "s": None}
-    other = values()
-    opened(other, subtask=1, parallelism=2)
-    assert other.poll(Remembered()).ended and other.snapshot_items() == []
-
-
-def test_values_go_on_where_they_were() -> None:
-    operator, out = values(), Remembered()
-    opened(operator)
-    operator.poll(out)
-    again, more = values(10), Remembered()
-    opened(again)
-    again.restore_items(operator.snapshot_items())
-    again.poll(more)
-    assert [row["n"] for row in more.rows()] == [2, 3, 4]
