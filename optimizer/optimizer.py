@@ -1,8 +1,9 @@
 """The rules, in order, and the loop that applies them.
 
-The road past the binder is: ``optimize`` (general rules), ``bounded.choose_runtime`` (who runs what),
-``optimize`` again for the chosen runtime, ``sinks.check_sinks``, ``edges.lay_edges``, and
-``penstock.planner.physical.physical_planner.plan_job`` for what our own runtime runs.
+The stages after the binder are: ``optimize`` (general rules), ``bounded_subplans.choose_runtime``,
+``optimize`` again for the chosen runtime, ``sink_validation.check_sinks``,
+``exchange_placement.lay_edges``, and ``penstock.planner.physical.physical_planner.plan_job`` for what our own
+runtime runs.
 """
 
 from __future__ import annotations

@@ -12,12 +12,13 @@ from penstock.planner.logical.sort import Sort
 
 
 def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
-    """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the
-    same of most with their place in the text.
+    """Refuse an optimized streaming plan with a node that the runtime does not run.
 
-    SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the clock over rows that are
-    taken back, SQL-1316 MATCH_RECOGNIZE over such rows, SQL-1322 a lookup join of them, SQL-1323 a snapshot
-    join of them.
+    The binder refuses most of these earlier, with their position in the text.
+
+    Raises SQL-1314 for an ORDER BY that is not the last clause, or of rows that never end. Over rows that are
+    retracted it raises SQL-1315 for the clock, SQL-1316 for MATCH_RECOGNIZE, SQL-1322 for a lookup join and
+    SQL-1323 for a snapshot join.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
@@ -25,8 +26,10 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
             if not facts.insert_only(child) and (error := node.refuse_updates(port)) is not None:
                 raise error
         match node:
+            # ORDER BY as the last clause: the client sorts the rows once all of them have come.
             case Sink(input=Sort(input=inner)) if not facts.finite(inner):
                 raise _unsupported_order("an endless result has no order")
+            # ORDER BY in a subquery.
             case Sort() if not any(node is known for known in last):
                 raise _unsupported_order("on a stream ORDER BY without LIMIT can only be the last clause")
         if not all(map(facts.insert_only, node.inputs)):
@@ -34,9 +37,7 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
 
 
 def _check_steady(node: LogicalPlan) -> None:
-    """A row that is taken back must be the row that was given, so nothing computed of it may have another
-    value by then.
-    """
+    """Refuse functions that may have another value at a retraction: it must equal the row it retracts."""
     if node.unsteady_function is not None:
         raise _wavers(node.unsteady_function, None)
 

@@ -22,8 +22,8 @@ T = TypeVar("T")
 # Joins multiply the keys of their sides: beyond this many, the longer ones are dropped.
 _KEYS_MAX = 16
 
-# The side that may be copied to every subtask: never one whose unmatched rows are given, for every subtask
-# would give them.
+# The side that may be copied to every subtask: never one whose unmatched rows the join emits, for every
+# subtask would emit them.
 _COPYABLE = {
     JoinKind.INNER: (0, 1),
     JoinKind.LEFT: (1,),

@@ -40,7 +40,7 @@ Needed = frozenset[int]
 
 
 class StateFacts(Protocol):
-    """What the bound of a node's state depends on; ``PlanFacts`` of the optimizer answers."""
+    """Facts that bound a node's state; implemented by ``PlanFacts`` of the optimizer."""
 
     default_ttl_ms: int
     """How long state lives untouched where no hint says otherwise, milliseconds; 0: for ever."""

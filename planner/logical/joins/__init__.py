@@ -1,1 +1,1 @@
-"""Joins of the logical plan, one kind a file; they import the nodes above this folder."""
+"""Joins of the logical plan, one kind a file; it may import the other files of the logical plan."""
