@@ -119,7 +119,7 @@ def patient_sources(knowing: bool = True) -> Iterator[None]:
     poll, told = SourceOperator.poll, weakref.WeakSet[SourceOperator]()
 
     def waiting(source: SourceOperator, out: Output) -> SourceStatus:
-        if source in told or source._spec.table.name not in ("e", "t"):
+        if source in told or source._spec.node.table.name not in ("e", "t"):
             return poll(source, out)
         return SourceStatus(wake_ms=int(source._context.clock.monotonic_ms()) + 1)
 

@@ -104,7 +104,7 @@ def submit(
     graph = session.pipeline.plan(session.pipeline.bind(query)).graph
     assert graph is not None
     sink = next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, Sink))
-    assert sink.insert_only, "time settles what is given"
+    assert sink.facts.insert_only, "time settles what is given"
     session.state.channels.release(sink.operator_id)
     channel = session.state.channels.channel(sink.operator_id)
     options = replace(
