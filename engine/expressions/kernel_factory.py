@@ -61,6 +61,7 @@ def plain(kernel: Kernel) -> Factory:
     return lambda bound: kernel
 
 
+# Combined codes stay below this, so that the next column's factor cannot overflow 64 bits unnoticed.
 _CODES_MAX = 1 << 62
 
 

@@ -19,6 +19,8 @@ from penstock.engine.kernels.kernel import (
     kernel,
 )
 
+# Eight bytes in one word (SWAR): all bits of each byte but its top one; a 1 in each byte; and the factor that
+# moves the number of the byte that has the only 1 into the top byte.
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 _ONES = np.uint64(0x0101010101010101)
 _WHERE = np.uint64(0x0001020304050607)
@@ -44,11 +46,15 @@ def find_ends(data, words, delimiter, width, ends, bits):
         count = min(_BLOCK, words.size - first)
         for i in range(count):  # nothing but words in a loop of its own, which goes several words at a time
             seen |= words[first + i]
+            # a byte of a (b) is 0 where the text has the delimiter (a newline); the marks have its top bit
+            # there
             a, b = words[first + i] ^ delimiters, words[first + i] ^ newlines
             block[i] = ~((((a & _LOW) + _LOW) | a | _LOW) & (((b & _LOW) + _LOW) | b | _LOW))
         for i in range(count):
             marks = block[i]
             while marks:
+                # the lowest mark is the next end; the last value of a record must end in a newline, others
+                # must not
                 lowest = marks & (~marks + np.uint64(1))
                 position = (first + i) * 8 + np.int64(((lowest >> np.uint64(7)) * _WHERE) >> np.uint64(56))
                 field += 1
@@ -59,6 +65,7 @@ def find_ends(data, words, delimiter, width, ends, bits):
                 if field == width:
                     field = 0
                 marks ^= lowest
+    # the bytes behind the last whole word, one by one
     bits[0] = seen
     for last in range(words.size * 8, data.size):
         bits[0] |= np.uint64(data[last])
@@ -70,6 +77,7 @@ def find_ends(data, words, delimiter, width, ends, bits):
             written += 1
             if field == width:
                 field = 0
+    # a last record without a line end
     if data.size and data[data.size - 1] != _NEWLINE:
         if field != width - 1:
             return -1

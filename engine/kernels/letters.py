@@ -6,10 +6,12 @@ import numpy as np
 
 from penstock.engine.kernels.kernel import IN_I32, IN_U8, IN_U64, OUT_U8, VOID, kernel
 
+# splitmix64: the step of its state, and the two factors of its output
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _FIVE_BITS = np.uint64(31)
+# twelve letters of five bits use 60 of the 64 bits of a random word
 _PER_WORD = 12
 
 

@@ -17,6 +17,8 @@ from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.kernel import IN_I32, IN_I64, IN_U8, OUT_U64, VOID, kernel
 from penstock.engine.kernels.nested_text import canonical_text
 
+# None of these may ever change: checkpoints are divided by the key groups that follow from them. _STEP,
+# _FIRST and _SECOND are those of splitmix64; the others are arbitrary.
 SEED = np.uint64(0x51AB1E5EEDF00D11)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -45,6 +47,7 @@ def hash_bytes(data, start, end):
     length = end - start
     hashed = np.uint64(length) * _STEP + _TEXT
     at = start
+    # whole words, then the rest: read as one word that overlaps bytes already hashed where there are enough
     while at + 8 <= end:
         hashed = (hashed ^ load_word(data, at)) * _FIRST
         hashed ^= hashed >> np.uint64(29)

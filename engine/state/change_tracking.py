@@ -46,8 +46,11 @@ class SlotChanges(Mapped):
         return None if self._all_at >= snapshot else np.flatnonzero(self._marks >= snapshot)
 
 
+# Numbers of rows fit 32 bits: they are the SLOT column of snapshots.
 _MOST_NUMBERS = 1 << 32
+# Snapshots that can still be a base; an older base means a whole snapshot.
 _MOST_SNAPSHOTS = 64
+# So many removed rows (256 KB) are remembered however few rows are left.
 _GONE_LEAST = 1 << 16
 
 

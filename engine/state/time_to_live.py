@@ -18,6 +18,8 @@ from penstock.engine.state.state_snapshot import WRITTEN
 
 EXPIRED, ABSENT = "expired", "retractions_of_expired"
 _NEVER = np.iinfo(np.int64).max
+# Write times are rounded up to a hundredth of the TTL, so the live entries are scanned at most that often in
+# it.
 _PARTS = 100
 
 
@@ -108,6 +110,7 @@ def written_column(part: pa.Table) -> np.ndarray | None:
     return numbers_of(part.column(WRITTEN)) if WRITTEN in part.column_names else None
 
 
+# Pieces below this size are merged with their neighbours; larger ones would be copied too often.
 _MERGED_BELOW = 16_384
 
 

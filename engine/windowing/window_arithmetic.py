@@ -107,6 +107,7 @@ def assign(times_us: np.ndarray, windowing: Windowing) -> tuple[np.ndarray, np.n
     first = slice_end(times_us, windowing)
     if not windowing.overlapping:
         return rows, first - windowing.size_us, first
+    # HOP and CUMULATE: one entry for each window of the row, its windows numbered from 0 by ``nth``
     counts = window_counts(times_us, windowing)
     row_index = np.repeat(rows, counts)
     nth = np.arange(row_index.size, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -73,6 +73,8 @@ class WindowAssigner:
         )
         reached = np.maximum(behind, watermark_us)
         bounds = np.maximum(reached, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
+        # A row of a windowing is late when its last window has ended; else its first windows may have ended
+        # only.
         if isinstance(window, Windowing):
             first = window_arithmetic.first_window_end_after(ends, bounds, window)
             last = window_arithmetic.last_window_end(ends, window)

@@ -100,10 +100,12 @@ def add_squares(slots, values, weights, table):
     for i in range(slots.size):
         slot, value = slots[i], values[i]
         weight = np.float64(weights[i]) if weights.size else 1.0
+        # counted apart: added to a sum they could not be retracted
         if not np.isfinite(value):
             table[slot, SQUARES_ODD] += weight
             continue
         table[slot, COUNT] += weight
+        # the last value is retracted: what rounding left goes with it
         if table[slot, COUNT] == 0.0:
             table[slot, _SUM : _SUM + 4] = 0.0
             continue

@@ -14,9 +14,10 @@ from numba import njit
 from penstock.engine.kernels.kernel import I64, IN_I64, IN_U8, OUT_I64, VOID, kernel
 from penstock.engine.kernels.stable_hash import mix
 
+# The entries of ``state``.
 LIVE, ALLOCATED, FREE, NULL, FRESH = 0, 1, 2, 3, 4
 
-
+# Words whose homes are touched before they are searched, so that their cache misses overlap.
 _AHEAD = 64
 
 
@@ -61,6 +62,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
         if nth == 0:
             _look_ahead(words, i, min(i + _AHEAD, words.size), table, bits, homes, seen)
         word = words[i]
+        # NULL is no word of the table: it has a slot of its own
         if valid.size and not valid[i]:
             if state[NULL] == 0:
                 if state[FREE] == 0 and state[ALLOCATED] == keys.size:
@@ -73,6 +75,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
         at = homes[nth]
         while True:
             entry = table[2 * at + 1]
+            # an empty entry: the key is new
             if entry == 0:
                 if state[FREE] == 0 and state[ALLOCATED] == keys.size:
                     return i
@@ -97,7 +100,7 @@ def find(words, valid, table, bits, state, out):
     mask = (1 << bits) - 1
     for i in range(words.size):
         if valid.size and not valid[i]:
-            out[i] = state[NULL] - 1
+            out[i] = state[NULL] - 1  # -1 while NULL has no slot
             continue
         word = words[i]
         at = _home(word, bits)

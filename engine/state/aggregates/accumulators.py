@@ -74,6 +74,7 @@ class Accumulators:
             self._part_of.append(shared[key])
             if call.filter not in self._filters[shared[key]]:
                 self._filters[shared[key]].append(call.filter)
+        # Equal calls (same function, type, constants, DISTINCT and FILTER) have one result column.
         alike = [
             (i, c.function, c.type, c.values[1:], c.distinct, c.filter)
             for c, i in zip(self._calls, self._part_of, strict=True)

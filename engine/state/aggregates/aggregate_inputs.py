@@ -89,6 +89,7 @@ class AggregateInput:
                 if pa.types.is_struct(self.kind)
                 else columns[0]
             )
+        # DISTINCT with several filters: one row of weights a filter, so each value is looked up once
         if self.apart:
             weights = _by_filter(masks, weights, slots.size)
         if mask is None or mask.all():

@@ -24,6 +24,7 @@ class LeastValue(TablePart):
 
     def __init__(self, kind: pa.DataType, greatest: bool) -> None:
         self._kind = kind
+        # The complement reverses the order of words: MAX is MIN of the complements.
         self._flip = np.int64(-1 if greatest else 0)
         super().__init__(3 if col.is_wide(kind) else 2)
 
@@ -72,6 +73,7 @@ class BestString(TablePart):
         assert values is not None
         offsets, data = col.string_parts(values)
         done = 0
+        # The kernel stops where the arena is full; it resumes at that row in a larger arena.
         while True:
             done = kernel.best_strings(
                 slots, offsets, data, self._greatest, done, self.table, self._arena, self._used
@@ -157,6 +159,7 @@ class RetractableBest(CountedPart):
             np.unique(slots[self._best.holds(slots, counts.values_of(change.gone))]) if slots.size else slots
         )
         super().settle(change)
+        # The best value of these slots is gone: find the next best among the values still counted.
         if lost.size:
             self._best.clear(lost)
             _, entries = counts.entries(lost)

@@ -96,6 +96,7 @@ def _decimals(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.Dat
     return col.array_of_wide_words(low, high, valid, kind)
 
 
+# The columns of a FloatSum that count infinities and NaN.
 _POSITIVE, _NEGATIVE, _NAN = 3, 4, 5
 
 
@@ -133,6 +134,7 @@ class FloatSum(TablePart):
             total = np.where(np.isfinite(sums), sums + lost, sums)
         if state[3:].any():
             odd = state > 0
+            # SQL as IEEE has it: inf and -inf together, or any NaN, make NaN
             total[odd[_POSITIVE]] = np.inf
             total[odd[_NEGATIVE]] = -np.inf
             total[odd[_NAN] | (odd[_POSITIVE] & odd[_NEGATIVE])] = np.nan
