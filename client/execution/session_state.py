@@ -20,11 +20,11 @@ from penstock.client.execution.python_modules import PythonModules
 from penstock.client.execution.session_jobs import SessionJobs, report_on_stderr, wait_for_job
 from penstock.client.execution.statement_log import StatementLog
 from penstock.engine.api.operator import Services
+from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.connectors.in_process.bad_records import BadRecords
 from penstock.engine.connectors.in_process.late_rows import LateRows
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
-from penstock.engine.connectors.print_sink import PrintStream
 
 if TYPE_CHECKING:
     from penstock.client.prometheus import MetricsServer

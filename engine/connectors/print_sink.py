@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.connectors.registry import option
 from penstock.engine.api.arrow_numpy import array_of, texts
+from penstock.engine.api.print_stream import PrintStream, to_stdout
 from penstock.engine.api.sink import DirectSink, SinkRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OPS, change_rows
 from penstock.engine.formats.json_text import json_tokens
 from penstock.engine.formats.text_conversion import to_text
-
-
-def to_stdout(text: str) -> None:
-    """Write to what is standard output now, at once."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-class PrintStream:
-    """The service that takes printed lines; a shell puts a way in that leaves its prompt whole."""
-
-    def __init__(self, write: Callable[[str], object] = to_stdout) -> None:
-        self.write = write
 
 
 class PrintSink(DirectSink):

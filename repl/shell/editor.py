@@ -23,7 +23,7 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
 from penstock.catalog.secrets import masked
-from penstock.engine.connectors.print_sink import to_stdout
+from penstock.engine.api.print_stream import to_stdout
 from penstock.planner.parser.keywords import KEYWORDS
 from penstock.planner.parser.scanner import scan
 from penstock.repl.launch.config import Config

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.engine.api.operator import Services
+from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.api.threads import EngineThread
 from penstock.engine.bounded.backend import BoundedResult, Emit
 from penstock.engine.bounded.registry import BoundedBackends
@@ -18,7 +19,6 @@ from penstock.engine.connectors.in_process.bad_records import BadRecords
 from penstock.engine.connectors.in_process.late_rows import LateRows
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
-from penstock.engine.connectors.print_sink import PrintStream
 from penstock.engine.deploy.protocol.error_codec import SentError
 from penstock.engine.deploy.protocol.messages import (
     BadRecordsSeen,

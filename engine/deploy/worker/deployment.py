@@ -14,10 +14,10 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import Services
+from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.checkpoint.async_writer import EndWritten, PartWritten, storage_failure
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.connectors.in_process.registered import RegisteredTables
-from penstock.engine.connectors.print_sink import PrintStream
 from penstock.engine.deploy.coordinator.shared_storage_probe import check_probe
 from penstock.engine.deploy.protocol.error_codec import SentError
 from penstock.engine.deploy.protocol.messages import (

@@ -29,7 +29,13 @@ def test_trees() -> None:
 
 
 def test_every_node_has_a_line() -> None:
-    seen: set[type[LogicalPlan]] = {StatementSet, BoundedInput, Exchange, Limit}
+    seen: set[type[LogicalPlan]] = {
+        StatementSet,
+        BoundedInput,
+        Exchange,
+        Limit,
+        aggregate.CountWindowAggregate,
+    }
     for seed in range(60):
         for node in RandomPlans(seed).plan().walk():
             assert node.text()
@@ -43,6 +49,8 @@ def test_every_node_has_a_line() -> None:
         bind("SELECT k FROM arrivals ORDER BY k DESC LIMIT 3 OFFSET 1").inputs[0].text()
         == "TopN 3 offset 1 by k DESC"
     )
+    windows = aggregate.CountWindowAggregate(plan.inputs[0], (0,), (), (), 9)
+    assert windows.text() == "CountWindowAggregate 9 rows by k"
     nodes = {
         kind
         for module in (aggregate, join, projection, scan, set_operations, sink, sort, window_table)

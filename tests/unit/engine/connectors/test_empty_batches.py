@@ -18,9 +18,9 @@ from penstock.client.session import Session
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyGroups, Services
+from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
-from penstock.engine.connectors.print_sink import PrintStream
 from penstock.engine.connectors.registry import SINKS
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator

@@ -16,10 +16,10 @@ from penstock.catalog.types import INT, STRING
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyGroups, Services
+from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OPS, change_rows
 from penstock.engine.connectors.in_process.result_channels import ResultChannel, ResultChannels
-from penstock.engine.connectors.print_sink import PrintStream
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
 from tests.harness.operator_specs import sink_spec

@@ -19,7 +19,7 @@ from penstock.catalog.schema import Schema
 from penstock.client.connection import Connection
 from penstock.client.dbapi_errors import Error
 from penstock.client.results.result import Result, Shape
-from penstock.client.results.result_stream import TableFeed
+from penstock.client.results.result_stream import TableStream
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.repl.output.progress import progress_line
@@ -245,6 +245,6 @@ def test_progress_is_shown_and_a_cancel_ends_the_work(conn: Connection, shop: An
 
 def test_no_progress_where_nobody_looks() -> None:
     out = io.StringIO()
-    with progress_line(Result(Shape(Schema(())), TableFeed()), out, 0.0, 0.01):
+    with progress_line(Result(Shape(Schema(())), TableStream()), out, 0.0, 0.01):
         time.sleep(0.03)
     assert out.getvalue() == ""
