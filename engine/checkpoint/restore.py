@@ -23,7 +23,12 @@ from penstock.engine.checkpoint.snapshot_format import (
     schema_fingerprint,
 )
 from penstock.engine.checkpoint.state_migration import migrated
-from penstock.engine.exchange.channel_state import RESERVED, InFlightTarget, batches_of, in_flight_target
+from penstock.engine.exchange.channel_state import (
+    RESERVED,
+    ChannelStateTarget,
+    batches_of,
+    channel_state_target,
+)
 from penstock.engine.exchange.input_gate import InputGate
 from penstock.engine.state.state_snapshot import OPTIONAL
 from penstock.engine.storage.storage import Storage
@@ -55,13 +60,13 @@ def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) 
         )
 
 
-def _channel_state(manifest: Manifest) -> list[tuple[InFlightTarget, WrittenTask, KeyedPart]]:
+def _channel_state(manifest: Manifest) -> list[tuple[ChannelStateTarget, WrittenTask, KeyedPart]]:
     """Return where the channel state of a checkpoint was going, and in which parts it is stored."""
     return [
         (goal, task, part)
         for task in sorted(manifest.tasks, key=lambda t: t.task)
         for part in task.keyed
-        if (goal := in_flight_target(part.operator_id, part.state)) is not None
+        if (goal := channel_state_target(part.operator_id, part.state)) is not None
     ]
 
 

@@ -80,7 +80,7 @@ def unsent_state(operator_id: str, port: int) -> str:
 
 
 @dataclass(frozen=True)
-class InFlightTarget:
+class ChannelStateTarget:
     """Where a row of channel state was going; ``left``: whether it had been sent."""
 
     operator_id: str
@@ -88,7 +88,7 @@ class InFlightTarget:
     left: bool
 
 
-def in_flight_target(operator_id: str, state: str) -> InFlightTarget | None:
+def channel_state_target(operator_id: str, state: str) -> ChannelStateTarget | None:
     """Return where rows of a state were going, by the operator that stores it and its name; ``None`` for a
     state of an operator.
     """
@@ -96,7 +96,7 @@ def in_flight_target(operator_id: str, state: str) -> InFlightTarget | None:
         return None
     kind, _, edge_target = state.removeprefix(RESERVED).partition(".")
     target, _, port = edge_target.rpartition(".")
-    return InFlightTarget(operator_id if kind == "input" else target, int(port), kind == "input")
+    return ChannelStateTarget(operator_id if kind == "input" else target, int(port), kind == "input")
 
 
 @dataclass
