@@ -61,6 +61,11 @@ _HOPPED = "TABLE(HOP(TABLE e, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '1' 
 _OUT = "CREATE TABLE o (k INT, x STRING) WITH ('connector' = 'blackhole')"
 _FIRST = "SELECT k, x FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) AS r FROM wide) AS t WHERE r = 1"
 
+_LISTED = "SELECT k % {groups} AS g, LISTAGG(x, ',') AS v FROM wide GROUP BY k % {groups}"
+_LISTS = "SELECT SUM(CHAR_LENGTH(v)) AS n FROM ({listed}) AS t"
+_LISTED_CHARS = sum(1_000_000 + len(str(k)) for k in range(1, _WIDE_ROWS + 1)) + _WIDE_ROWS
+_LISTS_MB = 14_000
+
 THINGS: dict[str, Thing] = {
     "a join of one hot key, 8,000 x 8,000 rows, state budget 64 MB": Thing(
         (
@@ -134,6 +139,26 @@ THINGS: dict[str, Thing] = {
         _WIDE_MB,
         (*_FEW_AT_ONCE, ("execution.checkpointing.interval", "2 s"), ("table.dml-sync", "false")),
         _WIDE_ROWS,
+    ),
+    "LISTAGG of 2.4 GB into 6 groups": Thing(
+        (
+            _numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS),
+            _WIDE,
+            _LISTS.format(listed=_LISTED.format(groups=6)),
+        ),
+        str(_LISTED_CHARS - 6),
+        _LISTS_MB,
+        _FEW_AT_ONCE,
+    ),
+    "LISTAGG of 2.4 GB into one value": Thing(
+        (
+            _numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS),
+            _WIDE,
+            _LISTS.format(listed=_LISTED.format(groups=1)),
+        ),
+        "RUN-2023",
+        _LISTS_MB,
+        _FEW_AT_ONCE,
     ),
     "a result of 2.4 GB of text": Thing(
         (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, "SELECT k, x FROM wide"),
