@@ -186,7 +186,7 @@ class Catalog:
         space = self._space(table)
         held = space.get(table.name.lower())
         if held is not None and table.name.lower() != self.qualified(name, span).lower():
-            raise self._taken(held, span)
+            raise self._already_exists(held, span)
         old = self.qualified(name, span).lower()
         changed = {
             table.name.lower() if key == old else key: table if key == old else kept
@@ -272,9 +272,9 @@ class Catalog:
             return True
         if if_not_exists:
             return False
-        raise self._taken(held, span)
+        raise self._already_exists(held, span)
 
-    def _taken(self, held: Relation, span: Span | None) -> PenstockError:
+    def _already_exists(self, held: Relation, span: Span | None) -> PenstockError:
         noun = (
             "materialized view"
             if isinstance(held, MaterializedView)

@@ -30,13 +30,15 @@ def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[
 
     def decorate(cls: type[_Made]) -> type[_Made]:
         named = _gather(cls)
-        _give(cls, "__init__", _initializer(cls, named))
-        _give(cls, "__repr__", _representation([name for name, field in named.items() if field.repr]))
+        _set_default(cls, "__init__", _initializer(cls, named))
+        _set_default(cls, "__repr__", _representation([name for name, field in named.items() if field.repr]))
         if eq:
             has_own_hash = vars(cls).get("__hash__") is not None or (
                 "__hash__" in vars(cls) and "__eq__" not in vars(cls)
             )
-            _give(cls, "__eq__", _equality(_key([name for name, field in named.items() if field.compare])))
+            _set_default(
+                cls, "__eq__", _equality(_key([name for name, field in named.items() if field.compare]))
+            )
             if not has_own_hash:
                 hashed = [n for n, f in named.items() if (f.compare if f.hash is None else f.hash)]
                 cls.__hash__ = _hashing(cls, hashed)  # type: ignore[method-assign]
@@ -74,11 +76,11 @@ def _gather(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
     setattr(cls, _FIELDS, fields)
     setattr(cls, _PARAMS, params)
     named = {field.name: field for field in dataclasses.fields(cls)}
-    _give(cls, "__match_args__", tuple(name for name, field in named.items() if not field.kw_only))
+    _set_default(cls, "__match_args__", tuple(name for name, field in named.items() if not field.kw_only))
     return named
 
 
-def _give(cls: type[Any], name: str, value: Any) -> None:
+def _set_default(cls: type[Any], name: str, value: Any) -> None:
     if name not in vars(cls):
         setattr(cls, name, value)
 
@@ -99,7 +101,7 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
             self.__dict__.update(zip(positional, values))  # noqa: B905  of one length, and asked a hundred thousand times
         else:
             given = (
-                {**defaults, **_given(type(self), positional, values, by_name)}
+                {**defaults, **_bind_positional(type(self), positional, values, by_name)}
                 if values
                 else {**defaults, **by_name}
             )
@@ -118,7 +120,7 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
     return initialize
 
 
-def _given(
+def _bind_positional(
     cls: type[Any], positional: tuple[str, ...], values: tuple[Any, ...], by_name: dict[str, Any]
 ) -> dict[str, Any]:
     if len(values) > len(positional):

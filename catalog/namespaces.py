@@ -80,7 +80,7 @@ class Databases:
         name is taken.
         """
         if name.lower() in self.by_catalog:
-            return _unless_taken("catalog", name, if_not_exists, span)
+            return _reject_existing("catalog", name, if_not_exists, span)
         self.by_catalog[name.lower()] = [DEFAULT_DATABASE]
         self.options[name.lower()] = options
         return True
@@ -92,7 +92,7 @@ class Databases:
         self.refuse_external(path, f"database {path.database}", span)
         databases = self.by_catalog[self.require_catalog(path.catalog, span)]
         if path.database in databases:
-            return _unless_taken("database", path.database, if_not_exists, span)
+            return _reject_existing("database", path.database, if_not_exists, span)
         databases.append(path.database)
         return True
 
@@ -130,7 +130,7 @@ class Databases:
             )
 
 
-def _unless_taken(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:
+def _reject_existing(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:
     if if_not_exists:
         return False
     hint = f"write CREATE {noun.upper()} IF NOT EXISTS {name}"

@@ -124,11 +124,11 @@ def _of_urls(text: str) -> Iterator[tuple[int, int]]:
         ended = _URL_END.search(text, start)
         stop = ended.start() if ended is not None else len(text)
         slash, colon = text.find("/", start, stop), text.find(":", start, stop)
-        spoken = colon >= 0 and (slash < 0 or colon < slash)
-        end = text.rfind("@", start, stop if spoken or slash < 0 else slash)
+        has_colon = colon >= 0 and (slash < 0 or colon < slash)
+        end = text.rfind("@", start, stop if has_colon or slash < 0 else slash)
         if end >= 0:
             yield start, end
-        at = max(end, stop if spoken else start)
+        at = max(end, stop if has_colon else start)
 
 
 def masked(text: str) -> str:

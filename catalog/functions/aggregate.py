@@ -42,7 +42,7 @@ from penstock.catalog.types import (
 )
 
 
-def _told_apart(operand: Operand, position: int) -> DataType:
+def _ordered(operand: Operand, position: int) -> DataType:
     if not is_orderable(operand.type):
         raise Mismatch(
             f"argument {position} is {operand.type}, and a MAP has no order",
@@ -53,13 +53,13 @@ def _told_apart(operand: Operand, position: int) -> DataType:
 
 def collected(operands: Sequence[Operand]) -> Typing:
     """An array of the values."""
-    kind = _told_apart(operands[0], 1)
+    kind = _ordered(operands[0], 1)
     return (kind,), Array(kind)
 
 
-def kept(operands: Sequence[Operand]) -> Typing:
+def first_operand(operands: Sequence[Operand]) -> Typing:
     """One of the values, told by the others."""
-    kinds = tuple(_told_apart(operand, i) for i, operand in enumerate(operands, 1))
+    kinds = tuple(_ordered(operand, i) for i, operand in enumerate(operands, 1))
     return kinds, kinds[0]
 
 
@@ -67,7 +67,7 @@ def positioned(operands: Sequence[Operand]) -> Typing:
     """One of the values, and a constant that says whether NULLs are passed over."""
     if len(operands) > 1 and not (operands[1].constant and isinstance(operands[1].value, bool)):
         raise Mismatch("the second argument must be TRUE or FALSE", "write IGNORE NULLS behind the call")
-    return (_told_apart(operands[0], 1), *(operand.type for operand in operands[1:])), operands[0].type
+    return (_ordered(operands[0], 1), *(operand.type for operand in operands[1:])), operands[0].type
 
 
 def joined(operands: Sequence[Operand]) -> Typing:
@@ -79,7 +79,7 @@ def joined(operands: Sequence[Operand]) -> Typing:
 
 def counted(operands: Sequence[Operand]) -> Typing:
     """A map of the values to counts."""
-    kind = _told_apart(operands[0], 1)
+    kind = _ordered(operands[0], 1)
     if isinstance(kind, Null):
         raise Mismatch("argument 1 is NULL, and has no values to count")
     return (kind,), Map(kind, BIGINT)
@@ -112,7 +112,7 @@ COLLECTING: tuple[Function, ...] = (
         "max_by",
         "max_by(x, y)",
         "x of the row with the largest y, among several the largest x.",
-        kept,
+        first_operand,
         (2, 2),
         nullable=True,
         distinct=True,
@@ -121,7 +121,7 @@ COLLECTING: tuple[Function, ...] = (
         "min_by",
         "min_by(x, y)",
         "x of the row with the smallest y, among several the smallest x.",
-        kept,
+        first_operand,
         (2, 2),
         nullable=True,
         distinct=True,
@@ -161,7 +161,7 @@ COLLECTING: tuple[Function, ...] = (
         "mode",
         "mode(x)",
         "The most frequent value, among several the smallest.",
-        kept,
+        first_operand,
         (1, 1),
         nullable=True,
         distinct=True,

@@ -22,7 +22,7 @@ _TYPES = {"memory": frozenset({"type"}), "file": frozenset({"type", "path"}), SP
 
 
 def change_namespaces(
-    state: SessionState, node: nodes.PlaceStatement, load: Callable[[CatalogStore], None]
+    state: SessionState, node: nodes.NamespaceStatement, load: Callable[[CatalogStore], None]
 ) -> Result:
     """Run a statement about catalogs or databases, save what it changed, and report it. ``load`` runs the
     stored statements of a file catalog.

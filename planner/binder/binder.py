@@ -16,7 +16,11 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.alter_table import altered_declaration
 from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query
 from penstock.planner.binder.ddl.insert import sink_for
-from penstock.planner.binder.history_clause import history_wish, in_one_voice, refuse_history
+from penstock.planner.binder.history_clause import (
+    refuse_history,
+    reject_mixed_history,
+    resolve_history_option,
+)
 from penstock.planner.binder.late_rows_clause import refuse_late_rows, with_late_rows
 from penstock.planner.binder.query import bind_query
 from penstock.planner.binder.relations.lateral import bind_lateral
@@ -124,7 +128,9 @@ class Binder:
                 hint=hint,
                 sqlstate="0A000",
             )
-        sink = replace(sink_for(statement, table, relation), history=history_wish(statement.query.tree))
+        sink = replace(
+            sink_for(statement, table, relation), history=resolve_history_option(statement.query.tree)
+        )
         clause = statement.query.tree.args.get("late_rows")
         return (
             sink
@@ -146,7 +152,7 @@ class Binder:
             sinks += bound.sinks if isinstance(bound, StatementSet) else [bound]
             used += count
         _check_parameters(used, parameters, statement.inserts[-1].query)
-        in_one_voice([sink.history for sink in sinks])
+        reject_mixed_history([sink.history for sink in sinks])
         return StatementSet(tuple(sinks))
 
     def bind_create_table(self, statement: CreateTable) -> CatalogTable:

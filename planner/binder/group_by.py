@@ -126,7 +126,7 @@ def group(
     """Return the aggregate of ``calls`` by ``keys``; with window_start and window_end among the keys it is
     a window aggregate.
     """
-    below, rows, positions = _keys_beneath(plan, fields, keys, names)
+    below, rows, positions = _project_keys(plan, fields, keys, names)
     labels = tuple(str(call) for call in calls)
     starts = [i for i in positions if rows[i].role is Role.WINDOW_START]
     ends = [i for i in positions if rows[i].role is Role.WINDOW_END]
@@ -135,7 +135,7 @@ def group(
     return _windowed(below, rows, keys, positions, calls, labels, AttachedWindow(starts[0], ends[0]))
 
 
-def _keys_beneath(
+def _project_keys(
     plan: LogicalPlan, fields: Sequence[Field], keys: Sequence[Expression], names: Sequence[str]
 ) -> tuple[LogicalPlan, list[Field], list[int]]:
     """Compute keys that are no columns in a projection beneath, all columns kept; return it, its fields

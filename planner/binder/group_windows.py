@@ -18,7 +18,12 @@ from penstock.catalog.schema import Field
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.scope import FromClause, Relation, Scope, ScopeColumn
-from penstock.planner.binder.window_functions import WindowArguments, in_its_time, no_time, windowing
+from penstock.planner.binder.window_functions import (
+    WindowArguments,
+    attach_time_attribute,
+    no_time,
+    windowing,
+)
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS
@@ -27,7 +32,7 @@ from penstock.planner.parser.syntax_nodes import (
     GroupingSets,
     IntervalLiteral,
     Reference,
-    place,
+    set_span,
     span_of,
 )
 
@@ -98,7 +103,7 @@ def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
             if isinstance(key, FunctionCall) and _same(key, call):
                 found += [_column("window_start", key), _column("window_end", key)]
             elif isinstance(key, exp.Tuple):
-                found.append(place_like(exp.Tuple(expressions=replaced(key.expressions)), key))
+                found.append(with_span_of(exp.Tuple(expressions=replaced(key.expressions)), key))
             elif isinstance(key, GroupingSets):
                 changed = key.copy()
                 changed.set("expressions", replaced(key.expressions))
@@ -112,15 +117,15 @@ def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
     return changed
 
 
-def place_like(node: exp.Expr, other: exp.Expr) -> exp.Expr:
+def with_span_of(node: exp.Expr, other: exp.Expr) -> exp.Expr:
     """Return a node standing where another stands."""
     span = span_of(other)
-    return node if span is None else place(node, span.start, span.end)
+    return node if span is None else set_span(node, span.start, span.end)
 
 
 def _column(name: str, where: exp.Expr) -> exp.Expr:
-    parts = [place_like(exp.Identifier(this=part, quoted=True), where) for part in (TABLE, name)]
-    return place_like(Reference(expressions=parts), where)
+    parts = [with_span_of(exp.Identifier(this=part, quoted=True), where) for part in (TABLE, name)]
+    return with_span_of(Reference(expressions=parts), where)
 
 
 def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
@@ -165,7 +170,7 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
                 sqlstate="42803",
             )
         return (
-            place_like(FunctionCall(this="proctime", expressions=[]), node)
+            with_span_of(FunctionCall(this="proctime", expressions=[]), node)
             if part == "proctime"
             else _column(_PARTS[part], node)
         )
@@ -214,7 +219,7 @@ def _interval(value: exp.Expr) -> exp.Expr:
         return value
     text = value.name.strip()
     text = text[len("interval") :] if text.lower().startswith("interval ") else text
-    return place_like(IntervalLiteral(this=text.strip()), value)
+    return with_span_of(IntervalLiteral(this=text.strip()), value)
 
 
 def windowed(
@@ -243,7 +248,7 @@ def windowed(
     merging = WINDOW_FUNCTIONS[kind].merging
     keys = _partition(tree, binder) if merging else ()
     window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
-    timed = in_its_time(rows, time.index)
+    timed = attach_time_attribute(rows, time.index)
     plan = WindowTable(timed.plan, window)
     shown = source.scope if timed is rows and not merging else source.scope.without_roles()
     return FromClause(plan, Scope(shown.columns + _columns(plan)))

@@ -15,24 +15,22 @@ from penstock.planner.parser.syntax_nodes import span_of
 BACKENDS = ("spark", "duckdb")
 
 
-def history_wish(tree: exp.Expr) -> HistoryOption | None:
+def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
     """Return what an INSERT's own query says of its history, None when it says nothing; BND-5000 for a
     backend there is not.
     """
-    backend, place = None, None
+    backend, span = None, None
     for part in _unwrapped(tree):
         for hint in _hints(part):
-            ((backend, place),) = hint.values
+            ((backend, span),) = hint.values
         clause = part.args.get("history")
-        place = place if clause is None else span_of(clause)
-    if place is None:
+        span = span if clause is None else span_of(clause)
+    if span is None:
         return None
     if backend is not None and backend not in BACKENDS:
         hint_text = did_you_mean(backend, BACKENDS, others=True)
-        raise PenstockError(
-            "BND-5000", f"there is no bounded backend '{backend}'", span=place, hint=hint_text
-        )
-    return HistoryOption(backend, place)
+        raise PenstockError("BND-5000", f"there is no bounded backend '{backend}'", span=span, hint=hint_text)
+    return HistoryOption(backend, span)
 
 
 def refuse_history(tree: exp.Expr) -> None:
@@ -61,17 +59,17 @@ def _hints(tree: exp.Expr) -> Iterator[SelectHint]:
     return (hint for hint in tree.meta.get("hints", ()) if hint.name == "BACKFILL")
 
 
-def in_one_voice(wishes: list[HistoryOption | None]) -> None:
+def reject_mixed_history(requests: list[HistoryOption | None]) -> None:
     """Refuse a set of INSERTs some of which want their history loaded and some do not, or by different
     backends; SQL-1714.
     """
-    asked = [wish for wish in wishes if wish is not None]
-    if asked and (len(asked) < len(wishes) or len({wish.backend for wish in asked}) > 1):
+    requested = [request for request in requests if request is not None]
+    if requested and (len(requested) < len(requests) or len({request.backend for request in requested}) > 1):
         hint = (
             "write WITH HISTORY behind every INSERT of the set, or behind none; or run them as jobs of "
             "their own"
         )
-        span: Span = asked[0].span
+        span: Span = requested[0].span
         raise PenstockError(
             "SQL-1714",
             "the INSERTs of a set begin at one point, with their history or without",

@@ -28,9 +28,9 @@ from penstock.planner.parser.syntax_nodes import (
     span_of,
 )
 
-_PLACES = ("first", "last")
+_NAVIGATION = ("first", "last")
 _FACTS = {"classifier": Fact.CLASSIFIER, "match_number": Fact.NUMBER, "match_rowtime": Fact.ROWTIME}
-_OWN = frozenset({*_PLACES, "prev", "next", *_FACTS})
+_MATCH_FUNCTIONS = frozenset({*_NAVIGATION, "prev", "next", *_FACTS})
 _MOST_ROWS = 10_000
 
 
@@ -74,7 +74,9 @@ class RowBinder(ExpressionBinder):
     def _bind(self, tree: exp.Expr) -> Expression:
         if isinstance(tree, Reference) and self.parameter(tree) is None:
             return self._column(tree)
-        if isinstance(tree, FunctionCall) and (tree.this.lower() in _OWN or is_aggregate(tree.this)):
+        if isinstance(tree, FunctionCall) and (
+            tree.this.lower() in _MATCH_FUNCTIONS or is_aggregate(tree.this)
+        ):
             message = f"{tree.this.upper()} cannot stand inside another call that looks around in the match"
             hint = "only PREV goes around FIRST or LAST: PREV(LAST(A.x), 2)"
             raise PenstockError("SQL-1746", message, span=span_of(tree), hint=hint, sqlstate="42601")
@@ -118,7 +120,7 @@ class MatchBinder(ExpressionBinder):
             return self._at_row(tree, tree, self.ends)
         if isinstance(tree, FunctionCall) and tree.args.get("over") is None:
             name = tree.this.lower()
-            if name in _OWN or is_aggregate(name):
+            if name in _MATCH_FUNCTIONS or is_aggregate(name):
                 return self._call(tree, self.ends)
         return _without_clock(super()._bind(tree))
 
@@ -127,7 +129,7 @@ class MatchBinder(ExpressionBinder):
         word = "FINAL" if tree.args.get("final") else "RUNNING"
         call = tree.this
         name = call.this.lower() if isinstance(call, FunctionCall) else ""
-        if name not in (*_PLACES, "prev") and not is_aggregate(name):
+        if name not in (*_NAVIGATION, "prev") and not is_aggregate(name):
             hint = f"write {word} LAST(A.x)"
             raise PenstockError(
                 "SQL-1746",
@@ -173,7 +175,7 @@ class MatchBinder(ExpressionBinder):
         if name == "prev":
             inner, count = self._counted(tree, 1)
             return self._at_row(inner, tree, final, before=count)
-        if name in _PLACES:
+        if name in _NAVIGATION:
             return self._at_row(tree, tree, final)
         return self._aggregate(tree, final)
 
@@ -201,7 +203,7 @@ class MatchBinder(ExpressionBinder):
         before it.
         """
         first, offset = False, 0
-        if isinstance(tree, FunctionCall) and tree.this.lower() in _PLACES:
+        if isinstance(tree, FunctionCall) and tree.this.lower() in _NAVIGATION:
             consume(tree, "this", "expressions")
             first = tree.this.lower() == "first"
             tree, offset = self._counted(tree, 0)

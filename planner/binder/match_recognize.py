@@ -18,7 +18,7 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_navigation import MatchBinder, Variables
 from penstock.planner.binder.scope import Relation, Scope
-from penstock.planner.binder.window_functions import in_its_time
+from penstock.planner.binder.window_functions import attach_time_attribute
 from penstock.planner.expressions.nodes import Column, Literal, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
 from penstock.planner.logical.condition_program import programs_of
@@ -68,9 +68,11 @@ class _Clauses:
         order = self._order()
         key = order[0].expression
         assert isinstance(key, Column)
-        return replace(self, relation=in_its_time(self.relation, key.index))._in_time(order, key.type)
+        return replace(self, relation=attach_time_attribute(self.relation, key.index))._bind_ordered(
+            order, key.type
+        )
 
-    def _in_time(self, order: tuple[SortKey, ...], time: DataType) -> Relation:
+    def _bind_ordered(self, order: tuple[SortKey, ...], time: DataType) -> Relation:
         args = self.tree.args
         partition = self._partition()
         pattern = self._pattern()

@@ -345,7 +345,7 @@ def append_over(
     clocks = [
         key.expression for call in calls for key in call.order[:1] if is_processing_time(key.expression)
     ]
-    plan, shown, keys = _keys_beneath(
+    plan, shown, keys = _project_keys(
         plan, list(fields), [*(key for call in calls for key in call.partition), *clocks]
     )
     calls = [replace(call, order=_over_the_clock(call.order, shown, keys)) for call in calls]
@@ -414,7 +414,7 @@ def _shared(calls: Sequence[OverCall]) -> list[list[int]]:
     return groups
 
 
-def _keys_beneath(
+def _project_keys(
     plan: LogicalPlan, fields: list[Field], keys: Sequence[Expression]
 ) -> tuple[LogicalPlan, list[Field], dict[Expression, int]]:
     """Compute partition keys that are no columns in a projection beneath; return it, its fields and where

@@ -126,7 +126,7 @@ class Scope:
         """Return whether a table of that name is in reach."""
         return any(table.lower() == name.lower() for table in self.tables)
 
-    def knows(self, parts: Sequence[exp.Identifier]) -> bool:
+    def resolves(self, parts: Sequence[exp.Identifier]) -> bool:
         """Return whether a path begins with a table or a column in reach."""
         return (len(parts) > 1 and self.has_table(parts[0].name)) or bool(self.find(parts[0].name))
 
@@ -134,7 +134,7 @@ class Scope:
         """Return the column a path names and how many of its parts that took; raise SQL-1042, 1043 or 1044
         with candidates.
         """
-        if self.outer is not None and not self.knows(parts) and self.outer.knows(parts):
+        if self.outer is not None and not self.resolves(parts) and self.outer.resolves(parts):
             return self.outer.resolve(parts)
         first = parts[0].name
         if len(parts) > 1 and self.has_table(first):

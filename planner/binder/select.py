@@ -22,7 +22,7 @@ from penstock.planner.binder.group_by import AggregateList, Groups, group, has_a
 from penstock.planner.binder.group_windows import windowed
 from penstock.planner.binder.grouping_sets import group_sets
 from penstock.planner.binder.over import OverList, OverResult, append_over
-from penstock.planner.binder.relations.joins import bind_from, settled_by
+from penstock.planner.binder.relations.joins import bind_from, push_time_conditions
 from penstock.planner.binder.relations.tables import literal_rows, one_row
 from penstock.planner.binder.scope import FromClause, Relation, Scope
 from penstock.planner.binder.select_hints import BlockHints
@@ -44,7 +44,7 @@ from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Reference, consume, span_of
 
 
-class Beneath:
+class PreProjection:
     """The rows of a SELECT, joined to the subqueries that what it reads under its list holds."""
 
     def __init__(self, plan: LogicalPlan, fields: Sequence[Field]) -> None:
@@ -236,14 +236,14 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
     if not bound.over.calls:
         return closed
     # without FROM there is one column nobody reads
-    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)
+    below = PreProjection(bound.rows, bound.fields or bound.rows.schema.fields)
     calls = [
-        call.map(lambda e: beneath.over(e if bound.groups is None else bound.groups.over(e)))
+        call.map(lambda e: below.over(e if bound.groups is None else bound.groups.over(e)))
         for call in bound.over.calls
     ]
-    plan, fields, places = append_over(*beneath.rows(), calls)
+    plan, fields, places = append_over(*below.rows(), calls)
 
-    def placed(node: Expression) -> Expression:
+    def over_column(node: Expression) -> Expression:
         if not isinstance(node, OverResult):
             return node
         field = fields[places[node.index]]
@@ -251,10 +251,10 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
 
     if condition is not None:
         kept = condition if bound.groups is None else bound.groups.over(condition)
-        plan, (kept,) = attach(plan, [kept.transform(placed)])
+        plan, (kept,) = attach(plan, [kept.transform(over_column)])
         plan = Filter(plan, kept)
     return replace(
-        closed, rows=plan, fields=fields, outputs=[output.transform(placed) for output in bound.outputs]
+        closed, rows=plan, fields=fields, outputs=[output.transform(over_column) for output in bound.outputs]
     )
 
 
@@ -274,7 +274,7 @@ def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClau
     if has_subquery(tree):
         return filtered(source, [tree], context)
     condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
-    joined, rest = settled_by(source, conjuncts(condition))
+    joined, rest = push_time_conditions(source, conjuncts(condition))
     if joined is source:
         return FromClause(Filter(source.plan, condition), source.scope)
     return FromClause(Filter(joined.plan, conjunction(rest)) if rest else joined.plan, joined.scope)
@@ -344,15 +344,17 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
 def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
     """The rows grouped by the keys of each set; subqueries in keys and in aggregates are joined beneath."""
     # without FROM there is one column nobody reads
-    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)
-    placed = {key: beneath.over(key) for keys in sets for key in keys}
-    calls = [call.map(beneath.over) for call in bound.aggregates.calls]
-    rows, fields = beneath.rows()
+    below = PreProjection(bound.rows, bound.fields or bound.rows.schema.fields)
+    over_column = {key: below.over(key) for keys in sets for key in keys}
+    calls = [call.map(below.over) for call in bound.aggregates.calls]
+    rows, fields = below.rows()
     if len(sets) == 1:
-        groups = group(rows, fields, [placed[key] for key in sets[0]], [str(key) for key in sets[0]], calls)
+        groups = group(
+            rows, fields, [over_column[key] for key in sets[0]], [str(key) for key in sets[0]], calls
+        )
     else:
-        groups = group_sets(rows, fields, [[placed[key] for key in keys] for keys in sets], calls)
-    written = {at: key for key, at in placed.items()}
+        groups = group_sets(rows, fields, [[over_column[key] for key in keys] for keys in sets], calls)
+    written = {at: key for key, at in over_column.items()}
     return replace(
         groups,
         keys=tuple((written[key], i) for key, i in groups.keys),

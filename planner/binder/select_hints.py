@@ -69,15 +69,15 @@ class BlockHints:
         """Take in how a table is to be looked up, in the words of the hint; SQL-1602 for a table or an
         option there is not, SQL-15xx for a value.
         """
-        told = {option.key.lower(): option for option in hint.options}
-        if "table" not in told:
+        hinted = {option.key.lower(): option for option in hint.options}
+        if "table" not in hinted:
             usage = "write LOOKUP('table' = 't', 'async' = 'true', ..)"
             raise PenstockError(
                 "SQL-1602", "LOOKUP names no table", span=hint.span, hint=usage, sqlstate="42601"
             )
-        name = _known(told["table"].value, told["table"].value_span, names, hint)
+        name = _known(hinted["table"].value, hinted["table"].value_span, names, hint)
         options = {}
-        for key, option in told.items():
+        for key, option in hinted.items():
             if key == "table":
                 continue
             declared = LOOKUP_HINT_OPTIONS.get(key)
@@ -109,8 +109,8 @@ class BlockHints:
         if isinstance(plan, LookupJoin) and right is not None and right.lower() in self.lookups:
             self.unused.pop(("LOOKUP", right.lower()), None)
             table = plan.scan.table
-            told = replace(table, options={**table.options, **self.lookups[right.lower()]})
-            return replace(plan, scan=replace(plan.scan, table=told))
+            hinted = replace(table, options={**table.options, **self.lookups[right.lower()]})
+            return replace(plan, scan=replace(plan.scan, table=hinted))
         if not isinstance(plan, BinaryJoin):
             return plan
         ttl = (self._lifetime(left), self._lifetime(right))

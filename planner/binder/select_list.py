@@ -24,7 +24,7 @@ from penstock.planner.parser.syntax_nodes import (
     FunctionCall,
     Reference,
     TableFunctionCall,
-    place,
+    set_span,
     span_of,
 )
 
@@ -82,7 +82,7 @@ def _names_row(node: AllColumns, scope: Scope) -> bool:
 
 
 def _fields_of(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:
-    row = binder.bind(place(Reference(expressions=[node.this]), node.meta["start"], node.meta["end"] + 1))
+    row = binder.bind(set_span(Reference(expressions=[node.this]), node.meta["start"], node.meta["end"] + 1))
     hidden = {name.name.lower() for name in _hidden(node)}
     return [
         (name, value)
@@ -160,7 +160,7 @@ def with_generator(
     node = found[0]
     call = _call(node, context)
     assert call is not None
-    function = place(
+    function = set_span(
         TableFunctionCall(this=call.this, expressions=call.expressions),
         node.meta["start"],
         node.meta["end"] + 1,
@@ -197,11 +197,11 @@ def _call(node: exp.Expr, context: BindContext) -> FunctionCall | None:
 
 def _named(node: exp.Expr, index: int, name: str) -> exp.Expr:
     begin, end = node.meta["start"], node.meta["end"] + 1
-    column = place(ColumnAt(this=name), begin, end)
+    column = set_span(ColumnAt(this=name), begin, end)
     column.meta["index"] = index
     shown = (
         node.args["alias"]
         if isinstance(node, exp.Alias)
-        else place(exp.Identifier(this=name, quoted=False), begin, end)
+        else set_span(exp.Identifier(this=name, quoted=False), begin, end)
     )
-    return place(exp.Alias(this=column, alias=shown), begin, end)
+    return set_span(exp.Alias(this=column, alias=shown), begin, end)

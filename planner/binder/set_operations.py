@@ -51,7 +51,7 @@ def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation
     width = len(left.fields)
     mine, theirs = column(counted, width), column(counted, width + 1)
     count = _smaller(mine, theirs) if word == "INTERSECT" else _less(mine, theirs, distinct)
-    plan = _kept(counted, width, count, distinct)
+    plan = _repeat_counted(counted, width, count, distinct)
     fields = zip(left.fields, plan.schema, strict=True)
     return Relation(plan, tuple(Field(named.name, field.type, field.nullable) for named, field in fields))
 
@@ -162,7 +162,7 @@ def _less(mine: Column, theirs: Column, distinct: bool) -> Expression:
     return Case(BIGINT, False, whens=((absent, mine),), default=_ZERO)
 
 
-def _kept(counted: LogicalPlan, width: int, count: Expression, distinct: bool) -> LogicalPlan:
+def _repeat_counted(counted: LogicalPlan, width: int, count: Expression, distinct: bool) -> LogicalPlan:
     plan = Filter(counted, Call(BOOLEAN, False, function="greater", args=(count, _ZERO)))
     columns, names = tuple(column(plan, i) for i in range(width)), tuple(plan.schema.names[:width])
     return (

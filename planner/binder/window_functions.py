@@ -85,7 +85,7 @@ def bind_window(
     relation: Relation = source.relation
     time = _time_column(arguments, relation)
     keys = _partition(arguments.function, data, source.scope)
-    relation = in_its_time(relation, time)
+    relation = attach_time_attribute(relation, time)
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
     older = tuple(_hidden(field) for field in relation.fields)
     older = without_event_time(older) if plan.window.merging else older
@@ -154,7 +154,7 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
     return column.index
 
 
-def in_its_time(relation: Relation, time: int) -> Relation:
+def attach_time_attribute(relation: Relation, time: int) -> Relation:
     """Return rows whose time goes on by one of their time attributes: under the clock where that is a
     processing time.
     """

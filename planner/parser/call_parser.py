@@ -34,7 +34,7 @@ class LambdaParser(OverParser):
             return self.scalar()
         self._advance()
         self.enter()
-        node = self.placed(begin, LambdaFunction(this=self.scalar(), expressions=names))
+        node = self.spanned(begin, LambdaFunction(this=self.scalar(), expressions=names))
         self.leave()
         return node
 
@@ -80,7 +80,7 @@ class CallParser(LambdaParser):
             raise self.unexpected("a type")
         last = self._index
         self.need(TokenType.R_PAREN, ")")
-        node = self.placed(begin, CastTo(this=value, safe=safe))
+        node = self.spanned(begin, CastTo(this=value, safe=safe))
         node.meta["sql_type"] = self._type_between(first, last)
         return node
 
@@ -97,7 +97,7 @@ class CallParser(LambdaParser):
                 self._pass_nested(left, right)
         for words in (("WITH", "LOCAL", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")):
             self.take_words(*words)
-        node = self.placed(begin, CastTo(this=value, safe=False))
+        node = self.spanned(begin, CastTo(this=value, safe=False))
         node.meta["sql_type"] = self._type_between(first, self._index)
         return node
 
@@ -164,7 +164,7 @@ class CallParser(LambdaParser):
             return None
         node = AllColumns(this=self.identifier("row variable"))
         self._advance(2)
-        rows = self.placed(begin, node)
+        rows = self.spanned(begin, node)
         self._advance()
         return rows
 
@@ -195,7 +195,7 @@ class CallParser(LambdaParser):
         self._ignored_nulls(node)
         if self.at_words("OVER"):
             node.set("over", self.over())
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def _ignored_nulls(self, node: FunctionCall) -> None:
         if self.at_words("IGNORE", "NULLS") or self.at_words("RESPECT", "NULLS"):
@@ -265,7 +265,7 @@ class CallParser(LambdaParser):
         if len(args) == 1 and self.take_words("TO"):
             unit = self.unit_as_string()
             self.need(TokenType.R_PAREN, ")")
-            return self.placed(begin, RoundedTo(this=args[0], unit=unit, up=name.upper() != "FLOOR"))
+            return self.spanned(begin, RoundedTo(this=args[0], unit=unit, up=name.upper() != "FLOOR"))
         return self._finish(begin, name, args)
 
     def _json_object(self, begin: int) -> exp.Expr:
@@ -301,8 +301,8 @@ class CallParser(LambdaParser):
         if nulls:
             self._advance(3)
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, FunctionCall(this=name, expressions=items, nulls=nulls))
+        return self.spanned(begin, FunctionCall(this=name, expressions=items, nulls=nulls))
 
     def _finish(self, begin: int, name: str, args: list[exp.Expr]) -> exp.Expr:
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, FunctionCall(this=name, expressions=args))
+        return self.spanned(begin, FunctionCall(this=name, expressions=args))

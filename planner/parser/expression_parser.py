@@ -21,7 +21,7 @@ from penstock.planner.parser.syntax_nodes import (
     Reference,
     Semantics,
     balanced,
-    place,
+    set_span,
 )
 
 TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
@@ -61,7 +61,7 @@ class PredicateParser(CallParser):
         ):
             return self._one_of_patterns(exp.ILike if word == "ILIKE" else exp.Like, left, negated)
         node = self._is(left) if word == "IS" else self._plain(word, left)
-        return exp.Not(this=self._placed_like(left, node)) if negated else node
+        return exp.Not(this=self._spanned_from(left, node)) if negated else node
 
     def _plain(self, word: str, left: exp.Expr) -> exp.Expr:
         if word == "BETWEEN":
@@ -93,8 +93,8 @@ class PredicateParser(CallParser):
         tests = []
         for pattern in self.separated(self.scalar):
             self.count_operator()
-            test = self._placed_like(left, kind(this=left.copy(), expression=pattern))
-            tests.append(self._placed_like(left, exp.Not(this=test)) if negated else test)
+            test = self._spanned_from(left, kind(this=left.copy(), expression=pattern))
+            tests.append(self._spanned_from(left, exp.Not(this=test)) if negated else test)
         self.need(TokenType.R_PAREN, ")")
         return balanced(connective, tests)
 
@@ -129,7 +129,7 @@ class PredicateParser(CallParser):
         if kind is not (exp.NEQ if every else exp.EQ):
             raise self.not_yet(f"{_SIGNS[kind]} {word} (SELECT ..)", _instead_of(kind, every=every))
         self._advance()
-        found = self._placed_like(left, exp.In(this=left, query=self.subquery()))
+        found = self._spanned_from(left, exp.In(this=left, query=self.subquery()))
         return exp.Not(this=found) if every else found
 
     def _holds_comma(self) -> bool:
@@ -171,7 +171,7 @@ class PredicateParser(CallParser):
             raise self.unexpected("SELECT", "VALUES", "WITH")
         node = self.query()
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, exp.Subquery(this=node))
+        return self.spanned(begin, exp.Subquery(this=node))
 
     def _is(self, left: exp.Expr) -> exp.Expr:
         begin = self._index
@@ -179,10 +179,10 @@ class PredicateParser(CallParser):
         if self.take_words("DISTINCT"):
             self.need_word("FROM")
             equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self.operand())
-            return equal if negated else exp.Not(this=self._placed_like(left, equal))
+            return equal if negated else exp.Not(this=self._spanned_from(left, equal))
         if self.take_words("JSON"):
             node: exp.Expr = self._is_json(left)
-            return exp.Not(this=self._placed_like(left, node)) if negated else node
+            return exp.Not(this=self._spanned_from(left, node)) if negated else node
         word = self.word()
         if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
             raise (
@@ -192,8 +192,8 @@ class PredicateParser(CallParser):
             )
         self._advance()
         value: exp.Expr = exp.Null() if word in ("NULL", "UNKNOWN") else exp.Boolean(this=word == "TRUE")
-        node = exp.Is(this=left, expression=self.placed(begin, value))
-        return exp.Not(this=self._placed_like(left, node)) if negated else node
+        node = exp.Is(this=left, expression=self.spanned(begin, value))
+        return exp.Not(this=self._spanned_from(left, node)) if negated else node
 
     def _is_json(self, left: exp.Expr) -> exp.Expr:
         """``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
@@ -206,11 +206,11 @@ class PredicateParser(CallParser):
         """Count one more operator; raise SQL-1007 where there are too many."""
         self.operators += 1
         if self.operators > MAX_OPERATORS:
-            raise too_many_operators(self.here())
+            raise too_many_operators(self.current_span())
 
-    def _placed_like(self, left: exp.Expr, node: exp.Expr) -> exp.Expr:
+    def _spanned_from(self, left: exp.Expr, node: exp.Expr) -> exp.Expr:
         """Place a node from where its left side begins to here."""
-        return place(node, left.meta["start"], self._prev.end + 1)
+        return set_span(node, left.meta["start"], self._prev.end + 1)
 
 
 def _instead_of(kind: type[exp.Expr], *, every: bool) -> str:
@@ -280,7 +280,7 @@ class ExpressionParser(PredicateParser):
         if not self.take_words("NOT"):
             return self._predicate()
         self.enter()
-        node = self.placed(begin, exp.Not(this=self._not()))
+        node = self.spanned(begin, exp.Not(this=self._not()))
         self.leave()
         return node
 
@@ -292,7 +292,7 @@ class ExpressionParser(PredicateParser):
             if not self.begins_query(2) and self.lists_arguments(1):
                 return self._postfix(begin, self.call(begin))
             self._advance()
-            return self.placed(begin, exp.Exists(this=self.subquery()))
+            return self.spanned(begin, exp.Exists(this=self.subquery()))
         node = self._binary(1)
         while True:
             negated = self.word() == "NOT" and self.word(1) in TESTS
@@ -301,7 +301,7 @@ class ExpressionParser(PredicateParser):
                 return node
             self.count_operator()
             self._advance(2 if negated else 1)
-            node = self.placed(begin, self.test(word, node, negated))
+            node = self.spanned(begin, self.test(word, node, negated))
 
     # operators
 
@@ -318,10 +318,10 @@ class ExpressionParser(PredicateParser):
             chain += 1
             self.count_operator()
             if chain > MAX_DEPTH and kind is not exp.DPipe:
-                raise too_deep(self.here())
+                raise too_deep(self.current_span())
             self._advance()
             compared = self.quantified(kind, left)
-            left = self.placed(begin, compared or kind(this=left, expression=self._binary(precedence + 1)))
+            left = self.spanned(begin, compared or kind(this=left, expression=self._binary(precedence + 1)))
         return left
 
     def _operator(self) -> tuple[int, type[exp.Expr]] | None:
@@ -340,7 +340,7 @@ class ExpressionParser(PredicateParser):
         for token, kind in _UNARY.items():
             if self.take(token):
                 self.enter()
-                node = self.placed(begin, kind(this=self._unary()))
+                node = self.spanned(begin, kind(this=self._unary()))
                 self.leave()
                 return node
         return self._postfix(begin, self._primary())
@@ -349,15 +349,15 @@ class ExpressionParser(PredicateParser):
         steps = 0
         while True:
             if self.take(TokenType.DOT):
-                node = self.placed(begin, exp.Dot(this=node, expression=self.identifier("field name")))
+                node = self.spanned(begin, exp.Dot(this=node, expression=self.identifier("field name")))
             elif self.take(TokenType.L_BRACKET):
                 index = self.scalar()
                 self.need(TokenType.R_BRACKET, "]")
-                node = self.placed(begin, exp.Bracket(this=node, expressions=[index]))
+                node = self.spanned(begin, exp.Bracket(this=node, expressions=[index]))
             elif self.take(TokenType.DCOLON):
                 node = self.cast_behind(begin, node)
             elif self.take_words("AT", "TIME", "ZONE"):
-                node = self.placed(
+                node = self.spanned(
                     begin, FunctionCall(this="at_time_zone", expressions=[node, self._primary()])
                 )
             elif self.at_words("COLLATE"):
@@ -366,7 +366,7 @@ class ExpressionParser(PredicateParser):
                 return node
             steps += 1
             if steps > MAX_DEPTH:
-                raise too_deep(self.here())
+                raise too_deep(self.current_span())
 
     # primaries
 
@@ -386,7 +386,7 @@ class ExpressionParser(PredicateParser):
             self._advance(2)
             items = [] if self.at(TokenType.R_BRACKET) else self.separated(self.scalar)
             self.need(TokenType.R_BRACKET, "]")
-            return self.placed(begin, FunctionCall(this=word.lower(), expressions=items))
+            return self.spanned(begin, FunctionCall(this=word.lower(), expressions=items))
         if word in ("ARRAY", "MULTISET") and self.at(TokenType.L_PAREN, 1) and self.begins_query(2):
             raise self.not_yet(
                 f"{word}(SELECT ..)", "write (SELECT collect_list(v) FROM ..), which leaves NULLs out"
@@ -395,10 +395,10 @@ class ExpressionParser(PredicateParser):
             return self.call(begin)
         if word in ("RUNNING", "FINAL") and self.is_name(1) and self.at(TokenType.L_PAREN, 2):
             self._advance()
-            return self.placed(begin, Semantics(this=self.call(self._index), final=word == "FINAL"))
+            return self.spanned(begin, Semantics(this=self.call(self._index), final=word == "FINAL"))
         if word in _NO_PARENTHESES and not self.at(TokenType.DOT, 1):
             self._advance()
-            return self.placed(begin, FunctionCall(this=word.lower(), expressions=[]))
+            return self.spanned(begin, FunctionCall(this=word.lower(), expressions=[]))
         if not self.is_name():
             raise self._no_expression()
         return self._reference(begin)
@@ -410,7 +410,7 @@ class ExpressionParser(PredicateParser):
             return PenstockError(
                 "SQL-1001",
                 "a query is a value in parentheses only",
-                span=self.here(),
+                span=self.current_span(),
                 hint=hint,
                 sqlstate="42601",
             )
@@ -420,12 +420,15 @@ class ExpressionParser(PredicateParser):
             return PenstockError(
                 "SQL-1001",
                 "* stands for all columns only in the SELECT list and in COUNT(*)",
-                span=self.here(),
+                span=self.current_span(),
                 sqlstate="42601",
             )
         if word:
             return PenstockError(
-                "SQL-1001", f"an expression is missing before {word}", span=self.here(), sqlstate="42601"
+                "SQL-1001",
+                f"an expression is missing before {word}",
+                span=self.current_span(),
+                sqlstate="42601",
             )
         return self.unexpected("an expression")
 
@@ -439,26 +442,26 @@ class ExpressionParser(PredicateParser):
                 else self.identifier("column")
             )
             if len(parts) > MAX_DEPTH:
-                raise too_deep(self.here())
-        return self.placed(begin, Reference(expressions=parts))
+                raise too_deep(self.current_span())
+        return self.spanned(begin, Reference(expressions=parts))
 
     def _end_of_window(self) -> exp.Identifier:
         begin = self._index
         self._advance()
-        return self.placed(begin, exp.Identifier(this="end", quoted=False))
+        return self.spanned(begin, exp.Identifier(this="end", quoted=False))
 
     def _parenthesised(self, begin: int) -> exp.Expr:
         if self.begins_query():
             query = self.query()
             self.need(TokenType.R_PAREN, ")")
-            return self.placed(begin, exp.Subquery(this=query))
+            return self.spanned(begin, exp.Subquery(this=query))
         node = self.scalar()
         if self.take(TokenType.COMMA):
             items = [node, *self.separated(self.scalar)]
             self.need(TokenType.R_PAREN, ")")
-            return self.placed(begin, exp.Tuple(expressions=items))
+            return self.spanned(begin, exp.Tuple(expressions=items))
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, exp.Paren(this=node))
+        return self.spanned(begin, exp.Paren(this=node))
 
     def _case(self, begin: int) -> exp.Expr:
         self._advance()
@@ -473,7 +476,7 @@ class ExpressionParser(PredicateParser):
         default = self.scalar() if self.take_words("ELSE") else None
         if not self.take_words("END"):
             raise self.unexpected("END") if default is not None else self.unexpected("WHEN", "ELSE", "END")
-        return self.placed(begin, exp.Case(this=operand, ifs=branches, default=default))
+        return self.spanned(begin, exp.Case(this=operand, ifs=branches, default=default))
 
     # select items
 
@@ -493,4 +496,4 @@ class ExpressionParser(PredicateParser):
             self.need(TokenType.R_PAREN, ")")
         elif self.word() in ("REPLACE", "RENAME") and self.at(TokenType.L_PAREN, 1):
             raise self.not_yet(f"* {self.word()}", "write the columns out")
-        return self.placed(begin, AllColumns(this=qualifier, except_=hidden))
+        return self.spanned(begin, AllColumns(this=qualifier, except_=hidden))

@@ -48,7 +48,11 @@ class TableParser(MatchParser):
             if self.at(TokenType.STRING):
                 hint = f"quote names with backticks: `{self._curr.text}`"
                 raise PenstockError(
-                    "SQL-1001", f"a string cannot be a {what}", span=self.here(), hint=hint, sqlstate="42601"
+                    "SQL-1001",
+                    f"a string cannot be a {what}",
+                    span=self.current_span(),
+                    hint=hint,
+                    sqlstate="42601",
                 )
             return self.identifier(what)
         if not self.is_name() or self._begins_clause():
@@ -82,16 +86,16 @@ class TableParser(MatchParser):
         if name is not None:
             self._refuse_misspelt_side(name)
             columns = self.column_names() if self.at(TokenType.L_PAREN) else []
-            node.set("alias", self.placed(begin, exp.TableAlias(this=name, columns=columns)))
+            node.set("alias", self.spanned(begin, exp.TableAlias(this=name, columns=columns)))
         time = time or self._as_of()
         return node if time is None else self._at_time(node, time, first)
 
     def _at_time(self, node: exp.Expr, time: exp.Expr, begin: int) -> exp.Expr:
         if not isinstance(node, TableFunctionCall | LateralQuery):
-            return self.placed(begin, AsOf(this=node, expression=time))
+            return self.spanned(begin, AsOf(this=node, expression=time))
         hint = "join a table, a view or a subquery in parentheses"
         message = "FOR SYSTEM_TIME AS OF does not go with LATERAL or a table function"
-        raise PenstockError("SQL-1721", message, span=self.place_of(begin), hint=hint, sqlstate="0A000")
+        raise PenstockError("SQL-1721", message, span=self.span_from(begin), hint=hint, sqlstate="0A000")
 
     def _as_of(self) -> exp.Expr | None:
         """Return the time of FOR SYSTEM_TIME AS OF, which stands before or behind the alias, or ``None``."""
@@ -108,7 +112,7 @@ class TableParser(MatchParser):
             return
         meant = nearest(name.name, _JOIN_SIDES)
         if meant is not None:
-            span = self.place_of(self._index - 1)
+            span = self.span_from(self._index - 1)
             hint = f'did you mean "{meant}"? write AS {name.name} if it is the table\'s alias'
             raise PenstockError(
                 "SQL-1001", f'unexpected "{name.name}" before JOIN', span=span, hint=hint, sqlstate="42601"
@@ -145,7 +149,7 @@ class TableParser(MatchParser):
             self._advance()
             inner = self.query()
             self.need(TokenType.R_PAREN, ")")
-            return self.placed(begin, LateralQuery(this=inner))
+            return self.spanned(begin, LateralQuery(this=inner))
         if not self.at(TokenType.L_PAREN, 1):
             raise self.unexpected("TABLE", "UNNEST", "a table function", "(")
         node = self._table() if self.at_words("TABLE") else self._table_function()
@@ -166,15 +170,15 @@ class TableParser(MatchParser):
         names = self.separated(lambda: self.identifier("column")) if self.take_words("AS") else []
         if name is not None or names:
             name = name or exp.Identifier(this="", quoted=False)
-            node.set("alias", self.placed(first, exp.TableAlias(this=name, columns=names)))
-        return self.placed(begin, exp.Join(this=node, kind="COMMA"))
+            node.set("alias", self.spanned(first, exp.TableAlias(this=name, columns=names)))
+        return self.spanned(begin, exp.Join(this=node, kind="COMMA"))
 
     def _in_parentheses(self, begin: int) -> exp.Expr:
         self._advance()
         if self.at(TokenType.L_PAREN) or self.begins_query():
             inner = self.query()
             self.need(TokenType.R_PAREN, ")")
-            return self.placed(begin, exp.Subquery(this=inner))
+            return self.spanned(begin, exp.Subquery(this=inner))
         node = self.table()
         if self.word() in ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL"):
             raise self.not_yet(
@@ -189,7 +193,7 @@ class TableParser(MatchParser):
             raise PenstockError(
                 "SQL-1001",
                 "a string cannot be a table",
-                span=self.here(),
+                span=self.current_span(),
                 hint=_instead_of(self._curr.text),
                 sqlstate="42601",
             )
@@ -197,7 +201,7 @@ class TableParser(MatchParser):
         while self.take(TokenType.DOT):
             parts.append(self.identifier("table"))
         name = exp.Identifier(this=".".join(part.name for part in parts), quoted=parts[0].args.get("quoted"))
-        node = self.placed(begin, exp.Table(this=name))
+        node = self.spanned(begin, exp.Table(this=name))
         following = self.token()
         options = table_options(
             self.sql,
@@ -212,7 +216,7 @@ class TableParser(MatchParser):
         """Return VALUES (..), (..)."""
         begin = self._index
         self._advance()
-        return self.placed(begin, exp.Values(expressions=self.separated(self._row)))
+        return self.spanned(begin, exp.Values(expressions=self.separated(self._row)))
 
     def _row(self) -> exp.Expr:
         begin = self._index
@@ -221,7 +225,7 @@ class TableParser(MatchParser):
             self.need(TokenType.R_PAREN, ")")
         else:
             items = [self.scalar()]
-        return self.placed(begin, exp.Tuple(expressions=items))
+        return self.spanned(begin, exp.Tuple(expressions=items))
 
     # windowing functions
 
@@ -232,11 +236,11 @@ class TableParser(MatchParser):
         else:
             self._advance()
         name = self._prev.text
-        span = self.place_of(begin)
+        span = self.span_from(begin)
         self.need(TokenType.L_PAREN, "(")
         windows = self.word() in ("TABLE", "DESCRIPTOR") or self.at(TokenType.FARROW, 1)
         if name.upper() == "SNAPSHOT":
-            return self.placed(begin, SnapshotTable(expressions=self._window_arguments()))
+            return self.spanned(begin, SnapshotTable(expressions=self._window_arguments()))
         if name.upper() not in WINDOW_FUNCTIONS and windows:
             hint = (
                 did_you_mean(name.upper(), (*WINDOW_FUNCTIONS, "SNAPSHOT"))
@@ -247,7 +251,7 @@ class TableParser(MatchParser):
             )
         if name.upper() not in WINDOW_FUNCTIONS:
             return self._function_of_values(begin, name)
-        return self.placed(
+        return self.spanned(
             begin, WindowTableFunction(this=name.upper(), expressions=self._window_arguments())
         )
 
@@ -263,14 +267,14 @@ class TableParser(MatchParser):
         if self.take_words("WITH"):
             self.need_word("ORDINALITY")
             node.set("ordinality", True)
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def _window_argument(self) -> exp.Expr:
         begin = self._index
         if self.word() and self.at(TokenType.FARROW, 1):
             name = self.word()
             self._advance(2)
-            return self.placed(begin, NamedArgument(this=name, expression=self._window_value()))
+            return self.spanned(begin, NamedArgument(this=name, expression=self._window_value()))
         return self._window_value()
 
     def _window_value(self) -> exp.Expr:
@@ -279,9 +283,9 @@ class TableParser(MatchParser):
             return self._table_argument(begin)
         if self.at_words("DESCRIPTOR") and self.at(TokenType.L_PAREN, 1):
             self._advance()
-            return self.placed(begin, Descriptor(expressions=self.column_names()))
+            return self.spanned(begin, Descriptor(expressions=self.column_names()))
         value = self.scalar()
-        return self.placed(begin, RowCount(this=value)) if self.take_words("ROWS") else value
+        return self.spanned(begin, RowCount(this=value)) if self.take_words("ROWS") else value
 
     def _table_argument(self, begin: int) -> exp.Expr:
         inner = (
@@ -295,7 +299,7 @@ class TableParser(MatchParser):
         if self.take_words("ORDER"):
             self.need_word("BY")
             order = self.column_names() if self.at(TokenType.L_PAREN) else self._bare_columns()
-        return self.placed(begin, TableArgument(this=inner, partition=partition, order=order))
+        return self.spanned(begin, TableArgument(this=inner, partition=partition, order=order))
 
     def _bare_columns(self) -> list[exp.Identifier]:
         names = [self.identifier("column")]
@@ -315,7 +319,7 @@ class TableParser(MatchParser):
         """Return the next join, a comma being a cross join, or ``None``."""
         begin = self._index
         if self.take(TokenType.COMMA):
-            return self.placed(begin, exp.Join(this=self.table(), kind="COMMA"))
+            return self.spanned(begin, exp.Join(this=self.table(), kind="COMMA"))
         if self.word() == "ASOF":
             raise self.not_yet(
                 "ASOF JOIN",
@@ -331,7 +335,7 @@ class TableParser(MatchParser):
             raise PenstockError(
                 "SQL-1001",
                 f"NATURAL does not go with {kind} JOIN",
-                span=self.place_of(begin),
+                span=self.span_from(begin),
                 hint="leave NATURAL out",
                 sqlstate="42601",
             )
@@ -341,7 +345,11 @@ class TableParser(MatchParser):
             if self.word() in ("ON", "USING"):
                 hint = "write JOIN instead of CROSS JOIN"
                 raise PenstockError(
-                    "SQL-1001", "CROSS JOIN takes no condition", span=self.here(), hint=hint, sqlstate="42601"
+                    "SQL-1001",
+                    "CROSS JOIN takes no condition",
+                    span=self.current_span(),
+                    hint=hint,
+                    sqlstate="42601",
                 )
         elif natural:
             node.set("natural", True)
@@ -351,7 +359,7 @@ class TableParser(MatchParser):
             node.set("using", self.column_names())
         elif not isinstance(table, TableFunctionCall | LateralQuery):
             raise self._no_condition(kind)
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def _no_condition(self, kind: str) -> PenstockError:
         error = self.unexpected("ON", "USING")

@@ -162,12 +162,12 @@ def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
     """Refuse every hint of a statement but those that its tables and its SELECTs have taken: none is
     passed over in silence.
     """
-    taken = set()
+    spans = set()
     for node in queries:
-        taken |= {option.key_span.start for option in node.meta.get("options", ())}
-        taken |= {hint.span.start for hint in node.meta.get("hints", ())}
+        spans |= {option.key_span.start for option in node.meta.get("options", ())}
+        spans |= {hint.span.start for hint in node.meta.get("hints", ())}
     for kind, start, end in scan(text):
-        if kind == "hint" and not any(start < place < end for place in taken):
+        if kind == "hint" and not any(start < place < end for place in spans):
             raise _no_effect(next(read_hints(text, start, end)))
 
 

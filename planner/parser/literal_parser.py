@@ -39,27 +39,27 @@ class LiteralParser(TokenReader):
             return self._number(begin)
         if self.at(TokenType.DOT) and self.at(TokenType.NUMBER, 1) and self._touches():
             self._advance(2)
-            return self.placed(begin, exp.Literal.number("." + self._prev.text))
+            return self.spanned(begin, exp.Literal.number("." + self._prev.text))
         if self.take(TokenType.STRING):
-            return self.placed(begin, exp.Literal.string(self._prev.text))
+            return self.spanned(begin, exp.Literal.string(self._prev.text))
         if self.take(TokenType.PLACEHOLDER):
-            node = self.placed(begin, exp.Placeholder())
+            node = self.spanned(begin, exp.Placeholder())
             node.meta["index"] = self.parameters
             self.parameters += 1
             return node
         word = self.word()
         if word == "NULL":
             self._advance()
-            return self.placed(begin, exp.Null())
+            return self.spanned(begin, exp.Null())
         if word in ("TRUE", "FALSE"):
             self._advance()
-            return self.placed(begin, exp.Boolean(this=word == "TRUE"))
+            return self.spanned(begin, exp.Boolean(this=word == "TRUE"))
         if word in _TYPED and self.at(TokenType.STRING, 1):
             self._advance(2)
-            return self.placed(begin, TypedLiteral(this=self._prev.text, kind=word))
+            return self.spanned(begin, TypedLiteral(this=self._prev.text, kind=word))
         if word == "X" and self.at(TokenType.STRING, 1) and self._touches():
             self._advance(2)
-            return self.placed(begin, TypedLiteral(this=self._prev.text, kind="X"))
+            return self.spanned(begin, TypedLiteral(this=self._prev.text, kind="X"))
         return self._interval(begin) if word == "INTERVAL" else None
 
     def _touches(self) -> bool:
@@ -74,7 +74,7 @@ class LiteralParser(TokenReader):
             raise PenstockError(
                 "SQL-1011",
                 f"{self._prev.text} is no number",
-                span=self.place_of(begin),
+                span=self.span_from(begin),
                 hint=hint,
                 sqlstate="42601",
             )
@@ -88,18 +88,18 @@ class LiteralParser(TokenReader):
                 hint = "quote it if it is a name, or write a space"
                 message = f"{text} is neither a number nor a name"
                 raise PenstockError(
-                    "SQL-1011", message, span=self.place_of(begin), hint=hint, sqlstate="42601"
+                    "SQL-1011", message, span=self.span_from(begin), hint=hint, sqlstate="42601"
                 )
             node.meta["suffix"] = self.word()
             self._advance()
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def string(self, what: str) -> exp.Expr:
         """Return the string that stands here or complain that a ``what`` was expected."""
         begin = self._index
         if not self.take(TokenType.STRING):
             raise self.unexpected(f"{what} in quotes")
-        return self.placed(begin, exp.Literal.string(self._prev.text))
+        return self.spanned(begin, exp.Literal.string(self._prev.text))
 
     def unit_as_string(self) -> exp.Expr:
         """Return the bare word that stands here, a unit of time, as a string literal."""
@@ -107,7 +107,7 @@ class LiteralParser(TokenReader):
         if not self.word():
             raise self.unexpected("a unit of time")
         self._advance()
-        return self.placed(begin, exp.Literal.string(self._prev.text.lower()))
+        return self.spanned(begin, exp.Literal.string(self._prev.text.lower()))
 
     def _interval(self, begin: int) -> exp.Expr:
         self._advance()
@@ -120,7 +120,7 @@ class LiteralParser(TokenReader):
         last = None
         if unit is not None and self.take_words("TO"):
             last = self._unit()
-        return self.placed(begin, IntervalLiteral(this=text, negative=negative, unit=unit, last=last))
+        return self.spanned(begin, IntervalLiteral(this=text, negative=negative, unit=unit, last=last))
 
     def _is_unit(self) -> bool:
         return self.word().removesuffix("S") in INTERVAL_UNITS
@@ -135,7 +135,11 @@ class LiteralParser(TokenReader):
                 or "units are YEAR, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND"
             )
             raise PenstockError(
-                "SQL-1011", f"{word} is no unit of an interval", span=self.here(), hint=hint, sqlstate="42601"
+                "SQL-1011",
+                f"{word} is no unit of an interval",
+                span=self.current_span(),
+                hint=hint,
+                sqlstate="42601",
             )
         self._advance()
         if self.take(TokenType.L_PAREN):

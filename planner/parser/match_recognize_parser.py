@@ -14,7 +14,7 @@ from penstock.planner.parser.syntax_nodes import (
     RowMatches,
     RowPattern,
     RowSubset,
-    place,
+    set_span,
 )
 
 
@@ -53,13 +53,13 @@ class MatchParser(ExpressionParser):
         self.need_word("DEFINE")
         node.set("defines", self.separated(self._definition))
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def _measure(self) -> exp.Expr:
         begin = self._index
         value = self.scalar()
         self.need_word("AS")
-        return self.placed(begin, exp.Alias(this=value, alias=self.identifier("column name")))
+        return self.spanned(begin, exp.Alias(this=value, alias=self.identifier("column name")))
 
     def _rows_per_match(self) -> bool:
         if self.take_words("ONE"):
@@ -83,15 +83,15 @@ class MatchParser(ExpressionParser):
         if self.take_words("PAST"):
             self.need_word("LAST")
             self.need_word("ROW")
-            return self.placed(begin, AfterMatch(kind="past"))
+            return self.spanned(begin, AfterMatch(kind="past"))
         self.need_word("TO")
         if self.take_words("NEXT", "ROW"):
-            return self.placed(begin, AfterMatch(kind="next"))
+            return self.spanned(begin, AfterMatch(kind="next"))
         kind = "last"
         if self.word() in ("FIRST", "LAST") and self.is_name(1):
             kind = self.word().lower()
             self._advance()
-        return self.placed(begin, AfterMatch(this=self.identifier("row variable"), kind=kind))
+        return self.spanned(begin, AfterMatch(this=self.identifier("row variable"), kind=kind))
 
     def _pattern(self) -> exp.Expr:
         """Cut out the text of the pattern, which has a grammar of its own."""
@@ -107,7 +107,7 @@ class MatchParser(ExpressionParser):
         closing = self._curr
         self.need(TokenType.R_PAREN, ")")
         start = opening.end + 1
-        return place(RowPattern(this=self.sql[start : closing.start]), start, closing.start)
+        return set_span(RowPattern(this=self.sql[start : closing.start]), start, closing.start)
 
     def _subset(self) -> exp.Expr:
         begin = self._index
@@ -116,10 +116,10 @@ class MatchParser(ExpressionParser):
         self.need(TokenType.L_PAREN, "(")
         members = self.separated(lambda: self.identifier("row variable"))
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, RowSubset(this=name, expressions=members))
+        return self.spanned(begin, RowSubset(this=name, expressions=members))
 
     def _definition(self) -> exp.Expr:
         begin = self._index
         name = self.identifier("row variable")
         self.need_word("AS")
-        return self.placed(begin, RowDefinition(this=self.scalar(), alias=name))
+        return self.spanned(begin, RowDefinition(this=self.scalar(), alias=name))

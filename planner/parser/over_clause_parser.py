@@ -10,7 +10,7 @@ from sqlglot.tokens import TokenType
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.planner.parser.literal_parser import LiteralParser
-from penstock.planner.parser.syntax_nodes import FrameBound, OverClause, place, span_of
+from penstock.planner.parser.syntax_nodes import FrameBound, OverClause, set_span, span_of
 
 
 class OverParser(LiteralParser):
@@ -30,7 +30,7 @@ class OverParser(LiteralParser):
         begin = self._index
         self._advance()
         if not self.at(TokenType.L_PAREN):
-            return self.placed(begin, OverClause(name=self.identifier("window")))
+            return self.spanned(begin, OverClause(name=self.identifier("window")))
         return self.window(begin)
 
     def window(self, begin: int) -> OverClause:
@@ -50,7 +50,7 @@ class OverParser(LiteralParser):
         if not self.at(TokenType.R_PAREN):
             raise self.unexpected("PARTITION", "ORDER", "ROWS", "RANGE", ")")
         self._advance()
-        self.placed(begin, node)
+        self.spanned(begin, node)
         return node
 
     def _frame(self, node: OverClause) -> None:
@@ -68,13 +68,13 @@ class OverParser(LiteralParser):
         begin = self._index
         if self.take_words("CURRENT"):
             self.need_word("ROW")
-            return self.placed(begin, FrameBound(current=True))
+            return self.spanned(begin, FrameBound(current=True))
         distance = None if self.take_words("UNBOUNDED") else self.operand()
         if self.word() not in ("PRECEDING", "FOLLOWING"):
             raise self.unexpected("PRECEDING", "FOLLOWING")
         following = self.word() == "FOLLOWING"
         self._advance()
-        return self.placed(begin, FrameBound(this=distance, following=following))
+        return self.spanned(begin, FrameBound(this=distance, following=following))
 
 
 def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:
@@ -99,4 +99,4 @@ def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:
                 sqlstate="42P20",
             )
         meant, span = known.copy(), span_of(clause)
-        clause.replace(meant if span is None else place(meant, span.start, span.end))
+        clause.replace(meant if span is None else set_span(meant, span.start, span.end))

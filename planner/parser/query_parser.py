@@ -44,12 +44,12 @@ class GroupingParser(TableParser):
             plain &= len(more) == 1
             if len(sets) * len(more) > MAX_GROUPING_SETS:
                 message = f"more than {MAX_GROUPING_SETS} grouping sets are over the limit"
-                raise PenstockError("SQL-1007", message, span=self.place_of(begin), sqlstate="54001")
+                raise PenstockError("SQL-1007", message, span=self.span_from(begin), sqlstate="54001")
             sets = [keys + others for keys in sets for others in more]
         if plain and sets[0]:
             return exp.Group(expressions=sets[0])
-        rows = [self.placed(begin, exp.Tuple(expressions=[key.copy() for key in keys])) for keys in sets]
-        return exp.Group(expressions=[self.placed(begin, GroupingSets(expressions=rows))])
+        rows = [self.spanned(begin, exp.Tuple(expressions=[key.copy() for key in keys])) for keys in sets]
+        return exp.Group(expressions=[self.spanned(begin, GroupingSets(expressions=rows))])
 
     def _element(self) -> list[Keys]:
         """One element of GROUP BY as the sets it stands for."""
@@ -95,7 +95,7 @@ class GroupingParser(TableParser):
             raise PenstockError(
                 "SQL-1007",
                 message,
-                span=self.here(),
+                span=self.current_span(),
                 hint="name the sets you need: GROUPING SETS (..)",
                 sqlstate="54001",
             )
@@ -133,7 +133,7 @@ class EmitParser(GroupingParser):
         if not self.at_words("WITH", "HISTORY") and self.take_words("WITH"):
             self.need_word("LATENESS")
             node.set("lateness", self._length())
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def late_rows(self) -> exp.Expr:
         """Return the name of the table that late rows go to."""
@@ -145,7 +145,7 @@ class EmitParser(GroupingParser):
         """Return the clause WITH HISTORY that stands here."""
         begin = self._index
         self._advance(2)
-        return self.placed(begin, HistoryClause())
+        return self.spanned(begin, HistoryClause())
 
     def _length(self) -> exp.Expr:
         node = self.literal() if self.at_words("INTERVAL") else None
@@ -211,7 +211,7 @@ class QueryParser(EmitParser):
         self._advance()
         if self.at_words("RECURSIVE"):
             raise self.not_yet("WITH RECURSIVE", "write the steps out, or compute the closure outside")
-        return self.placed(begin, exp.With(expressions=self.separated(self._common_table)))
+        return self.spanned(begin, exp.With(expressions=self.separated(self._common_table)))
 
     def _common_table(self) -> exp.Expr:
         begin = self._index
@@ -225,7 +225,7 @@ class QueryParser(EmitParser):
         self.need(TokenType.L_PAREN, "(")
         body = self.query()
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, exp.CTE(this=body, alias=exp.TableAlias(this=name, columns=columns)))
+        return self.spanned(begin, exp.CTE(this=body, alias=exp.TableAlias(this=name, columns=columns)))
 
     def _set_operations(self, begin: int) -> exp.Expr:
         return self._chained(begin, ("UNION", "EXCEPT", "MINUS"), self._intersections)
@@ -242,14 +242,14 @@ class QueryParser(EmitParser):
                 raise PenstockError(
                     "SQL-1007",
                     f"more than 1,000 {word} branches are over the limit",
-                    span=self.here(),
+                    span=self.current_span(),
                     sqlstate="54001",
                 )
             self._advance()
             distinct = not self.take_words("ALL")
             if distinct:
                 self.take_words("DISTINCT")
-            node = self.placed(begin, _SET_NODES[word](this=node, expression=operand(), distinct=distinct))
+            node = self.spanned(begin, _SET_NODES[word](this=node, expression=operand(), distinct=distinct))
         return node
 
     def _term(self) -> exp.Expr:
@@ -261,7 +261,7 @@ class QueryParser(EmitParser):
         if self.take(TokenType.L_PAREN):
             inner = self.query()
             self.need(TokenType.R_PAREN, ")")
-            return self.placed(begin, exp.Subquery(this=inner))
+            return self.spanned(begin, exp.Subquery(this=inner))
         if self.at_words("TABLE") and self.is_name(1):
             return self._whole_table(begin)
         if self.at_words("FROM"):
@@ -269,7 +269,7 @@ class QueryParser(EmitParser):
             raise PenstockError(
                 "SQL-1001",
                 "a query begins with SELECT, not with FROM",
-                span=self.here(),
+                span=self.current_span(),
                 hint=hint,
                 sqlstate="42601",
             )
@@ -279,8 +279,8 @@ class QueryParser(EmitParser):
         """``TABLE t``: SELECT * FROM t."""
         self._advance()
         table = self.named_table(self._index)
-        every = self.placed(begin, AllColumns(this=None, except_=[]))
-        return self.placed(begin, exp.Select(expressions=[every], from_=exp.From(this=table), joins=[]))
+        every = self.spanned(begin, AllColumns(this=None, except_=[]))
+        return self.spanned(begin, exp.Select(expressions=[every], from_=exp.From(this=table), joins=[]))
 
     # select
 
@@ -314,7 +314,7 @@ class QueryParser(EmitParser):
         with_windows(node, windows)
         if self.word() in _AFTER_SELECT:
             raise self.not_yet(self.word(), _AFTER_SELECT[self.word()])
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def _windows(self) -> dict[str, OverClause]:
         """Return the windows of a WINDOW clause by their names in lower case."""
@@ -346,14 +346,14 @@ class QueryParser(EmitParser):
             raise PenstockError(
                 "SQL-1001",
                 "an expression is missing before FROM",
-                span=self.here(),
+                span=self.current_span(),
                 hint=hint,
                 sqlstate="42601",
             )
         begin = self._index
         node = self.scalar()
         alias = self.alias("column alias")
-        return node if alias is None else self.placed(begin, exp.Alias(this=node, alias=alias))
+        return node if alias is None else self.spanned(begin, exp.Alias(this=node, alias=alias))
 
     def _from(self, node: exp.Select) -> None:
         node.set("from_", exp.From(this=self.table()))
@@ -365,7 +365,7 @@ class QueryParser(EmitParser):
                 message = f"FROM with more than {MAX_DEPTH} joins is over the limit"
                 hint = "join some of them in a WITH clause or a view"
                 raise PenstockError(
-                    "SQL-1007", message, span=self.place_of(begin), hint=hint, sqlstate="54001"
+                    "SQL-1007", message, span=self.span_from(begin), hint=hint, sqlstate="54001"
                 )
             begin = self._index
         node.set("joins", joins)
@@ -376,7 +376,7 @@ class QueryParser(EmitParser):
         self.need_word("BY")
         if self.at_words("ALL"):
             raise self.not_yet("GROUP BY ALL", "name the columns")
-        return self.placed(begin, self.groups())
+        return self.spanned(begin, self.groups())
 
     # after the query
 
@@ -388,7 +388,7 @@ class QueryParser(EmitParser):
             key = "offset" if word == "OFFSET" else "limit"
             if node.args.get(key) is not None:
                 raise PenstockError(
-                    "SQL-1001", f"{key.upper()} is given twice", span=self.here(), sqlstate="42601"
+                    "SQL-1001", f"{key.upper()} is given twice", span=self.current_span(), sqlstate="42601"
                 )
             node.set(key, self._count_of_rows(word))
         if self.at_words("EMIT"):
@@ -404,7 +404,7 @@ class QueryParser(EmitParser):
         begin = self._index
         self._advance()
         self.need_word("BY")
-        return self.placed(begin, exp.Order(expressions=self.separated(self.sort_item)))
+        return self.spanned(begin, exp.Order(expressions=self.separated(self.sort_item)))
 
     def sort_item(self) -> exp.Expr:
         """Return one item of an ORDER BY."""
@@ -421,7 +421,7 @@ class QueryParser(EmitParser):
             self._advance()
         else:
             node.set("nulls_first", not node.args["desc"])
-        return self.placed(begin, node)
+        return self.spanned(begin, node)
 
     def _count_of_rows(self, word: str) -> exp.Expr:
         self._advance()
@@ -441,7 +441,7 @@ class QueryParser(EmitParser):
         return count
 
     def _row_count(self) -> exp.Expr:
-        place = self.here()
+        place = self.current_span()
         node = self.literal()
         if (
             node is None

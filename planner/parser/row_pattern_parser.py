@@ -19,7 +19,7 @@ from penstock.planner.expressions.row_pattern import (
     Variable,
 )
 
-MAX_PLACES = 2000
+MAX_PATTERN_SIZE = 2000
 _MAX_PERMUTED = 6
 _COUNTS: dict[str, tuple[int, int | None]] = {"any": (0, None), "some": (1, None), "maybe": (0, 1)}
 
@@ -47,10 +47,10 @@ def parse_pattern(text: str, offset: int) -> Pattern:
         raise error.orig_exc from error
     assert isinstance(pattern, Pattern)
     span = Span(offset, offset + max(1, len(text)))
-    if pattern.size > MAX_PLACES:
+    if pattern.size > MAX_PATTERN_SIZE:
         message = (
             f"the pattern has {pattern.size:,} places with its repetitions written out, over the limit "
-            f"of {MAX_PLACES:,}"
+            f"of {MAX_PATTERN_SIZE:,}"
         )
         raise PenstockError(
             "SQL-1741",

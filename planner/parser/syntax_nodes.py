@@ -221,7 +221,7 @@ class OptionEntry:
     value_span: Span = field(default=NOWHERE, compare=False)
 
 
-def place(node: exp.Expr, start: int, end: int) -> Any:
+def set_span(node: exp.Expr, start: int, end: int) -> Any:
     """Note that a node stands at characters ``start`` up to and without ``end``; return the node."""
     node.meta["start"] = start
     node.meta["end"] = end - 1
@@ -239,7 +239,7 @@ def balanced(kind: type[exp.Expr], operands: list[exp.Expr]) -> exp.Expr:
     """Join operands of an associative connective into a tree of logarithmic depth."""
     while len(operands) > 1:
         pairs = [
-            place(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1)
+            set_span(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1)
             for a, b in zip(operands[::2], operands[1::2], strict=False)
         ]
         operands = pairs + ([operands[-1]] if len(operands) % 2 else [])
@@ -250,7 +250,7 @@ def moved(tree: exp.Expr, span: Span | None) -> exp.Expr:
     """Make a whole tree stand at one place: that of the view it is the query of."""
     for node in tree.walk():
         if span is not None:
-            place(node, span.start, span.end)
+            set_span(node, span.start, span.end)
         else:
             node.meta.pop("start", None)
     return tree

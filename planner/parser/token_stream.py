@@ -14,7 +14,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import nearest
 from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.scanner import MAX_DEPTH, too_deep
-from penstock.planner.parser.syntax_nodes import place
+from penstock.planner.parser.syntax_nodes import set_span
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ class TokenReader(parser.Parser):
                 span=Span(token.start, token.end + 1),
                 sqlstate="42602",
             )
-        return place(
+        return set_span(
             exp.Identifier(this=token.text, quoted=token.token_type is TokenType.IDENTIFIER),
             token.start,
             token.end + 1,
@@ -122,23 +122,23 @@ class TokenReader(parser.Parser):
         if word in RESERVED and self._curr:
             hint = f"quote it to use it as a name: `{self._curr.text}`"
             message = f"{word} is a reserved word and cannot be a {what} here"
-            return PenstockError("SQL-1008", message, span=self.here(), hint=hint, sqlstate="42601")
+            return PenstockError("SQL-1008", message, span=self.current_span(), hint=hint, sqlstate="42601")
         return self.unexpected(what if what.startswith(("a ", "an ")) else f"a {what}")
 
     # places and complaints
 
-    def placed(self, begin: int, node: exp.Expr) -> Any:
+    def spanned(self, begin: int, node: exp.Expr) -> Any:
         """Note that a node reaches from the token of index ``begin`` to the one just read."""
-        return place(node, self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
+        return set_span(node, self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
 
-    def here(self) -> Span:
+    def current_span(self) -> Span:
         """Return the place of the current token, or just behind the last one at the end."""
         if self._curr:
             return Span(self._curr.start, self._curr.end + 1)
         end = self._tokens[-1].end + 1 if self._tokens else 0
         return Span(end, end + 1)
 
-    def place_of(self, begin: int) -> Span:
+    def span_from(self, begin: int) -> Span:
         """Return the place from the token of index ``begin`` to the one just read."""
         return Span(self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
 
@@ -162,14 +162,17 @@ class TokenReader(parser.Parser):
             return PenstockError(
                 "SQL-1001",
                 f"the statement ends where {wanted} was expected",
-                span=self.here(),
+                span=self.current_span(),
                 sqlstate="42601",
             )
         text = self.sql[self._curr.start : self._curr.end + 1]
         shown = text if len(text) <= 40 else text[:37] + "..."
         shown = shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
         return PenstockError(
-            "SQL-1001", f"unexpected {shown}: {wanted} was expected", span=self.here(), sqlstate="42601"
+            "SQL-1001",
+            f"unexpected {shown}: {wanted} was expected",
+            span=self.current_span(),
+            sqlstate="42601",
         )
 
     def _misspelt(self, words: Sequence[str]) -> tuple[Token | None, str | None]:
@@ -191,7 +194,7 @@ class TokenReader(parser.Parser):
 
     def not_yet(self, what: str, instead: str, begin: int | None = None) -> PenstockError:
         """Return the refusal of a construct this release does not run, with what to write instead."""
-        span = self.here() if begin is None else self.place_of(begin)
+        span = self.current_span() if begin is None else self.span_from(begin)
         return PenstockError(
             "SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000"
         )
@@ -200,7 +203,7 @@ class TokenReader(parser.Parser):
         """Go one level deeper; refuse what nests too deep."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise too_deep(self.here())
+            raise too_deep(self.current_span())
 
     def leave(self) -> None:
         """Come back from a level."""

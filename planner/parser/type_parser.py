@@ -218,10 +218,10 @@ class TypeReader:
 
     def _need(self, *terminals: str) -> TypeToken:
         """Pass over one of these tokens and return it, or refuse what stands here."""
-        taken = self._take(*terminals)
-        if taken is None:
+        consumed = self._take(*terminals)
+        if consumed is None:
             raise self._unexpected()
-        return taken
+        return consumed
 
     def _take(self, *terminals: str) -> TypeToken | None:
         """Pass over one of these tokens and return it; ``None`` when another stands here."""
@@ -295,7 +295,7 @@ def _simple(syntax: TypeSyntax) -> DataType:
     if syntax.zone is not None:
         raise PenstockError("SQL-1206", f"{word} takes no time zone", span=span)
     if word in _DECIMALS:
-        return _placed(lambda: Decimal(*numbers) if numbers else Decimal(10, 0), span)
+        return _with_span(lambda: Decimal(*numbers) if numbers else Decimal(10, 0), span)
     if word in _SIZED and len(numbers) <= 1:
         return _SIZED[word]
     if word in _SIMPLE and not numbers:
@@ -332,7 +332,7 @@ def _timestamp(word: str, numbers: list[int], zone: str | None, span: Span) -> D
     return TimestampLtz(precision) if local else Timestamp(precision)
 
 
-def _placed(build: Any, span: Span) -> DataType:
+def _with_span(build: Any, span: Span) -> DataType:
     try:
         return build()
     except PenstockError as error:

@@ -18,7 +18,7 @@ from penstock.planner.statements.nodes import (
 )
 
 _COLUMNS = (PhysicalColumnDef, ComputedColumnDef, MetadataColumnDef)
-Part = nodes.PlacedColumn | WatermarkDef | tuple[Name, ...]
+Part = nodes.PositionedColumn | WatermarkDef | tuple[Name, ...]
 
 
 class AlterationBuilder(Transformer):
@@ -47,7 +47,7 @@ class AlterationBuilder(Transformer):
         if not isinstance(children[0], _COLUMNS):
             return children[0]
         place = children[1] if len(children) > 1 else None
-        return nodes.PlacedColumn(children[0], place is True, place if isinstance(place, Name) else None)
+        return nodes.PositionedColumn(children[0], place is True, place if isinstance(place, Name) else None)
 
     def add_parts(self, children: list[Part], modify: bool = False) -> nodes.ChangeParts:
         watermarks = [part for part in children if isinstance(part, WatermarkDef)]
@@ -60,7 +60,7 @@ class AlterationBuilder(Transformer):
             raise PenstockError(
                 "SQL-1304", "a table has one primary key, here is a second", span=keys[1][0].span
             )
-        columns = tuple(part for part in children if isinstance(part, nodes.PlacedColumn))
+        columns = tuple(part for part in children if isinstance(part, nodes.PositionedColumn))
         return nodes.ChangeParts(
             columns, watermarks[0] if watermarks else None, tuple(keys[0]) if keys else (), modify, self.span
         )

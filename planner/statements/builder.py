@@ -19,7 +19,7 @@ from penstock.planner.statements.alter_table_builder import AlterationBuilder
 from penstock.planner.statements.nodes import Name, SqlExpression
 
 
-class PlaceBuilder(Transformer):
+class NamespaceBuilder(Transformer):
     """The rules of catalogs and databases; names and options are built already, words stand as flags with
     a name.
     """
@@ -142,7 +142,7 @@ def _excluded(rest: Any) -> frozenset[str]:
     return frozenset(what for how, what in pairs if how == "EXCLUDING")
 
 
-class StatementBuilder(PlaceBuilder, AlterationBuilder):
+class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the
     statement's own.
     """
@@ -433,19 +433,20 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
 
     def show(self, children: list[Any]) -> nodes.Show:
         like = next((_text(child) for child in children if isinstance(child, Token)), None)
-        kind, place = _one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS), _one(children, nodes.ShownPlace)
-        if place is not None and kind not in nodes.IN_PLACES:
+        kind = _one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS)
+        namespace = _one(children, nodes.ShowNamespace)
+        if namespace is not None and kind not in nodes.IN_NAMESPACE:
             raise PenstockError(
                 "SQL-1001",
                 f"SHOW {kind.upper()} takes no IN",
-                span=place.name.span,
+                span=namespace.name.span,
                 hint=f"write SHOW {kind.upper()}",
                 sqlstate="42601",
             )
-        return nodes.Show(kind, _one(children, Name), like, place, span=self.span)
+        return nodes.Show(kind, _one(children, Name), like, namespace, span=self.span)
 
-    def show_place(self, children: list[Any]) -> nodes.ShownPlace:
-        return nodes.ShownPlace(children[0])
+    def show_namespace(self, children: list[Any]) -> nodes.ShowNamespace:
+        return nodes.ShowNamespace(children[0])
 
     def show_metrics(self, children: list[Any]) -> nodes.ShowMetrics:
         return nodes.ShowMetrics(None, _text(children[0]) if children else None, span=self.span)

@@ -283,12 +283,12 @@ class ShowKind(StrEnum):
     SETTINGS = "settings"
 
 
-IN_PLACES = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS)
+IN_NAMESPACE = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS)
 """What SHOW lists of a catalog or of a database."""
 
 
 @dataclass(frozen=True)
-class ShownPlace:
+class ShowNamespace:
     """The catalog of SHOW DATABASES IN, the database of SHOW TABLES IN."""
 
     name: Name
@@ -303,7 +303,7 @@ class Show(Statement):
     kind: ShowKind
     table: Name | None = None
     like: str | None = None
-    place: ShownPlace | None = None
+    place: ShowNamespace | None = None
 
 
 @dataclass(frozen=True)
@@ -412,7 +412,7 @@ class ResetOptions:
 
 
 @dataclass(frozen=True)
-class PlacedColumn:
+class PositionedColumn:
     """A column and where it goes: ``first``, after another, or (neither) last; a modified one stays where
     it is.
     """
@@ -426,7 +426,7 @@ class PlacedColumn:
 class ChangeParts:
     """ADD or (``modify``) MODIFY columns, the watermark, the primary key."""
 
-    columns: tuple[PlacedColumn, ...] = ()
+    columns: tuple[PositionedColumn, ...] = ()
     watermark: WatermarkDef | None = None
     primary_key: tuple[Name, ...] = ()
     modify: bool = False
@@ -529,4 +529,4 @@ class Use(Statement):
     catalog: bool = False
 
 
-PlaceStatement = CreateCatalog | DropCatalog | CreateDatabase | DropDatabase | Use
+NamespaceStatement = CreateCatalog | DropCatalog | CreateDatabase | DropDatabase | Use

@@ -77,27 +77,27 @@ def tumble(time: str, size: Length, *, offset: Length | None = None) -> Window:
     """Return windows of one size that follow each other; ``size`` is a timedelta or text such as ``"10
     minutes"``.
     """
-    return Window("TUMBLE", time, _given(SIZE=size, OFFSET=offset))
+    return Window("TUMBLE", time, _lengths(SIZE=size, OFFSET=offset))
 
 
 def hop(time: str, slide: Length, size: Length, *, offset: Length | None = None) -> Window:
     """Return windows of one size that begin every ``slide``."""
-    return Window("HOP", time, _given(SLIDE=slide, SIZE=size, OFFSET=offset))
+    return Window("HOP", time, _lengths(SLIDE=slide, SIZE=size, OFFSET=offset))
 
 
 def cumulate(time: str, step: Length, size: Length, *, offset: Length | None = None) -> Window:
     """Return windows that grow by ``step`` up to ``size`` and then begin anew."""
-    return Window("CUMULATE", time, _given(STEP=step, SIZE=size, OFFSET=offset))
+    return Window("CUMULATE", time, _lengths(STEP=step, SIZE=size, OFFSET=offset))
 
 
 def session(time: str, gap: Length, *, partition_by: Sequence[str] = ()) -> Window:
     """Return windows that end after ``gap`` without rows, per value of ``partition_by`` (by default the
     columns of ``group_by``).
     """
-    return Window("SESSION", time, _given(GAP=gap), tuple(partition_by))
+    return Window("SESSION", time, _lengths(GAP=gap), tuple(partition_by))
 
 
-def _given(**lengths: Length | None) -> tuple[tuple[str, Length], ...]:
+def _lengths(**lengths: Length | None) -> tuple[tuple[str, Length], ...]:
     return tuple((name, length) for name, length in lengths.items() if length is not None)
 
 

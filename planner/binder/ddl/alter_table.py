@@ -21,7 +21,7 @@ from penstock.planner.statements.nodes import (
     DropKey,
     DropWatermark,
     Name,
-    PlacedColumn,
+    PositionedColumn,
     RenameColumn,
     RenameTable,
     ResetOptions,
@@ -115,7 +115,7 @@ def _with_parts(base: CreateTable, change: ChangeParts) -> CreateTable:
         )
     columns = list(base.columns)
     for placed in change.columns:
-        _place(base, columns, placed, change.modify)
+        _insert_at(base, columns, placed, change.modify)
     watermark, key = change.watermark or base.watermark, change.primary_key or base.primary_key
     return replace(base, columns=tuple(columns), watermark=watermark, primary_key=key)
 
@@ -128,7 +128,7 @@ def _refuse_mismatch(base: CreateTable, noun: str, present: bool, modify: bool, 
         )
 
 
-def _place(base: CreateTable, columns: list[ColumnDef], placed: PlacedColumn, modify: bool) -> None:
+def _insert_at(base: CreateTable, columns: list[ColumnDef], placed: PositionedColumn, modify: bool) -> None:
     name = placed.column.name
     found = next((i for i, column in enumerate(columns) if _same(column.name, name)), None)
     if modify and found is None:

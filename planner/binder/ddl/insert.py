@@ -36,10 +36,10 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
     targets = _targets(statement.columns, table, statement.target.span)
     if len(targets) != len(relation.fields):
         raise _wrong_width(statement, table, targets, relation)
-    given = dict(zip((target.name for target in targets), range(len(targets)), strict=True))
+    positions = dict(zip((target.name for target in targets), range(len(targets)), strict=True))
     expressions = []
     for field in table.physical_fields:
-        index = given.get(field.name)
+        index = positions.get(field.name)
         if index is None:
             expressions.append(_missing(field, statement, table))
         else:
@@ -116,7 +116,10 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
     if not field.nullable and _always_null(relation.plan, index):
         message = f'column "{field.name}" is NOT NULL and is given NULL'
         raise PenstockError(
-            "SQL-1093", message, span=_place(relation.plan, index) or statement.query.span, sqlstate="23502"
+            "SQL-1093",
+            message,
+            span=_span_of_column(relation.plan, index) or statement.query.span,
+            sqlstate="23502",
         )
     if not storable(source.type, field.type):
         message = f'column "{field.name}" is {field.type}, the query gives {source.type}'
@@ -125,18 +128,18 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
             if can_cast(source.type, field.type)
             else f"give it a {field.type}"
         )
-        span = _place(relation.plan, index) or statement.query.span
+        span = _span_of_column(relation.plan, index) or statement.query.span
         raise PenstockError("SQL-1092", message, span=span, hint=hint, sqlstate="42804")
     return coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
 
 
-def storable(given: DataType, wanted: DataType) -> bool:
+def storable(source: DataType, wanted: DataType) -> bool:
     """Return whether a value may be stored in a column without a written CAST: Spark's ANSI rule, no text
     into anything but text.
     """
-    if given == wanted or isinstance(given, Null):
+    if source == wanted or isinstance(source, Null):
         return True
-    return not isinstance(given, String) and can_cast(given, wanted)
+    return not isinstance(source, String) and can_cast(source, wanted)
 
 
 def _always_null(plan: LogicalPlan, index: int) -> bool:
@@ -149,7 +152,7 @@ def _always_null(plan: LogicalPlan, index: int) -> bool:
     return False
 
 
-def _place(plan: LogicalPlan, index: int) -> Span | None:
+def _span_of_column(plan: LogicalPlan, index: int) -> Span | None:
     """Where a column of a query is written, if the query's last step is its select list or VALUES."""
     if isinstance(plan, Project):
         return plan.expressions[index].span

@@ -21,7 +21,7 @@ from penstock.planner.binder.expressions.function_rewrites import (
     GROUPING,
     GroupingMark,
     decoded,
-    function_meant,
+    resolve_unit_function,
     rounded_to,
     similar,
 )
@@ -414,7 +414,7 @@ class ExpressionBinder:
             return json_read(args, self.call, span)
         if name.lower() == "decode" and len(args) > 2:
             return decoded(args, self.call, span)
-        called = self.call(function_meant(name, len(args)), args, span)
+        called = self.call(resolve_unit_function(name, len(args)), args, span)
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
 
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:

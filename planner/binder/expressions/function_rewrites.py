@@ -26,7 +26,7 @@ _SPECIAL = frozenset("|*+?{}()")
 _PLAIN_IN_SETS = re.compile(r"[\w\s,;:.%#@!-]|[^\x00-\x7f]")
 
 
-def function_meant(name: str, arguments: int) -> str:
+def resolve_unit_function(name: str, arguments: int) -> str:
     """Return the function a name stands for when it is called with so many arguments: ``datediff(DAY, a,
     b)`` is ``timestampdiff``.
     """

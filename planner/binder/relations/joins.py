@@ -23,14 +23,14 @@ from penstock.planner.binder.relations.join_conditions import (
     with_keys,
 )
 from penstock.planner.binder.relations.lookup_join import (
-    Looked,
+    LookupSide,
     in_terms_of,
-    loaded,
-    looked_up,
     lookup_keys,
     lookup_plan,
     refuse_computed,
     refuse_keyless,
+    reject_reloaded,
+    resolve_lookup,
 )
 from penstock.planner.binder.relations.snapshot_join import bind_snapshot
 from penstock.planner.binder.relations.table_functions import bind_table_function
@@ -52,7 +52,7 @@ from penstock.planner.parser.syntax_nodes import (
     SnapshotTable,
     TableFunctionCall,
     consume,
-    place,
+    set_span,
     span_of,
 )
 
@@ -141,7 +141,7 @@ def _lateral_kind(left: FromClause, join: exp.Expr, what: str, may_share: bool =
             sqlstate="0A000",
         )
     if alias is not None:
-        _refuse_taken(left.scope, alias.this.name, join)
+        _reject_duplicate_table(left.scope, alias.this.name, join)
     return kind
 
 
@@ -170,10 +170,10 @@ def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> Fr
 
 def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
     if right.name is not None:
-        _refuse_taken(scope, right.name, join)
+        _reject_duplicate_table(scope, right.name, join)
 
 
-def _refuse_taken(scope: Scope, name: str, join: exp.Expr) -> None:
+def _reject_duplicate_table(scope: Scope, name: str, join: exp.Expr) -> None:
     if scope.has_table(name):
         hint = f"give one of them an alias: {name} AS other"
         raise PenstockError(
@@ -195,10 +195,10 @@ def _joined(
         time = as_of_column(join.this, left.scope, other.plan, kind, context)
         if time is not None:
             combine = partial(_temporal, left, other, kind, join.this, time.index)
-        elif (looked := looked_up(other.plan)) is not None:
+        elif (looked := resolve_lookup(other.plan)) is not None:
             combine = partial(_lookup, left, other, kind, hinted, join.this, looked)
         else:
-            loaded(other.plan, join.this)
+            reject_reloaded(other.plan, join.this)
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
         return _using(left, other, kind, using, combine, context)
@@ -246,7 +246,7 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
         )
     found = [exp.to_identifier(name) for name in names]
     span = span_of(join)
-    return [place(name, span.start, span.end) if span is not None else name for name in found]
+    return [set_span(name, span.start, span.end) if span is not None else name for name in found]
 
 
 def _on(
@@ -297,18 +297,18 @@ def _lookup(
     kind: JoinKind,
     hinted: Hinted,
     tree: AsOf,
-    looked: Looked,
+    looked: LookupSide,
     parts: tuple[Expression, ...],
 ) -> FromClause:
     """Return the join that asks a database for the rows of each key."""
     width = len(left.plan.schema)
     refuse_computed(looked, kind, tree)
-    told = in_terms_of(parts, looked, width)
-    keyed = lookup_keys([(part, pair) for part in told if (pair := key_pair(part, width)) is not None])
+    conditions = in_terms_of(parts, looked, width)
+    keyed = lookup_keys([(part, pair) for part in conditions if (pair := key_pair(part, width)) is not None])
     if not keyed:
         raise refuse_keyless(tree)
-    of_table = [part for part in told if part.columns() and min(part.columns()) >= width]
-    rest = [part for part in told if part not in of_table and all(part is not key for key, _ in keyed)]
+    of_table = [part for part in conditions if part.columns() and min(part.columns()) >= width]
+    rest = [part for part in conditions if part not in of_table and all(part is not key for key, _ in keyed)]
     wide_left, left_keys = with_keys(left.plan, [mine for _, (mine, _) in keyed])
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(looked.scan.schema))}
@@ -337,7 +337,7 @@ def _lookup(
     )
 
 
-def settled_by(
+def push_time_conditions(
     source: FromClause, parts: tuple[Expression, ...]
 ) -> tuple[FromClause, tuple[Expression, ...]]:
     """Return FROM with those conditions of WHERE taken into its inner joins by which time settles them,
@@ -348,7 +348,7 @@ def settled_by(
         return source, parts
     width = len(halves.left.plan.schema)
     of_left = tuple(part for part in parts if part.columns() and max(part.columns()) < width)
-    left, rest_of_left = settled_by(halves.left, of_left)
+    left, rest_of_left = push_time_conditions(halves.left, of_left)
     rest = tuple(part for part in parts if part not in of_left or part in rest_of_left)
     shared = tuple(part for part in rest if _is_key(part, width) or bounds_times(part, width))
     joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, (*halves.parts, *shared))

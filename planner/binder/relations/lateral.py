@@ -22,10 +22,10 @@ from penstock.planner.binder.subqueries.correlation import (
     InnerRows,
     aggregates,
     bound_rows,
+    correlation_error,
     is_plain,
-    reaching_out,
 )
-from penstock.planner.binder.subqueries.dependent_join import FoundRows, first_rows, with_domain
+from penstock.planner.binder.subqueries.dependent_join import DomainRows, first_rows, with_domain
 from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues, attach, column
 from penstock.planner.binder.subqueries.semi_joins import filtered
 from penstock.planner.expressions.nodes import Case, Expression, Literal, conjunction, conjuncts
@@ -63,7 +63,7 @@ def bind_lateral(
     try:
         plan, fields = _joined(left, query, kind, context, () if condition is None else conjuncts(condition))
     except PenstockError as error:
-        raise reaching_out(error, query, left.scope) from None
+        raise correlation_error(error, query, left.scope) from None
     alias = tree.args.get("alias")
     name = None if alias is None else alias.this.name
     names = alias.args.get("columns") if alias is not None else None
@@ -100,7 +100,7 @@ def _joined(
         rows = first_rows(rows, query, context)
         rows = (
             replace(rows, plan=with_domain(rows.plan, left.plan, rows.domain))
-            if isinstance(rows, FoundRows)
+            if isinstance(rows, DomainRows)
             else rows
         )
     return _with_list(left, rows, listed, kind, on, span_of(query))

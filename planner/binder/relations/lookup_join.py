@@ -22,26 +22,26 @@ Pair = tuple[Expression, Expression]
 
 
 @dataclass(frozen=True)
-class Looked:
+class LookupSide:
     """A right side as a scan with its filters, and each of its columns over the scan's."""
 
     scan: Scan
     columns: tuple[Expression, ...]
 
 
-def looked_up(plan: LogicalPlan) -> Looked | None:
+def resolve_lookup(plan: LogicalPlan) -> LookupSide | None:
     """Return the right side of a join as a table to be asked: of a database, or read again on an interval;
     ``None`` for all else.
     """
     match plan:
         case Scan(table=table) if is_looked_up(table):
-            return Looked(
+            return LookupSide(
                 plan,
                 tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(plan.schema)),
             )
         case WatermarkAssign(input=inner):
-            return looked_up(inner)
-        case Filter(input=inner, predicate=predicate) if (below := looked_up(inner)) is not None:
+            return resolve_lookup(inner)
+        case Filter(input=inner, predicate=predicate) if (below := resolve_lookup(inner)) is not None:
             known = () if below.scan.predicate is None else conjuncts(below.scan.predicate)
             return replace(
                 below,
@@ -49,14 +49,14 @@ def looked_up(plan: LogicalPlan) -> Looked | None:
                     below.scan, predicate=conjunction((*known, *conjuncts(_over(predicate, below.columns))))
                 ),
             )
-        case Project(input=inner, expressions=expressions) if (below := looked_up(inner)) is not None:
+        case Project(input=inner, expressions=expressions) if (below := resolve_lookup(inner)) is not None:
             return replace(
                 below, columns=tuple(_over(expression, below.columns) for expression in expressions)
             )
     return None
 
 
-def loaded(plan: LogicalPlan, tree: AsOf) -> None:
+def reject_reloaded(plan: LogicalPlan, tree: AsOf) -> None:
     """Refuse to load once, as what is no table with its filters and columns is, a table that says it is
     read again. SQL-1730.
     """
@@ -78,7 +78,7 @@ def _over(expression: Expression, columns: Sequence[Expression]) -> Expression:
     return expression.transform(lambda node: columns[node.index] if isinstance(node, Column) else node)
 
 
-def in_terms_of(parts: Sequence[Expression], looked: Looked, width: int) -> tuple[Expression, ...]:
+def in_terms_of(parts: Sequence[Expression], looked: LookupSide, width: int) -> tuple[Expression, ...]:
     """Return conditions over left ++ right as conditions over left ++ scan."""
 
     def moved(node: Expression) -> Expression:
@@ -112,7 +112,7 @@ def lookup_keys(pairs: Sequence[tuple[Expression, Pair]]) -> list[tuple[Expressi
 
 def lookup_plan(
     left: LogicalPlan,
-    looked: Looked,
+    looked: LookupSide,
     kind: JoinKind,
     keys: Sequence[tuple[int, Expression]],
     of_table: Sequence[Expression],
@@ -150,7 +150,7 @@ def refuse_keyless(tree: AsOf) -> PenstockError:
     return PenstockError("SQL-1728", message, span=span_of(tree), hint=hint, sqlstate="0A000")
 
 
-def refuse_computed(looked: Looked, kind: JoinKind, tree: AsOf) -> None:
+def refuse_computed(looked: LookupSide, kind: JoinKind, tree: AsOf) -> None:
     """Refuse computed columns of a table a LEFT JOIN looks up: they are computed on what is joined, and
     there would be nothing. SQL-1728.
     """

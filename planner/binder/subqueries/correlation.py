@@ -13,7 +13,7 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.group_by import has_aggregate
 from penstock.planner.binder.relations.join_conditions import Roles, time_roles
-from penstock.planner.binder.relations.joins import bind_from, settled_by
+from penstock.planner.binder.relations.joins import bind_from, push_time_conditions
 from penstock.planner.binder.relations.tables import one_row
 from penstock.planner.binder.scope import FromClause, Scope
 from penstock.planner.binder.select_hints import BlockHints
@@ -114,7 +114,7 @@ def inner_rows(
             return replace(rows, items=tuple(bound_list(rows.scope, tree, context)))
         return rows
     except PenstockError as error:
-        raise reaching_out(error, tree, outer) from None
+        raise correlation_error(error, tree, outer) from None
 
 
 def bound_rows(
@@ -144,7 +144,7 @@ def bound_rows(
                 shared.append(condition)
             else:
                 own.append(condition.remap({i: i - width for i in condition.columns()}))
-    source, rest = settled_by(source, tuple(own))
+    source, rest = push_time_conditions(source, tuple(own))
     rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
     if nested:
         rows = filtering(rows, nested, context)
@@ -188,7 +188,7 @@ def _resolves(scope: Scope, node: exp.Expr) -> bool:
     return True
 
 
-def reaching_out(error: PenstockError, tree: exp.Expr, outer: Scope) -> PenstockError:
+def correlation_error(error: PenstockError, tree: exp.Expr, outer: Scope) -> PenstockError:
     """Return what to raise where a name in a subquery is not found: it may be a column of the query around
     it, read where that cannot be.
     """

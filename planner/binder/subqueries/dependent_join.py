@@ -77,7 +77,7 @@ class OuterValues(LogicalPlan):
 
 
 @dataclass(frozen=True)
-class FoundRows(InnerRows):
+class DomainRows(InnerRows):
     """Rows met by the outer rows' values: behind their own columns stand those values, ``outer`` by position.
 
     ``domain``: the columns of the outer rows whose different values ``OuterValues`` in the plan stands for.
@@ -92,7 +92,7 @@ class FoundRows(InnerRows):
         )
 
 
-def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | None = None) -> FoundRows:
+def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | None = None) -> DomainRows:
     """Return the rows joined to the different values of the outer columns their conditions (and ``reads``)
     name; what they share is equalities then.
 
@@ -123,7 +123,7 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
         else:
             shared.append(_equal(value, mine))
     found = {i: own + n for n, i in enumerate(wanted)}
-    return FoundRows(plan, rows.width, rows.scope, tuple(shared), rows.items, {}, found, domain)
+    return DomainRows(plan, rows.width, rows.scope, tuple(shared), rows.items, {}, found, domain)
 
 
 def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expression]) -> LogicalPlan:

@@ -22,13 +22,13 @@ from penstock.planner.binder.subqueries.correlation import (
     aggregates,
     bound_list,
     bound_rows,
+    correlation_error,
     inner_rows,
     is_plain,
-    reaching_out,
     tested_values,
 )
 from penstock.planner.binder.subqueries.dependent_join import (
-    FoundRows,
+    DomainRows,
     by_outer_values,
     first_rows,
     with_domain,
@@ -92,9 +92,9 @@ class Attached:
 
     def over(self, expression: Expression) -> Expression:
         """Return an expression with its subqueries read from the joined columns."""
-        return expression.transform(self._placed)
+        return expression.transform(self._joined_column)
 
-    def _placed(self, node: Expression) -> Expression:
+    def _joined_column(self, node: Expression) -> Expression:
         if not isinstance(node, ScalarSubquery):
             return node
         for other, offset in self._known:
@@ -197,7 +197,7 @@ def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression)
     return Project(counted, outputs, (*(f"key{i + 1}" for i in range(len(positions))), "holds_null"))
 
 
-def found_facts(plan: LogicalPlan, keys: Sequence[Expression]) -> LogicalPlan:
+def distinct_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> LogicalPlan:
     """Return one row per key (without keys: one when there are rows): the key, and TRUE."""
     if not keys:
         return any_row(plan)
@@ -219,8 +219,8 @@ class SubqueryValues:
         rows = inner_rows(
             tree.this, binder.scope, _width(binder), binder.context, self.filtering, list_matters=False
         )
-        rows, keys = _found(rows, span_of(tree))
-        facts = found_facts(rows.plan, [key for _, key in keys])
+        rows, keys = _equality_pairs(rows, span_of(tree))
+        facts = distinct_keys(rows.plan, [key for _, key in keys])
         return _value(
             keys, facts, logical("is_not_null", column(facts, len(keys), padded=True)), span_of(tree), rows
         )
@@ -231,10 +231,10 @@ class SubqueryValues:
         rows = inner_rows(tree.args["query"], binder.scope, _width(binder), binder.context, self.filtering)
         pairs = rows.pairs(values, tree, binder)
         span = span_of(tree)
-        rows, keys = _found(rows, span, [right for _, right in pairs])
+        rows, keys = _equality_pairs(rows, span, [right for _, right in pairs])
         inner = [rows.own(right) for _, right in pairs]
         matches = keys + [(left, right) for (left, _), right in zip(pairs, inner, strict=True)]
-        facts = found_facts(rows.plan, [key for _, key in matches])
+        facts = distinct_keys(rows.plan, [key for _, key in matches])
         found = _value(
             matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span, rows
         )
@@ -270,11 +270,11 @@ class SubqueryValues:
             try:
                 return self.aggregated(query, binder, span)[0]
             except PenstockError as error:
-                raise reaching_out(error, query, binder.scope) from None
+                raise correlation_error(error, query, binder.scope) from None
         try:
             relation = binder.context.query(query)
         except PenstockError as error:
-            refused = reaching_out(error, query, binder.scope)
+            refused = correlation_error(error, query, binder.scope)
             if refused is error or not is_plain(_unordered(query)):
                 raise refused from None
             return self._one_of(query, binder, span)
@@ -294,7 +294,7 @@ class SubqueryValues:
         first = any(query.args.get(key) for key in _ORDERED)
         if first:
             rows = first_rows(rows, query, binder.context, [listed])
-        rows, keys = (rows, _pairs(rows)) if first else _found(rows, span, [listed])
+        rows, keys = (rows, _pairs(rows)) if first else _equality_pairs(rows, span, [listed])
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
         if not (_is_first(rows.plan) if first else one_row_for(wide, positions)):
             raise _several(span)
@@ -314,7 +314,7 @@ class SubqueryValues:
         ]
         for call in calls.calls:
             _refuse_outer(call, rows.width, span)
-        rows, keys = _found(
+        rows, keys = _equality_pairs(
             rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None]
         )
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
@@ -370,7 +370,7 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
     return binder.call("coalesce", [found, none], node.span)
 
 
-def _found(
+def _equality_pairs(
     rows: InnerRows, span: Span | None, reads: Sequence[Expression] = ()
 ) -> tuple[InnerRows, list[tuple[Expression, Expression]]]:
     """Return the rows and the equalities they are found by, (outer, own) each.
@@ -409,7 +409,7 @@ def _several(span: Span | None) -> PenstockError:
 
 
 def _domain(rows: InnerRows) -> tuple[Expression, ...]:
-    return rows.domain if isinstance(rows, FoundRows) else ()
+    return rows.domain if isinstance(rows, DomainRows) else ()
 
 
 def _value(

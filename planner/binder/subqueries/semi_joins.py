@@ -11,7 +11,7 @@ from sqlglot import exp
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.relations.join_conditions import Roles, key_pair, time_roles, with_keys
-from penstock.planner.binder.relations.joins import join_on, settled_by
+from penstock.planner.binder.relations.joins import join_on, push_time_conditions
 from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import FromClause, Scope
 from penstock.planner.binder.subqueries.correlation import (
@@ -46,7 +46,9 @@ def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext
         for tree in trees
         if not has_subquery(tree)
     )
-    source, rest = settled_by(source, tuple(part for condition in plain for part in conjuncts(condition)))
+    source, rest = push_time_conditions(
+        source, tuple(part for condition in plain for part in conjuncts(condition))
+    )
     rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
     for tree in trees:
         if has_subquery(tree):
