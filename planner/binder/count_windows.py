@@ -18,7 +18,6 @@ from penstock.planner.parser.syntax_nodes import (
     TableArgument,
     WindowTableFunction,
     consume,
-    place,
     span_of,
 )
 
@@ -113,4 +112,4 @@ def _reference(name: exp.Identifier) -> exp.Expr:
 
 
 def _placed(node: exp.Expr, span: Span | None) -> Any:
-    return node if span is None else place(node, span.start, span.end)
+    return node if span is None else set_span(node, span.start, span.end)
