@@ -18,6 +18,7 @@ from penstock.planner.parser.syntax_nodes import (
     TableArgument,
     WindowTableFunction,
     consume,
+    set_span,
     span_of,
 )
 
