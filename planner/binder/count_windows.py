@@ -60,14 +60,15 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
         expressions=[],
         over=OverClause(
             partition=[_reference(name) for name in data.args.get("partition") or []],
-            order=order or [exp.Ordered(this=_placed(FunctionCall(this="proctime", expressions=[]), span))],
+            order=order
+            or [exp.Ordered(this=_with_span(FunctionCall(this="proctime", expressions=[]), span))],
             unit="ROWS",
             first=FrameBound(following=False),
         ),
     )
-    before = exp.Paren(this=exp.Sub(this=_placed(number, span), expression=exp.Literal.number(1)))
+    before = exp.Paren(this=exp.Sub(this=_with_span(number, span), expression=exp.Literal.number(1)))
     index = exp.IntDiv(this=before, expression=exp.Literal.number(rows))
-    columns = [AllColumns(), exp.Alias(this=_placed(index, span), alias=exp.to_identifier(WINDOW_INDEX))]
+    columns = [AllColumns(), exp.Alias(this=_with_span(index, span), alias=exp.to_identifier(WINDOW_INDEX))]
     return exp.Subquery(this=exp.Select(expressions=columns, from_=exp.From(this=data.this)))
 
 
@@ -105,12 +106,12 @@ def _literal_rows(size: RowCount) -> int:
 
 
 def _sort_key(name: exp.Identifier) -> exp.Ordered:
-    return _placed(exp.Ordered(this=_reference(name), desc=False, nulls_first=True), span_of(name))
+    return _with_span(exp.Ordered(this=_reference(name), desc=False, nulls_first=True), span_of(name))
 
 
 def _reference(name: exp.Identifier) -> exp.Expr:
-    return _placed(Reference(expressions=[name.copy()]), span_of(name))
+    return _with_span(Reference(expressions=[name.copy()]), span_of(name))
 
 
-def _placed(node: exp.Expr, span: Span | None) -> Any:
+def _with_span(node: exp.Expr, span: Span | None) -> Any:
     return node if span is None else set_span(node, span.start, span.end)

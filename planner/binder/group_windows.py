@@ -118,7 +118,7 @@ def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
 
 
 def with_span_of(node: exp.Expr, other: exp.Expr) -> exp.Expr:
-    """Return a node standing where another stands."""
+    """Set the span of a node to that of another; return the node."""
     span = span_of(other)
     return node if span is None else set_span(node, span.start, span.end)
 

@@ -45,7 +45,9 @@ from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Refer
 
 
 class PreProjection:
-    """The rows of a SELECT, joined to the subqueries that what it reads under its list holds."""
+    """The rows of a SELECT before its projection, joined to the subqueries of its keys, aggregate arguments
+    and OVER calls.
+    """
 
     def __init__(self, plan: LogicalPlan, fields: Sequence[Field]) -> None:
         self._bottom = plan

@@ -155,8 +155,8 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
 
 
 def attach_time_attribute(relation: Relation, time: int) -> Relation:
-    """Return rows whose time goes on by one of their time attributes: under the clock where that is a
-    processing time.
+    """Return a relation that advances by one of its time attributes: by the watermark for an event time,
+    by the clock for a processing time.
     """
     if relation.fields[time].is_event_time:
         return relation

@@ -209,7 +209,7 @@ class PredicateParser(CallParser):
             raise too_many_operators(self.current_span())
 
     def _spanned_from(self, left: exp.Expr, node: exp.Expr) -> exp.Expr:
-        """Place a node from where its left side begins to here."""
+        """Set the span of a node: from the begin of its left side to the last token read. Return the node."""
         return set_span(node, left.meta["start"], self._prev.end + 1)
 
 

@@ -222,14 +222,14 @@ class OptionEntry:
 
 
 def set_span(node: exp.Expr, start: int, end: int) -> Any:
-    """Note that a node stands at characters ``start`` up to and without ``end``; return the node."""
+    """Set the span of a node to the characters from ``start`` up to ``end`` (exclusive); return the node."""
     node.meta["start"] = start
     node.meta["end"] = end - 1
     return node
 
 
 def span_of(node: exp.Expr | None) -> Span | None:
-    """Return where a node stands in the statement, or ``None`` when it was not written there."""
+    """Return the span of a node in the statement; ``None`` for a node that was not written there."""
     if node is None or "start" not in node.meta:
         return None
     return Span(node.meta["start"], node.meta["end"] + 1)

@@ -128,18 +128,18 @@ class TokenReader(parser.Parser):
     # places and complaints
 
     def spanned(self, begin: int, node: exp.Expr) -> Any:
-        """Note that a node reaches from the token of index ``begin`` to the one just read."""
+        """Set the span of a node: from the token of index ``begin`` to the last one read; return the node."""
         return set_span(node, self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
 
     def current_span(self) -> Span:
-        """Return the place of the current token, or just behind the last one at the end."""
+        """Return the span of the current token; at the end, the character behind the last token."""
         if self._curr:
             return Span(self._curr.start, self._curr.end + 1)
         end = self._tokens[-1].end + 1 if self._tokens else 0
         return Span(end, end + 1)
 
     def span_from(self, begin: int) -> Span:
-        """Return the place from the token of index ``begin`` to the one just read."""
+        """Return the span from the token of index ``begin`` to the last token read."""
         return Span(self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
 
     def unexpected(self, *expected: str) -> PenstockError:

@@ -413,8 +413,8 @@ class ResetOptions:
 
 @dataclass(frozen=True)
 class PositionedColumn:
-    """A column and where it goes: ``first``, after another, or (neither) last; a modified one stays where
-    it is.
+    """A column and its position: ``first``, ``after`` another column, or last. A modified column without
+    either keeps its position.
     """
 
     column: ColumnDef

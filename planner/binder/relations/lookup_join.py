@@ -30,8 +30,8 @@ class LookupSide:
 
 
 def resolve_lookup(plan: LogicalPlan) -> LookupSide | None:
-    """Return the right side of a join as a table to be asked: of a database, or read again on an interval;
-    ``None`` for all else.
+    """Return the right side of a join as a lookup table: one in a database, or one that is reloaded on an
+    interval. ``None`` for any other plan.
     """
     match plan:
         case Scan(table=table) if is_looked_up(table):
@@ -57,8 +57,9 @@ def resolve_lookup(plan: LogicalPlan) -> LookupSide | None:
 
 
 def reject_reloaded(plan: LogicalPlan, tree: AsOf) -> None:
-    """Refuse to load once, as what is no table with its filters and columns is, a table that says it is
-    read again. SQL-1730.
+    """Raise SQL-1730 if a plan reads a table that is reloaded on an interval.
+
+    The plan is no scan with filters and columns, so the join would load it only once.
     """
     again = [
         node.table.name

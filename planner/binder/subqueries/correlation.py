@@ -189,8 +189,8 @@ def _resolves(scope: Scope, node: exp.Expr) -> bool:
 
 
 def correlation_error(error: PenstockError, tree: exp.Expr, outer: Scope) -> PenstockError:
-    """Return what to raise where a name in a subquery is not found: it may be a column of the query around
-    it, read where that cannot be.
+    """Return the error of an unknown name in a subquery. It says so if the name is a column of the outer
+    query that cannot be read at this point.
     """
     if error.code not in ("SQL-1042", "SQL-1044") or error.span is None:
         return error
