@@ -141,7 +141,7 @@ class LookupJoinOperator(Operator):
         return self._passed_us
 
     def buffered_until_ms(self) -> float | None:
-        if self._restored.waiting:
+        if self._restored.has_restored:
             return 0.0
         if not self._pending:
             return None
@@ -156,7 +156,7 @@ class LookupJoinOperator(Operator):
         yield from self._emit_ready(out)
 
     def settled(self) -> bool:
-        return not self._pending and not self._restored.waiting
+        return not self._pending and not self._restored.has_restored
 
     def close(self) -> None:
         if hasattr(self, "_client"):

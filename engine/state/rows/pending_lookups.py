@@ -27,7 +27,7 @@ class PendingLookups:
         self._restored: list[Batch] = []
 
     @property
-    def waiting(self) -> bool:
+    def has_restored(self) -> bool:
         """Whether restored rows have not been taken."""
         return bool(self._restored)
 
