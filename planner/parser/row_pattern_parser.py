@@ -20,6 +20,7 @@ from penstock.planner.expressions.row_pattern import (
 )
 
 MAX_PATTERN_SIZE = 2000
+# PERMUTE of n variables is written out as n! alternatives: 720 for six, 5,040 for seven
 _MAX_PERMUTED = 6
 _COUNTS: dict[str, tuple[int, int | None]] = {"any": (0, None), "some": (1, None), "maybe": (0, 1)}
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from penstock.catalog.errors import PenstockError, Span
 
 MAX_STATEMENT_CHARS = 1_000_000
+# nested parentheses: the parser and the binder recurse once a level
 MAX_DEPTH = 200
 MAX_OPERATORS = 5_000
+# Python's own limit of 1,000 frames is below what a legal chain of operators takes
 _RECURSION_LIMIT = 20_000
 
 _SCAN = re.compile(
