@@ -19,7 +19,7 @@ from penstock.engine.api.operator import (
     emit_all,
     start_output,
 )
-from penstock.engine.api.row_pieces import LIMITS, cut
+from penstock.engine.api.row_pieces import LIMITS, TooLarge, cut
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels.arrow_views import words
 from penstock.engine.operators.over.partitions import Partitions, partitioned
@@ -122,6 +122,10 @@ class PartitionRecompute(Operator):
         positions, ids = self._rows.links.expand(slots)
         counts = np.clip(self._rows.store.weights(ids), 0, self._most_copies)
         if (counts != 1).any():
+            # as often as a row is there it has an ordinal: refused before the copies take the memory
+            size = int((counts.astype(np.float64) * np.maximum(self._rows.store.sizes(ids), 8)).sum())
+            if size > LIMITS.array_bytes:
+                raise TooLarge(size)
             positions, ids = np.repeat(positions, counts), np.repeat(ids, counts)
         part = partitioned(
             self._rows.store.take(ids), slots[positions], self._order, self._rows.store.arrived(ids)

@@ -7,12 +7,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, DOUBLE, INT, STRING
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.factory import build_operator
 from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
@@ -220,3 +222,14 @@ def test_partitions_within_windows_are_forgotten_when_their_window_ends() -> Non
     run.rescale(2)
     run.watermark(MAX_WATERMARK_US)
     assert run.kept() == 0 and sorted(row[-1] for row in run.out.folded()) == [1] * 10 + [2, 2]
+
+
+def test_a_row_that_is_there_too_often_to_be_numbered_is_refused() -> None:
+    call = AggregateCall("row_number", (), BIGINT, False)
+    schema = Schema((*SCHEMA.fields, Field("v0", call.type)))
+    spec = over_spec("o", "over", schema, SCHEMA, (0,), BY_TIME, Frame(), (call,), None, False, False)
+    run = subtasks(spec)
+    run.feed([(at(1), 1_000)])
+    assert sum(run.out.folded().values()) == 1_000
+    with pytest.raises(TooLarge, match="bytes of rows are wanted at once"):
+        run.feed([(at(2), 10**12)])
