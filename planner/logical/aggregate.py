@@ -322,6 +322,8 @@ class CountWindowAggregate(UnaryNode):
     incomplete window live untouched (0: for ever).
     """
 
+    no_history = "a window of rows"
+
     keys: tuple[int, ...]
     aggregates: tuple[AggregateCall, ...]
     names: tuple[str, ...]
