@@ -122,7 +122,7 @@ def waits(plan: LogicalPlan) -> bool:
     facts = PlanFacts()
     for node in plan.walk():
         if isinstance(node, WindowAggregate | TemporalJoin) or (
-            isinstance(node, Over) and facts.in_time(node)
+            isinstance(node, Over) and facts.is_settled_by_time(node)
         ):
             return True
         if isinstance(node, PartitionTop) and facts.insert_only(node):
