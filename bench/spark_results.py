@@ -198,8 +198,8 @@ def main() -> int:
         connection.execute("SELECT COUNT(*) FROM numbers").fetchall()
         warm_up(SESSIONS.new("UTC"))  # as the shell does
         print(f"Spark up and warm after {time.perf_counter() - start:.1f} s", flush=True)
-        assert isinstance(SESSIONS.place, OwnSpark)
-        java_pid = SESSIONS.place.jvm.process.pid
+        assert isinstance(SESSIONS.application, OwnSpark)
+        java_pid = SESSIONS.application.jvm.process.pid
         few = read(connection, java_pid, min(arguments.rows, 1_000_000), 0)
         many = [
             read(connection, java_pid, arguments.rows, pause_s) for pause_s in (0, arguments.pause_ms / 1000)

@@ -124,9 +124,9 @@ class _DuckDbRun:
                 "BND-5006", "the bounded query was cancelled", kind=Kind.USER, sqlstate="57014"
             ) from error
         except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
-            raise self._told(error) from error
+            raise self._translate(error) from error
 
-    def _told(self, error: Exception) -> PenstockError:
+    def _translate(self, error: Exception) -> PenstockError:
         """Say what went wrong: in our own reading, in a file, in a value, or elsewhere."""
         told = query_error(error)
         if self._own_error is not None or told.code != "BND-5012":

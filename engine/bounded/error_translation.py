@@ -63,11 +63,11 @@ def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
         found = re.search(pattern, words)
         if found is not None:
             fault, suspect = tell(found)
-            return _placed(fault, [part for part in _parts(plan) if suspect(part)])
+            return _with_span(fault, [part for part in _parts(plan) if suspect(part)])
     return None
 
 
-def _placed(fault: Fault, suspects: list[Expression | AggregateCall]) -> PenstockError:
+def _with_span(fault: Fault, suspects: list[Expression | AggregateCall]) -> PenstockError:
     texts = list(dict.fromkeys(str(part) for part in suspects))
     spans = {part.span for part in suspects if part.span is not None}
     one_of = "in " if len(texts) == 1 else "in one of "

@@ -37,7 +37,7 @@ class CopyingBackend:
         self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
     ) -> BoundedResult:
         def produce(emit: Emit) -> None:
-            batches = _kept(plan, time_zone)
+            batches = _filtered_batches(plan, time_zone)
             if staging_dir is not None:
                 batches = stage(staging_dir, batches).batches()
             for batch in batches:
@@ -64,7 +64,7 @@ def _scan(plan: LogicalPlan) -> Scan:
     return scan
 
 
-def _kept(plan: LogicalPlan, time_zone: str) -> Iterator[pa.RecordBatch]:
+def _filtered_batches(plan: LogicalPlan, time_zone: str) -> Iterator[pa.RecordBatch]:
     scan, schema = _scan(plan), plan.schema.to_arrow()
     chosen = (
         [e.index for e in plan.expressions if isinstance(e, Column)] if isinstance(plan, Project) else None

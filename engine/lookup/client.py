@@ -139,7 +139,7 @@ class LookupClient:
 
     def _serve(self, answer: Answer, connection: _Connection | _Reading) -> None:
         try:
-            answer.rows, answer.places = self._found(answer, connection)
+            answer.rows, answer.places = self._matches(answer, connection)
         except PenstockError as error:
             answer.error = error
         except MemoryError as error:
@@ -153,7 +153,9 @@ class LookupClient:
         answer.took_ms = self._clock.monotonic_ms() - answer.asked_ms
         answer.finish()
 
-    def _found(self, answer: Answer, connection: _Connection | _Reading) -> tuple[pa.RecordBatch, np.ndarray]:
+    def _matches(
+        self, answer: Answer, connection: _Connection | _Reading
+    ) -> tuple[pa.RecordBatch, np.ndarray]:
         if answer.keys is None:
             rows = self._sent(None, answer, connection)
             return rows, np.zeros(rows.num_rows, np.int64)

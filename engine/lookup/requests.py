@@ -135,7 +135,7 @@ class WholeTable:
     def ask(self, batch: Batch, now_ms: float) -> Asked:
         rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
         if self._versions is not None and self._versions.restored is not None:
-            self._go_on(self._versions, now_ms)
+            self._restore_version(self._versions, now_ms)
         due = self._loaded is None or (
             self._reload_ms is not None and now_ms - self._asked_ms >= self._reload_ms
         )
@@ -174,7 +174,7 @@ class WholeTable:
         self.loads += 1
         self._take(load.rows, now_ms)
 
-    def _go_on(self, versions: TableVersions, now_ms: float) -> None:
+    def _restore_version(self, versions: TableVersions, now_ms: float) -> None:
         """Take the version that the checkpoint names; the next load is due when it would have been."""
         assert versions.restored is not None
         self._take(versions.restored, now_ms)

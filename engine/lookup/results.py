@@ -49,7 +49,7 @@ class Asked:
         """Whether nothing is waited for."""
         return self.answer is None or self.answer.done
 
-    def _found(self) -> tuple[np.ndarray, pa.RecordBatch]:
+    def _all_rows(self) -> tuple[np.ndarray, pa.RecordBatch]:
         """Return all rows found and the numbers of their keys, ascending."""
         numbers, rows = self.known_at, self.known
         if self.answer is not None and self.answer.rows is not None:
@@ -60,7 +60,7 @@ class Asked:
 
     def pairs(self) -> Iterator[Met]:
         """Yield what all rows met, in pieces that may be emitted at once."""
-        numbers, rows = self._found()
+        numbers, rows = self._all_rows()
         first = np.searchsorted(numbers, self.numbers, "left")
         counts = np.where(self.numbers >= 0, np.searchsorted(numbers, self.numbers, "right") - first, 0)
         widest = widest_row(self.batch.rows) + widest_row(rows)

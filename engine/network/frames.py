@@ -67,8 +67,8 @@ class FrameWriter:
 class FrameReader:
     """Cuts frames out of what arrives on one direction of a connection.
 
-    Bytes come by ``feed``, or without a copy for large payloads: receive into ``room()``, then say how many
-    by ``received(n)``. ``max_payload`` (bytes) may be raised once the peer is known; a longer frame is
+    Bytes come by ``receive``. Large payloads come without a copy: write into ``writable()``, then report the
+    count to ``received(n)``. ``max_payload`` (bytes) may be raised once the peer is known; a longer frame is
     refused before anything is allocated for it. ``checksum=False`` is for tests that show what the checksum
     is for. After an error the reader must not be used again.
     """
@@ -85,7 +85,7 @@ class FrameReader:
         self._payload = memoryview(b"")
         self._filled = 0
 
-    def room(self) -> memoryview:
+    def writable(self) -> memoryview:
         """Return where the next bytes belong; never empty."""
         return self._stage[self._staged :] if self._head is None else self._payload[self._filled :]
 
@@ -114,15 +114,15 @@ class FrameReader:
         self._staged = rest
         return frames
 
-    def feed(self, data: bytes | memoryview) -> list[NetworkFrame]:
+    def receive(self, data: bytes | memoryview) -> list[NetworkFrame]:
         """Take bytes as they came and return the frames they complete, in order. Raises NET-5001 to
         NET-5004.
         """
         view, frames = memoryview(data).cast("B"), []
         while view:
-            room = self.room()
-            count = min(len(room), len(view))
-            room[:count] = view[:count]
+            target = self.writable()
+            count = min(len(target), len(view))
+            target[:count] = view[:count]
             frames += self.received(count)
             view = view[count:]
         return frames

@@ -130,9 +130,9 @@ class Link:
         if expected is not None:
             self._append(kinds.HELLO, parts=[mine.to_bytes()])
 
-    def room(self) -> memoryview:
+    def writable(self) -> memoryview:
         """Return where the next bytes belong."""
-        return self._reader.room()
+        return self._reader.writable()
 
     def received(self, count: int, now_ms: float) -> None:
         """Take note of bytes written to the room, and act on the frames they complete."""

@@ -46,7 +46,7 @@ class LinkSocket:
             return True
         secure = isinstance(self.sock, ssl.SSLSocket)
         for _ in range(_READS_AT_ONCE):
-            room = self.link.room()
+            room = self.link.writable()
             try:
                 count = self.sock.recv_into(room)
             except _NOT_NOW:
@@ -59,7 +59,7 @@ class LinkSocket:
             if count < len(room) and not secure:
                 return True
         while secure and self.sock.pending():  # type: ignore[attr-defined]  # no selector tells of what TLS has read already
-            self._took(self, self.sock.recv_into(self.link.room()), now_ms)
+            self._took(self, self.sock.recv_into(self.link.writable()), now_ms)
         return True
 
     def write(self, now_ms: float) -> None:

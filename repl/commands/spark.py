@@ -6,21 +6,21 @@ import argparse
 import json
 import sys
 
-from penstock.engine.bounded.spark.keep_alive import kept_states, stop_kept
+from penstock.engine.bounded.spark.keep_alive import daemon_states, stop_daemons
 from penstock.repl.launch.arguments import EXIT_OK
 
 
 def run_spark(arguments: argparse.Namespace) -> int:
     """Print the Sparks kept alive for this user, or end them; nothing is started."""
     if arguments.action == "stop":
-        count = stop_kept()
+        count = stop_daemons()
         sys.stdout.write(
             f"ended {count} Spark{'' if count == 1 else 's'} kept alive\n"
             if count
             else "no Spark is kept alive\n"
         )
         return EXIT_OK
-    states = [{name: value for name, value in state.items() if name != "token"} for state in kept_states()]
+    states = [{name: value for name, value in state.items() if name != "token"} for state in daemon_states()]
     if arguments.json:
         sys.stdout.write(json.dumps(states, indent=2) + "\n")
         return EXIT_OK

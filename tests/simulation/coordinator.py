@@ -113,7 +113,7 @@ class SimulatedPool:
         self._taken.update(worker.number for worker in taken)
         return taken
 
-    def give_back(self, workers: Sequence[WorkerProcess]) -> None:
+    def return_workers(self, workers: Sequence[WorkerProcess]) -> None:
         for worker in workers:
             worker.belongs_to(None, None)
             self._taken.discard(worker.number)

@@ -146,7 +146,7 @@ class SimulatedPlane:
     def _received(self, end: LinkEnd, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            free = end.link.room()
+            free = end.link.writable()
             count = min(len(free), len(view))
             free[:count] = view[:count]
             self._links.received(end, count, self.node.clock.monotonic_ms())

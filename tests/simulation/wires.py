@@ -149,7 +149,9 @@ class ControlEnd:
 
     def received(self, data: bytes) -> list[Any]:
         """Return the messages that bytes complete. NET-500x for what is no frame."""
-        return [self._messages[int.from_bytes(frame.payload, "little")] for frame in self._reader.feed(data)]
+        return [
+            self._messages[int.from_bytes(frame.payload, "little")] for frame in self._reader.receive(data)
+        ]
 
     def close(self) -> None:
         """Say no more."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from penstock.engine.bounded.spark.watchdog import Watched
 
 
-class SparkPlace(Watched, Protocol):
+class SparkApplication(Watched, Protocol):
     """Gives sessions of one Spark application and looks after what they run."""
 
     @property
@@ -45,7 +45,7 @@ class SparkPlace(Watched, Protocol):
         """Let go of it; what was started for this process alone ends."""
 
 
-def stages_told(stages: Mapping[int, tuple[int, int]]) -> str:
+def stages_text(stages: Mapping[int, tuple[int, int]]) -> str:
     """Return the words for stages: number to tasks done and tasks in all."""
     if not stages:
         return "Spark plans"

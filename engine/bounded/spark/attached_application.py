@@ -44,7 +44,7 @@ class SubmittedSpark(OwnSpark):
     def gone(self) -> PenstockError | None:
         return None if self.alive else machine_gone(None)
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Nothing of ours."""
 
     def last_words(self) -> str:

@@ -25,7 +25,7 @@ from penstock.engine.bounded.backend import BoundedResult, Emit
 from penstock.engine.bounded.error_translation import record_fault, value_fault
 from penstock.engine.bounded.exact_types import ExactBatches, check_texts
 from penstock.engine.bounded.python_functions import register_on_spark
-from penstock.engine.bounded.spark.application import SparkPlace
+from penstock.engine.bounded.spark.application import SparkApplication
 from penstock.engine.bounded.spark.errors import for_spark_alone, spark_error, spark_failures
 from penstock.engine.bounded.spark.relations import SparkRelations, reading_of
 from penstock.engine.bounded.spark.sessions import SESSIONS
@@ -89,7 +89,9 @@ class SparkBackend:
             int(self._settings.get("spark.keep-alive")),
             self._settings.of_spark(),
         )
-        return _SparkRun(query, plan, self._services, staging_dir, time_zone, ResultsPlace.of(self._settings))
+        return _SparkRun(
+            query, plan, self._services, staging_dir, time_zone, ResultsAddress.of(self._settings)
+        )
 
     def warm(self) -> None:
         """Start Spark in the background, for a session that will need it soon; a failure shows when a
@@ -122,7 +124,7 @@ def warm_up(session: Any) -> None:
 
 
 @dataclass(frozen=True)
-class ResultsPlace:
+class ResultsAddress:
     """Where rows are taken: the address that is listened at, and the one tasks are told (empty: asked of
     Spark).
     """
@@ -132,7 +134,7 @@ class ResultsPlace:
     port: int
 
     @classmethod
-    def of(cls, settings: Settings) -> ResultsPlace:
+    def of(cls, settings: Settings) -> ResultsAddress:
         """Read it from the settings of a session."""
         return cls(
             str(settings.get("spark.results.bind")),
@@ -157,7 +159,7 @@ class _SparkRun:
         services: Services,
         staging_dir: Path | None,
         time_zone: str,
-        results: ResultsPlace,
+        results: ResultsAddress,
     ) -> None:
         self._query = query
         self._plan = plan
@@ -168,7 +170,7 @@ class _SparkRun:
         self._exact = ExactBatches(query.schema)
         self._tag = f"penstock-{_PROCESS}-{next(_NUMBERS)}"
         self._session: Any = None
-        self._place: SparkPlace | None = None
+        self._place: SparkApplication | None = None
         self._served: ServedRows | None = None
         self._cancelled = threading.Event()
 
@@ -199,7 +201,7 @@ class _SparkRun:
         try:
             yield scratch
         except spark_failures() as error:
-            raise self._advised(self._told(error)) from error
+            raise self._advised(self._translate(error)) from error
         except PenstockError as error:
             raise self._advised(error) from error.__cause__
         finally:
@@ -213,7 +215,7 @@ class _SparkRun:
         """The error with advice that leads somewhere: tables of Spark are for Spark alone."""
         return for_spark_alone(error) if spark_tables(self._plan) else error
 
-    def _told(self, error: BaseException) -> PenstockError:
+    def _translate(self, error: BaseException) -> PenstockError:
         """Say what went wrong: with the machine, in a file, in a value, or elsewhere."""
         gone = None if self._place is None else self._place.gone()
         told = gone or spark_error(error, self._place.last_words() if self._place else "")
@@ -225,7 +227,7 @@ class _SparkRun:
 
     def _open(self, settings: Mapping[str, str]) -> None:
         self._session = SESSIONS.new(self._time_zone, settings)
-        self._place, self._watch = SESSIONS.place, SESSIONS.watch()
+        self._place, self._watch = SESSIONS.application, SESSIONS.watch()
 
     def _write(self, scratch: Path) -> None:
         assert isinstance(self._plan, Sink) and self._plan.table is not None

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.bounded.spark.application import stages_told
+from penstock.engine.bounded.spark.application import stages_text
 from penstock.engine.bounded.spark.errors import machine_gone, spark_failures
 from penstock.engine.bounded.spark.jvm_launcher import CONFIGURATION
 
@@ -40,7 +40,7 @@ _UNITS = {
 
 
 class SparkServer:
-    """A :class:`~penstock.engine.bounded.spark.application.SparkPlace` reached by a URL
+    """A :class:`~penstock.engine.bounded.spark.application.SparkApplication` reached by a URL
     ``sc://host:port/;key=value``.
     """
 
@@ -86,7 +86,7 @@ class SparkServer:
             self._dead = True
             raise
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Nothing of ours: the calls that wait end when the server does."""
 
     def session(self) -> Any:
@@ -107,10 +107,10 @@ class SparkServer:
         ours = {} if self._lease is not None else {key: CONFIGURATION[key] for key in _OURS}
         made = SparkSession.builder.config(map=ours).remote(self._url).create()
         made.client.set_retry_policies([_retries(lambda: self.alive)])
-        made.registerProgressHandler(self._told_by(str(made.session_id)))
+        made.registerProgressHandler(self._progress_handler(str(made.session_id)))
         return made
 
-    def _told_by(self, session_id: str) -> Any:
+    def _progress_handler(self, session_id: str) -> Any:
         def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
             told = {
                 stage.stage_id: (stage.num_completed_tasks, stage.num_tasks)
@@ -141,7 +141,7 @@ class SparkServer:
                 session.interruptTag(tag)
 
     def progress(self, session: Any) -> str | None:
-        return stages_told(self._stages.get(str(session.session_id), {}))
+        return stages_text(self._stages.get(str(session.session_id), {}))
 
     def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
         """What ``EXPLAIN COST`` says of the whole result, which it says first."""

@@ -145,14 +145,14 @@ def _of_the_query(error: BaseException, text: str) -> PenstockError:
     return PenstockError(
         "BND-5003",
         f"the bounded query failed on Spark: {message}"[:400],
-        detail=" ".join(filter(None, (condition, _place(error)))) or None,
+        detail=" ".join(filter(None, (condition, _query_fragment(error)))) or None,
         hint=_suggested(error) or _HINTS.get(condition or "", None if user else _TYPE_HINT),
         kind=Kind.USER if user else Kind.EXTERNAL,
         sqlstate=sqlstate or "58000",
     )
 
 
-def _place(error: BaseException) -> str | None:
+def _query_fragment(error: BaseException) -> str | None:
     """Which part of the text Spark was given the error is of."""
     contexts = _asked(error, "getQueryContext") or ()
     fragments = [fragment for context in contexts if (fragment := _asked(context, "fragment"))]

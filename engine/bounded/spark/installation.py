@@ -17,7 +17,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.bounded.spark.class_data_archive import SWITCH, archive_file, cache_directory
 from penstock.engine.bounded.spark.java_runtime import OLDEST_JAVA, java_homes
 from penstock.engine.bounded.spark.jvm_launcher import configured, spark_home
-from penstock.engine.bounded.spark.keep_alive import kept_states, missing_modules
+from penstock.engine.bounded.spark.keep_alive import daemon_states, missing_modules
 
 _DRIVERS = re.compile(
     r"(postgresql|mysql-connector(?:-j|-java)?|mariadb-java-client|derby|ojdbc\d*|mssql-jdbc|sqlite-jdbc|h2|db2jcc\d*|snowflake-jdbc)-?\d"
@@ -116,7 +116,7 @@ def spark_findings() -> Iterator[Finding]:
     yield from _home()
     yield from _java()
     yield from _archive()
-    yield from _kept()
+    yield from _check_keep_alive()
 
 
 def _package() -> Iterator[Finding]:
@@ -267,7 +267,7 @@ def _archive() -> Iterator[Finding]:
         )
 
 
-def _kept() -> Iterator[Finding]:
+def _check_keep_alive() -> Iterator[Finding]:
     missing = missing_modules()
     if missing:
         mend = "pip install 'pyspark[connect]'"
@@ -275,7 +275,7 @@ def _kept() -> Iterator[Finding]:
             "kept alive", State.NOTE, f"not possible, modules {', '.join(missing)} are not installed", mend
         )
         return
-    states = kept_states()
+    states = daemon_states()
     if not states:
         yield Finding(
             "kept alive",

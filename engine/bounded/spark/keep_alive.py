@@ -29,7 +29,7 @@ _POLL_S = 0.05
 _ANSWER_S = 10.0
 
 
-def kept_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
+def lease_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
     """Return the Spark that is kept alive, started when there is none. BND-5016 when this machine cannot
     keep one, else the errors of a start.
     """
@@ -47,12 +47,12 @@ def missing_modules() -> list[str]:
     return [name for name in _CONNECT_MODULES if not _importable(name)]
 
 
-def kept_states() -> list[dict[str, Any]]:
+def daemon_states() -> list[dict[str, Any]]:
     """Return what the keepers of this user say of themselves; none is started."""
     return [state for path in _sockets() if (state := _asked_once(path, "status")) is not None]
 
 
-def stop_kept() -> int:
+def stop_daemons() -> int:
     """End all Sparks that are kept alive for this user; return how many there were."""
     return sum(_asked_once(path, "stop") is not None for path in _sockets())
 
@@ -113,7 +113,7 @@ def _started(
             if answer is not None:
                 return answer
             if keeper.poll() is not None:
-                _raise_told(path)
+                _raise_daemon_error(path)
             pause.wait(_POLL_S)
             waited += _POLL_S
     raise PenstockError(
@@ -125,7 +125,7 @@ def _started(
     )
 
 
-def _raise_told(path: Path) -> None:
+def _raise_daemon_error(path: Path) -> None:
     """Raise what a keeper that has ended left behind; nothing when it found another at work."""
     text = path.with_suffix(".log").read_text(encoding="utf-8", errors="replace").strip()
     if not text:

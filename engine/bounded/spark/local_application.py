@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.spark.application import stages_told
+from penstock.engine.bounded.spark.application import stages_text
 from penstock.engine.bounded.spark.errors import machine_gone, spark_failures, start_refused
 from penstock.engine.bounded.spark.jvm_launcher import SparkJvm, launch
 
 
 class OwnSpark:
-    """A :class:`~penstock.engine.bounded.spark.application.SparkPlace`: the classic way into Spark,
+    """A :class:`~penstock.engine.bounded.spark.application.SparkApplication`: the classic way into Spark,
     through its gateway.
     """
 
@@ -46,7 +46,7 @@ class OwnSpark:
     def busy(self) -> bool:
         return bool(self._first.sparkContext.statusTracker().getActiveStageIds())
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         self.jvm.kill()
 
     def session(self) -> Any:
@@ -75,7 +75,7 @@ class OwnSpark:
             ]
         except spark_failures():
             return None  # what is wrong is told by the query itself
-        return stages_told({stage.stageId: (stage.numCompletedTasks, stage.numTasks) for stage in stages})
+        return stages_text({stage.stageId: (stage.numCompletedTasks, stage.numTasks) for stage in stages})
 
     def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
         return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.clock import SystemClock
-from penstock.engine.bounded.spark.application import SparkPlace
+from penstock.engine.bounded.spark.application import SparkApplication
 from penstock.engine.bounded.spark.attached_application import (
     GATEWAY,
     Additions,
@@ -23,7 +23,7 @@ from penstock.engine.bounded.spark.attached_application import (
 )
 from penstock.engine.bounded.spark.connect_application import SparkServer
 from penstock.engine.bounded.spark.jvm_launcher import configured, spark_home
-from penstock.engine.bounded.spark.keep_alive import kept_spark
+from penstock.engine.bounded.spark.keep_alive import lease_spark
 from penstock.engine.bounded.spark.local_application import OwnSpark
 from penstock.engine.bounded.spark.watchdog import SparkWatch, WatchedCall
 
@@ -57,11 +57,11 @@ class SparkSessions:
         self.keep_alive_ms = 0
         self.settings: Mapping[str, str] = {}
         self._lock = threading.Lock()
-        self._place: SparkPlace | None = None
+        self._place: SparkApplication | None = None
         self._started_with: Mapping[str, str] = {}
 
     @property
-    def place(self) -> SparkPlace | None:
+    def application(self) -> SparkApplication | None:
         """Where Spark runs, ``None`` before the first session."""
         return self._place
 
@@ -91,16 +91,16 @@ class SparkSessions:
         assert self._place is not None
         return SparkWatch(self._place) if idle_s is None else SparkWatch(self._place, idle_s)
 
-    def _running(self, settings: Mapping[str, str], additions: Additions) -> SparkPlace:
+    def _running(self, settings: Mapping[str, str], additions: Additions) -> SparkApplication:
         with self._lock:
             if self._place is not None and not self._place.alive:
                 self._forget()
             if self._place is None:
-                self._place = _in_time("start", lambda: self._start(settings, additions))
+                self._place = _within_timeout("start", lambda: self._start(settings, additions))
                 atexit.register(self.close)
             return self._place
 
-    def _start(self, settings: Mapping[str, str], additions: Additions) -> SparkPlace:
+    def _start(self, settings: Mapping[str, str], additions: Additions) -> SparkApplication:
         for name in _QUIET_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -120,7 +120,7 @@ class SparkSessions:
         NEWS.info("Spark is being started")
         if self.keep_alive_ms:
             self._started_with = {}  # it may be there already
-            place: SparkPlace = kept_spark(self.keep_alive_ms, settings)
+            place: SparkApplication = lease_spark(self.keep_alive_ms, settings)
         else:
             place = OwnSpark(settings)
         NEWS.info("Spark runs, after %.1f s", (_CLOCK.monotonic_ms() - began_ms) / 1000)
@@ -143,7 +143,7 @@ def _nothing(said: Mapping[str, str]) -> Mapping[str, str]:
     return {}
 
 
-def _opened(place: SparkPlace, time_zone: str, settings: Mapping[str, str]) -> Any:
+def _opened(place: SparkApplication, time_zone: str, settings: Mapping[str, str]) -> Any:
     session = place.session()
     for key, value in settings.items():
         _set(session, key, value)
@@ -178,7 +178,7 @@ def _plain(value: str) -> str:
     return re.sub(r"\bfile:/+", "/", value)
 
 
-def _in_time(what: str, work: Callable[[], Any]) -> Any:
+def _within_timeout(what: str, work: Callable[[], Any]) -> Any:
     """Return what ``work()`` returns. BND-5005 when it takes far too long."""
     call = WatchedCall(what, work)
     if not call.done.wait(_START_TIMEOUT_S):

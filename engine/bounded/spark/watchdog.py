@@ -26,7 +26,7 @@ class Watched(Protocol):
     def busy(self) -> bool:
         """Ask it whether it runs anything, which may hang or raise."""
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """It does not answer: end it, so that the calls that wait for it end."""
 
 
@@ -68,7 +68,7 @@ class SparkWatch:
             self._idle = 0.0 if pulse.busy else self._idle
         self._idle += LOOK_S
         if self._silent > self._silent_s:
-            self._watched.give_up()
+            self._watched.abandon()
             raise _stuck(f"Spark has not answered for {self._silent_s:.0f} s, in a call to {what}")
         if self._idle > self._idle_s:
             raise _stuck(f"Spark has run nothing for {self._idle_s:.0f} s and a call to {what} has not ended")

@@ -24,7 +24,7 @@ SEGMENT_BYTES = 64 << 20
 
 
 @dataclass
-class HeldBytes:
+class BufferedBytes:
     """How much all queues of a query hold, and how much they may."""
 
     memory_limit: int = 32 << 20
@@ -38,7 +38,7 @@ class HeldBytes:
         """
         return self.memory < (self.memory_limit if first else self.memory_limit // 2)
 
-    def has_room(self, first: bool) -> bool:
+    def has_capacity(self, first: bool) -> bool:
         """Whether another frame may be asked for."""
         return self.has_memory(first) or self.disk < self.disk_limit
 
@@ -81,7 +81,7 @@ class _Segment:
 class FrameQueue:
     """First in, first out; not for several threads at once."""
 
-    def __init__(self, held: HeldBytes, path: Callable[[], Path]) -> None:
+    def __init__(self, held: BufferedBytes, path: Callable[[], Path]) -> None:
         """``path`` gives the name of a new file in a directory that is there."""
         self._held = held
         self._path = path
@@ -315,7 +315,7 @@ class RowListener:
         if wire.receiver is not None:
             frame = wire.frame()
             if frame is not None:
-                self._tell(wire, lambda receiver: receiver.received(wire, *frame))
+                self._notify(wire, lambda receiver: receiver.received(wire, *frame))
             return
         said = wire.hello()
         with self._lock:
@@ -326,7 +326,7 @@ class RowListener:
             raise EOFError
         self.admission.admit(wire)
         wire.receiver = known[0]
-        self._tell(wire, lambda receiver: receiver.greeted(wire))
+        self._notify(wire, lambda receiver: receiver.greeted(wire))
         if wire.outgoing is not None:
             self._selector.modify(wire.connection, selectors.EVENT_READ | selectors.EVENT_WRITE, wire)
 
@@ -335,10 +335,10 @@ class RowListener:
             self._selector.unregister(wire.connection)
         wire.connection.close()
         self.admission.refuse(wire)
-        self._tell(wire, lambda receiver: receiver.closed(wire))
+        self._notify(wire, lambda receiver: receiver.closed(wire))
 
     @staticmethod
-    def _tell(wire: TaskWire, what: Callable[[Receiver], None]) -> None:
+    def _notify(wire: TaskWire, what: Callable[[Receiver], None]) -> None:
         if wire.receiver is None:
             return
         try:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.bounded.spark_results.listener import FrameQueue, HeldBytes, RowListener, TaskWire
+from penstock.engine.bounded.spark_results.listener import BufferedBytes, FrameQueue, RowListener, TaskWire
 from penstock.engine.bounded.spark_results.push_task import END, GO, THERE
 from penstock.engine.network.admission import ROW_LISTENERS
 
@@ -44,7 +44,7 @@ class PushedRows:
         self,
         listener: RowListener,
         scratch: Path,
-        held: HeldBytes | None = None,
+        held: BufferedBytes | None = None,
         *,
         whole_partitions: bool = False,
     ) -> None:
@@ -54,7 +54,7 @@ class PushedRows:
         that its task may be run again.
         """
         self.token = secrets.token_bytes(32)
-        self.held = held or HeldBytes()
+        self.held = held or BufferedBytes()
         self._listener = listener
         self._scratch = scratch
         self._whole = whole_partitions
@@ -88,7 +88,7 @@ class PushedRows:
             counts = self._checked(check) if counts is None else counts
             if counts is None:
                 with self._changed:
-                    self._changed.wait_for(self._has_news, _LOOK_S)
+                    self._changed.wait_for(self._has_progress, _LOOK_S)
 
     def _checked(self, check: Callable[[], Mapping[int, int] | None]) -> Mapping[int, int] | None:
         """Return what ``check`` says; where we refused a task, raise our reason, not that its Spark job
@@ -115,7 +115,7 @@ class PushedRows:
 
     # -- the reader's side
 
-    def _has_news(self) -> bool:
+    def _has_progress(self) -> bool:
         first = self._partitions.get(self._first)
         return (
             self._error is not None
@@ -126,7 +126,7 @@ class PushedRows:
     def _is_due(self, first: _Partition) -> bool:
         """Whether a frame may be given now."""
         return len(first.queue) > 0 and (
-            not self._whole or first.rows is not None or not self.held.has_room(True)
+            not self._whole or first.rows is not None or not self.held.has_capacity(True)
         )
 
     def _next(self, counts: Mapping[int, int] | None) -> bytearray | None:
@@ -253,7 +253,7 @@ class PushedRows:
                 owed += 1
 
     def _may_ask(self, wire: TaskWire, first: bool, first_runs: bool) -> bool:
-        if self.held.has_room(first) or (not first and not first_runs):
+        if self.held.has_capacity(first) or (not first and not first_runs):
             return True
         return first and len(self._partitions[wire.partition].queue) + wire.owed < _OWED_FIRST
 

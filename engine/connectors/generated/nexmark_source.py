@@ -43,7 +43,7 @@ class Events:
         """Return other noise for another salt, a word each."""
         return mix(self.noise ^ mix(np.array([salt], np.uint64)))
 
-    def taken(self, rows: np.ndarray) -> Events:
+    def take(self, rows: np.ndarray) -> Events:
         """Return the events of some rows."""
         return Events(self.numbers[rows], self.noise[rows])
 
@@ -256,7 +256,7 @@ class NexmarkColumns:
     def _row(self, table: str, kind: Row, events: Events) -> pa.Array:
         wanted = self._model.kinds(events.numbers) == KINDS.index(table)
         there = np.flatnonzero(wanted)
-        own = events.taken(there)
+        own = events.take(there)
         # which of the made rows stands where; NULL where none does
         spread = array_of(np.cumsum(wanted) - 1, ~wanted)
         parts = [

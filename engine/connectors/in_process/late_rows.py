@@ -21,7 +21,7 @@ MAX_KEPT = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _LateBatch:
     """Late rows of one operator and batch; ``watermarks`` and ``ends`` (of windows) int64 microseconds."""
 
     operator: str
@@ -36,7 +36,7 @@ class LateRows:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, deque[_Kept]] = {}
+        self._kept: dict[str, deque[_LateBatch]] = {}
         self._lock = threading.Lock()
 
     def add(
@@ -49,7 +49,9 @@ class LateRows:
     ) -> None:
         """Keep rows of a job; beyond 10,000 the oldest go."""
         first = max(0, rows.num_rows - MAX_KEPT)
-        kept = _Kept(operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:])
+        kept = _LateBatch(
+            operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:]
+        )
         with self._lock:
             held = self._kept.setdefault(job_id, deque())
             held.append(kept)
@@ -67,7 +69,7 @@ class LateRows:
         return pa.Table.from_batches([_shown(item, wanted) for item in held], wanted)
 
 
-def _shown(kept: _Kept, wanted: pa.Schema) -> pa.RecordBatch:
+def _shown(kept: _LateBatch, wanted: pa.Schema) -> pa.RecordBatch:
     count = kept.rows.num_rows
     ends = pa.nulls(count, pa.int64()) if kept.ends is None else pa.array(kept.ends)
     known = {

@@ -22,8 +22,8 @@ from penstock.engine.connectors.in_process.result_channels import ResultChannels
 from penstock.engine.deploy.protocol.error_codec import SentError
 from penstock.engine.deploy.protocol.messages import (
     BadRecordsSeen,
+    BoundedDemand,
     BoundedRows,
-    BoundedTaken,
     BoundedWanted,
     LateRowsSeen,
     Printed,
@@ -95,10 +95,10 @@ class JobStores:
                 self._queries[worker, query] = RunningQuery(
                     query, partial(self._start, operator_id, staging, splits), reply
                 )
-            case BoundedTaken(query, closed):
+            case BoundedDemand(query, closed):
                 running = self._queries.get((worker, query))
                 if running is not None:
-                    running.taken(closed=closed)
+                    running.acknowledge(closed=closed)
 
     def _start(self, operator_id: str, staging: Path | None, splits: tuple[str, ...]) -> BoundedResult:
         if self._before is not None and operator_id in self._before.queries:
@@ -113,7 +113,7 @@ class JobStores:
     def close(self) -> None:
         """End the queries that still run."""
         for query in list(self._queries.values()):
-            query.taken(closed=True)
+            query.acknowledge(closed=True)
 
 
 class RunningQuery:
@@ -127,7 +127,7 @@ class RunningQuery:
         self._closed = False
         EngineThread(target=self._run, name="bounded-rows").start()
 
-    def taken(self, *, closed: bool) -> None:
+    def acknowledge(self, *, closed: bool) -> None:
         """A batch has been taken, or no more are wanted."""
         self._closed = self._closed or closed
         self._room.release()

@@ -30,8 +30,7 @@ from penstock.engine.deploy.protocol.messages import (
     DeploymentId,
     DeployTasks,
     FromTasks,
-    HeldTable,
-    MetricsTaken,
+    MetricsReport,
     Peer,
     PostToTask,
     Prepare,
@@ -39,6 +38,7 @@ from penstock.engine.deploy.protocol.messages import (
     Released,
     ReleaseTasks,
     ResultRows,
+    TableFile,
     TaskFailure,
     ToTasks,
     WriteFailure,
@@ -153,7 +153,7 @@ class ProcessWorkers:
         post: Callable[[Any], None],
         io: IoThread,
         state: Path | None,
-        tables: tuple[HeldTable, ...],
+        tables: tuple[TableFile, ...],
         scratch: Path,
         later: Later | None = None,
         bounded: BoundedBefore | None = None,
@@ -251,7 +251,7 @@ class ProcessWorkers:
         """Give the workers back: the job has ended."""
         with self._lock:
             processes, self._processes = self._processes, []
-        self._pool.give_back(processes)
+        self._pool.return_workers(processes)
 
     def members(self) -> list[Member]:
         """Return the workers of the deployment under way with their slots."""
@@ -277,7 +277,7 @@ class ProcessWorkers:
     def _enough(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
         """Return so many workers: those the job has, without the lost ones, and others."""
         kept = [process for process in self._processes if process.state is not WorkerState.LOST]
-        self._pool.give_back([process for process in self._processes if process not in kept[:count]])
+        self._pool.return_workers([process for process in self._processes if process not in kept[:count]])
         return [*kept[:count], *self._pool.take(max(0, count - len(kept)), timeout_ms)]
 
     def _send_to_task(self, task: TaskId, message: TaskMessage) -> None:
@@ -331,7 +331,7 @@ class ProcessWorkers:
                 self._post(WrittenElsewhere(failed))
             case TaskFailure(task, error, peer):
                 self._on_failure(underway, task, error.raised(), peer)
-            case MetricsTaken(tasks):
+            case MetricsReport(tasks):
                 for figures in tasks:
                     underway.tasks[TaskId(figures.chain, figures.subtask)].counted(figures)
             case Released():

@@ -20,7 +20,7 @@ from penstock.engine.deploy.coordinator.launcher import OwnProcesses, WorkerHost
 from penstock.engine.deploy.coordinator.shared_storage_probe import leave_probe
 from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
 from penstock.engine.deploy.protocol.codec import encode
-from penstock.engine.deploy.protocol.messages import HeldTable
+from penstock.engine.deploy.protocol.messages import TableFile
 from penstock.engine.deploy.worker.python_modules import FunctionNames
 from penstock.engine.storage.local import make_private, open_private
 from penstock.engine.task_manager.task_manager import IoThread
@@ -69,7 +69,7 @@ class ProcessRuntime:
             # where all machines find it, if they find anything
             state, scratch = state.absolute(), state.absolute() / HOSTED
             shutil.rmtree(scratch, ignore_errors=True)
-        held = self._held(graph, scratch)
+        held = self._write_tables(graph, scratch)
         bounded, probe = None, None
         if self._on_spark:
             bounded = computed_before(self._services, graph, scratch / "bounded", options.time_zone)
@@ -87,7 +87,7 @@ class ProcessRuntime:
         """End all workers."""
         self.pool.close()
 
-    def _held(self, graph: JobGraph, scratch: Path) -> tuple[HeldTable, ...]:
+    def _write_tables(self, graph: JobGraph, scratch: Path) -> tuple[TableFile, ...]:
         """Write the registered tables a job reads where workers find them; an iterable that ends when it
         likes is refused.
         """
@@ -112,7 +112,7 @@ class ProcessRuntime:
             make_private(path.parent)
             with open_private(path) as sink, pa.ipc.new_file(sink, table.schema) as writer:
                 writer.write_table(table)
-            held.append(HeldTable(name, path))
+            held.append(TableFile(name, path))
         return tuple(held)
 
 

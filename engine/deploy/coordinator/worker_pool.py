@@ -81,7 +81,7 @@ class WorkerPool:
                 self._timeouts[worker.number] = timeout_ms
             return taken
 
-    def give_back(self, workers: Sequence[WorkerProcess]) -> None:
+    def return_workers(self, workers: Sequence[WorkerProcess]) -> None:
         """Take workers back whose tasks are closed; lost ones are forgotten."""
         with self._lock:
             for worker in workers:

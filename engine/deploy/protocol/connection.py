@@ -119,7 +119,7 @@ class ControlConnection:
         self._socket.settimeout(timeout_s)
         while not self._received:
             try:
-                count = self._socket.recv_into(self._reader.room())
+                count = self._socket.recv_into(self._reader.writable())
             except TimeoutError:
                 raise
             except OSError:  # closed here, or torn down by the peer's death

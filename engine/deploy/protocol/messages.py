@@ -94,7 +94,7 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class HeldTable:
+class TableFile:
     """A registered table as an Arrow IPC file."""
 
     name: str
@@ -116,7 +116,7 @@ class DeployTasks:
     state: Path | None
     manifest: Manifest | None
     scratch: Path
-    tables: tuple[HeldTable, ...]
+    tables: tuple[TableFile, ...]
     owner: str
 
 
@@ -192,7 +192,7 @@ class WriteFailure:
 
 
 @dataclass(frozen=True)
-class MetricsTaken:
+class MetricsReport:
     """What the tasks have counted by now."""
 
     tasks: tuple[TaskFigures, ...]
@@ -287,7 +287,7 @@ class BoundedWanted:
 
 
 @dataclass(frozen=True)
-class BoundedTaken:
+class BoundedDemand:
     """A batch of a bounded query has been taken, or (``closed``) no more are wanted."""
 
     query: int

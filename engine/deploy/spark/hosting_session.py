@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.bounded.spark.application import SparkPlace
+from penstock.engine.bounded.spark.application import SparkApplication
 from penstock.engine.bounded.spark.class_data_archive import executors_options
 from penstock.engine.bounded.spark.errors import spark_failures
 from penstock.engine.bounded.spark.java_runtime import find_java
@@ -55,7 +55,7 @@ class HostingSession:
         self._lock = threading.Lock()
         self._session: Any = None
         self._profiles: dict[int, Any] = {}
-        self._place: SparkPlace | None = None
+        self._place: SparkApplication | None = None
         self._code = shipped()
         self.code_name = self._code.name
         self.attempts = _ATTEMPTS
@@ -66,7 +66,7 @@ class HostingSession:
         RUN-2923 when Spark speculates.
         """
         with self._lock:
-            if self._place is None or self._place is not SESSIONS.place or not self._place.alive:
+            if self._place is None or self._place is not SESSIONS.application or not self._place.alive:
                 self._start()
             assert self._place is not None
             self._place.tag(self._session, tag)
@@ -106,7 +106,7 @@ class HostingSession:
             session.addArtifacts(str(self._code), pyfile=True)
         else:
             session.sparkContext.addPyFile(str(self._code))
-        self._session, self._place, self._profiles = session, SESSIONS.place, {}
+        self._session, self._place, self._profiles = session, SESSIONS.application, {}
         local = _LOCAL.fullmatch(str(session.conf.get("spark.master", "")))
         self.attempts = (
             int(session.conf.get("spark.task.maxFailures", str(_ATTEMPTS)))
@@ -117,7 +117,7 @@ class HostingSession:
     def close(self) -> None:
         """Let go of the session."""
         with self._lock:
-            if self._place is not None and self._place is SESSIONS.place:
+            if self._place is not None and self._place is SESSIONS.application:
                 SESSIONS.release(self._session)
             self._session = self._place = None
 

@@ -99,7 +99,7 @@ class SparkTask:
         except PenstockError as error:
             said, self.fault = error.message, error
         except spark_failures() as error:
-            said, self.fault = _told(error)
+            said, self.fault = _failure_of(error)
         except Exception as error:  # noqa: BLE001 - whatever Spark's client raises is the end of this worker
             said = f"its Spark job failed: {type(error).__name__}: {str(error)[:300]}"
         finally:
@@ -175,7 +175,7 @@ class SparkTasks:
         self._session.close()
 
 
-def _told(error: BaseException) -> tuple[str, PenstockError | None]:
+def _failure_of(error: BaseException) -> tuple[str, PenstockError | None]:
     """Say why a Spark job failed; with an error where trying again is of no use."""
     try:
         text = str(error)

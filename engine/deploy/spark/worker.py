@@ -35,7 +35,7 @@ def work_in_spark(orders: Mapping[str, Any]) -> str:
     certificates = (
         None
         if orders["certificates"] is None
-        else Certificates(*(_found(path) for path in orders["certificates"]))
+        else Certificates(*(_resolve_file(path) for path in orders["certificates"]))
     )
     before = Path.cwd()
     if Path(orders["directory"]).is_dir():  # relative paths of tables mean the same as in the program
@@ -72,7 +72,7 @@ def _work(orders: Mapping[str, Any], certificates: Certificates | None) -> str:
     return "its connection ended"
 
 
-def _found(path: str) -> str:
+def _resolve_file(path: str) -> str:
     """Return a file's path, or where Spark has put the file of that name (``spark.files``)."""
     if Path(path).is_file():
         return path

@@ -25,7 +25,7 @@ from penstock.engine.deploy.protocol.messages import (
     Deployed,
     DeploymentId,
     DeployTasks,
-    MetricsTaken,
+    MetricsReport,
     PostToTask,
     Prepare,
     Prepared,
@@ -133,9 +133,9 @@ class WorkerTasks:
             self._released = True
             self._slots.release()
 
-    def numbers(self) -> MetricsTaken:
+    def numbers(self) -> MetricsReport:
         """Return what the tasks have counted by now."""
-        return MetricsTaken(tuple(task.figures() for task in self._tasks.values()))
+        return MetricsReport(tuple(task.figures() for task in self._tasks.values()))
 
     def _prepare(self, wanted: Prepare) -> None:
         if wanted.probe is not None:
@@ -189,7 +189,7 @@ class WorkerTasks:
     def _services(self, wanted: DeployTasks) -> Services:
         tables = RegisteredTables()
         for held in wanted.tables:
-            tables.register(held.name, _held(held.path))
+            tables.register(held.name, _map_table(held.path))
         stores = (SentLateRows(self._send), SentBadRecords(self._send), SentViews(self._send))
         printing = PrintStream(lambda text: self._send(Printed(text)))
         return Services(self._results, tables, *stores, printing, self._backends, *self._means.services())
@@ -246,6 +246,6 @@ class WorkerTasks:
         self._send(Released())
 
 
-def _held(path: Path) -> pa.Table:
+def _map_table(path: Path) -> pa.Table:
     with contextlib.closing(pa.memory_map(str(path))) as source:
         return pa.ipc.open_file(source).read_all()

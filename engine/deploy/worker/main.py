@@ -111,7 +111,7 @@ class Worker:
         deployment = message.deployment
         current = self._current
         if current is not None and current.deployment == deployment:
-            self._give(current, message.body)
+            self._pass_message(current, message.body)
             return
         order = (deployment.epoch, deployment.attempt)
         if self._fenced and order <= self._newest.get(deployment.job_id, (-1, -1)):
@@ -122,9 +122,9 @@ class Worker:
             # a newer deployment has taken over; the coordinator no longer asks about this one
             current.release()
         self._current = current = WorkerTasks(deployment, self._clock, self._sender(deployment), self._means)
-        self._give(current, message.body)
+        self._pass_message(current, message.body)
 
-    def _give(self, tasks: WorkerTasks, body: Any) -> None:
+    def _pass_message(self, tasks: WorkerTasks, body: Any) -> None:
         if isinstance(body, Prepare):
             sys.path += [path for path in body.path if path not in sys.path]
             self._connection.find_function = FunctionNames(body.modules).find

@@ -25,8 +25,8 @@ from penstock.engine.connectors.in_process.materialized_views import Materialize
 from penstock.engine.connectors.in_process.result_channels import ResultChannel, ResultChannels
 from penstock.engine.deploy.protocol.messages import (
     BadRecordsSeen,
+    BoundedDemand,
     BoundedRows,
-    BoundedTaken,
     BoundedWanted,
     LateRowsSeen,
     ResultCredit,
@@ -188,7 +188,7 @@ class SentQuery(BoundedResult):
                     raise self._failure
                 return None
             rows = self._rows.popleft()
-        self._send(BoundedTaken(self._query))
+        self._send(BoundedDemand(self._query))
         return rows
 
     @property
@@ -197,7 +197,7 @@ class SentQuery(BoundedResult):
             return self._complete and not self._rows and self._failure is None
 
     def close(self) -> None:
-        self._send(BoundedTaken(self._query, closed=True))
+        self._send(BoundedDemand(self._query, closed=True))
 
 
 class SentBackends(BoundedBackends):

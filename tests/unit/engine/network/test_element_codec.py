@@ -124,7 +124,7 @@ def test_elements_come_back_as_they_were(elements: list[Element]) -> None:
             found += [
                 decoder.decode(frame, 0.0)
                 for part in writer.encode(kind, 3, parts)
-                for frame in reader.feed(part)
+                for frame in reader.receive(part)
             ]
     found = [element for element in found if element is not None]
     assert len(found) == len(elements)
@@ -154,7 +154,7 @@ def test_rows_are_not_copied_out_of_the_frame() -> None:
     wire = b"".join(
         bytes(part) for kind, parts in encoder.encode(batch, 0.0) for part in writer.encode(kind, 0, parts)
     )
-    frames = reader.feed(wire)
+    frames = reader.receive(wire)
     element = [decoder.decode(frame, 0.0) for frame in frames][-1]
     assert isinstance(element, Batch) and element.weights is not None
     start = np.frombuffer(frames[-1].payload, np.uint8).__array_interface__["data"][0]

@@ -30,7 +30,7 @@ def wire(messages: list[tuple[int, int, bytes, int]]) -> bytes:
 
 def code_of(data: bytes, **options: object) -> str:
     with pytest.raises(PenstockError) as caught:
-        FrameReader(**options).feed(data)  # type: ignore[arg-type]
+        FrameReader(**options).receive(data)  # type: ignore[arg-type]
     return caught.value.code
 
 
@@ -42,7 +42,7 @@ def test_frames_come_out_as_they_went_in_wherever_the_stream_is_cut(
     data, reader, frames, turn = wire(messages), FrameReader(), [], 0
     while data:
         size, turn = cuts[turn % len(cuts)], turn + 1
-        frames += reader.feed(data[:size])
+        frames += reader.receive(data[:size])
         data = data[size:]
     assert [(frame.kind, frame.channel, bytes(frame.payload), frame.flags) for frame in frames] == messages
     reader.end()
@@ -53,7 +53,7 @@ def test_a_large_payload_is_received_in_place() -> None:
     data = memoryview(wire([(9, 1, b"x", 0), (9, 1, body, 0), (9, 2, b"y", 0)]))
     reader, frames = FrameReader(), []
     while data:
-        free = reader.room()[: len(data)]
+        free = reader.writable()[: len(data)]
         free[:] = data[: len(free)]
         frames += reader.received(len(free))
         data = data[len(free) :]
@@ -71,7 +71,7 @@ def test_a_large_payload_is_received_in_place() -> None:
 )
 def test_other_programs_are_told_apart_from_the_first_byte(start: bytes, told: str) -> None:
     with pytest.raises(PenstockError, match=told) as caught:
-        FrameReader().feed(start)
+        FrameReader().receive(start)
     assert caught.value.code == "NET-5001"
 
 
@@ -79,7 +79,7 @@ def test_other_programs_are_told_apart_from_the_first_byte(start: bytes, told: s
 @given(st.binary(min_size=1, max_size=200))
 def test_random_bytes_give_an_error_or_nothing(data: bytes) -> None:
     try:
-        assert FrameReader().feed(data) == []
+        assert FrameReader().receive(data) == []
     except PenstockError as error:
         assert error.code.startswith("NET-500")
 
@@ -104,7 +104,7 @@ def test_every_changed_byte_is_noticed() -> None:
         bad[place] ^= 0x20
         try:
             reader = FrameReader(max_payload=1000)
-            assert reader.feed(bytes(bad)) == []
+            assert reader.receive(bytes(bad)) == []
             with pytest.raises(PenstockError):
                 reader.end()
         except PenstockError as error:
@@ -115,7 +115,7 @@ def test_without_the_checksum_a_changed_byte_gets_through() -> None:
     bad = bytearray(wire([(9, 5, b"some rows", 1)]))
     bad[-1] ^= 0x20
     assert code_of(bytes(bad)) == "NET-5003"
-    assert bytes(FrameReader(checksum=False).feed(bytes(bad))[0].payload) == b"some rowS"
+    assert bytes(FrameReader(checksum=False).receive(bytes(bad))[0].payload) == b"some rowS"
 
 
 def test_a_frame_that_is_missing_or_twice_is_noticed() -> None:
@@ -127,7 +127,7 @@ def test_a_frame_that_is_missing_or_twice_is_noticed() -> None:
 
 def test_a_stream_that_ends_inside_a_frame_is_cut() -> None:
     reader = FrameReader()
-    reader.feed(wire([(9, 0, b"abcdef", 0)])[:-1])
+    reader.receive(wire([(9, 0, b"abcdef", 0)])[:-1])
     with pytest.raises(PenstockError) as caught:
         reader.end()
     assert caught.value.code == "NET-5005"

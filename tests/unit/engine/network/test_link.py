@@ -70,7 +70,7 @@ class Pair:
         """Move so many of the bytes that ``side`` has sent."""
         wire, link = self.wires[side], self.links[1 - side]
         while count and wire:
-            free = link.room()
+            free = link.writable()
             size = min(count, len(free), len(wire))
             free[:size] = wire[:size]
             del wire[:size]
@@ -357,7 +357,7 @@ def test_a_peer_that_breaks_the_rules_is_told_apart(
 
     def send(*arguments: object, **options: object) -> None:
         for part in writer.encode(*arguments, **options):  # type: ignore[arg-type]
-            link.room()[: len(part)] = part
+            link.writable()[: len(part)] = part
             link.received(len(part), 0.0)
 
     send(kinds.HELLO, 0, [MINE.to_bytes()])
@@ -381,7 +381,7 @@ def test_sending_without_credit_is_noticed() -> None:
     with pytest.raises(PenstockError) as caught:
         for kind, payload in frames:
             for part in writer.encode(kind, 0, [payload]):
-                link.room()[: len(part)] = part
+                link.writable()[: len(part)] = part
                 link.received(len(part), 0.0)
     assert caught.value.code == "NET-5010"
     assert len(host.channels["k"]) == 1

@@ -44,7 +44,7 @@ def main(path: str, java_pid: int) -> None:
         saw["ordered"] = [
             row[0] for row in connection.execute("SELECT n FROM n ORDER BY n DESC").fetchall()
         ] == list(range(99_999, -1, -1))
-        saw["place"] = isinstance(SESSIONS.place, SparkServer)
+        saw["place"] = isinstance(SESSIONS.application, SparkServer)
         connection.create_function(twice)
         saw["python"] = connection.execute("SELECT SUM(twice(n)) FROM n").fetchall()
         spark = SESSIONS.new("UTC")

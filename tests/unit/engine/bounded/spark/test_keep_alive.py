@@ -19,7 +19,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.engine.bounded.spark.connect_application import SparkServer
 from penstock.engine.bounded.spark.java_runtime import find_java
-from penstock.engine.bounded.spark.keep_alive import kept_states, missing_modules, stop_kept
+from penstock.engine.bounded.spark.keep_alive import daemon_states, missing_modules, stop_daemons
 from penstock.repl.cli import main
 from tests.harness.patience import PATIENCE_S
 
@@ -34,7 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
         yield folder
-        stop_kept()
+        stop_daemons()
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -109,7 +109,7 @@ def test_a_spark_is_kept_alive_and_served_over_connect(
         "SELECT COUNT(*) AS n FROM n",
     )
     assert (query.returncode, query.stdout) == (0, "n\n100000\n"), query.stderr
-    (state,) = kept_states()
+    (state,) = daemon_states()
     assert state["leases"] == 0 and state["keep_alive_s"] == 60
     assert main(["spark", "status", "--json"]) == 0
     told = capsys.readouterr().out
@@ -134,7 +134,7 @@ def test_a_spark_is_kept_alive_and_served_over_connect(
     saw = json.loads(program.stdout)
     check(saw)
     assert time.time() - saw["closed_at"] < 60, "the program waits for a server that is dead"
-    assert gone(state["pid"]) and kept_states() == []
+    assert gone(state["pid"]) and daemon_states() == []
 
 
 def check(saw: dict[str, Any]) -> None:

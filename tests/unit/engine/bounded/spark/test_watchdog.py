@@ -38,7 +38,7 @@ class Machine:
             self.ended.wait(30)
         return self.is_busy
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         self.ended.set()
 
 
@@ -120,7 +120,7 @@ LARGE = "SELECT a.n, b.t FROM n AS a JOIN n AS b ON a.n / 100 = b.n / 100"  # 10
 def test_a_reader_that_leaves_cancels_the_job_and_leaves_no_zombies(conn: Connection) -> None:
     cursor = conn.execute(LARGE)
     assert cursor.fetchone() is not None
-    place = SESSIONS.place
+    place = SESSIONS.application
     assert isinstance(place, OwnSpark)
     before = time.monotonic()
     cursor.close()
@@ -142,7 +142,7 @@ def test_a_large_result_is_in_its_order(conn: Connection) -> None:
 def test_a_machine_that_is_killed_is_told_and_replaced(conn: Connection) -> None:
     cursor = conn.execute(LARGE)
     assert cursor.fetchone() is not None
-    place = SESSIONS.place
+    place = SESSIONS.application
     assert isinstance(place, OwnSpark)
     workers = processes(place.jvm.process.pid)
     assert workers  # Python's, that push
@@ -160,4 +160,4 @@ def test_a_machine_that_is_killed_is_told_and_replaced(conn: Connection) -> None
         ],
     )
     assert conn.execute("SELECT COUNT(*) FROM n").fetchall() == [(100_000,)]
-    assert SESSIONS.place is not place
+    assert SESSIONS.application is not place

@@ -14,7 +14,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.bounded.spark_results import listener as listener_module
-from penstock.engine.bounded.spark_results.listener import FrameQueue, HeldBytes, RowListener
+from penstock.engine.bounded.spark_results.listener import BufferedBytes, FrameQueue, RowListener
 from penstock.engine.bounded.spark_results.push_task import HELLO, pushing_task
 from penstock.engine.bounded.spark_results.result_rows import PushedRows
 from tests.harness.patience import PATIENCE_S
@@ -136,7 +136,7 @@ def test_who_does_not_know_the_token_is_hung_up_on(listener: RowListener, tmp_pa
 
 
 def test_a_slow_reader_holds_up_the_tasks(listener: RowListener, tmp_path: Path) -> None:
-    held = HeldBytes(memory_limit=1 << 20, disk_limit=0)
+    held = BufferedBytes(memory_limit=1 << 20, disk_limit=0)
     rows = PushedRows(listener, tmp_path, held)
     # 25 MB each
     tasks = [Task(rows, listener.port, partition, numbers(partition, 32_768, 100)) for partition in (0, 1)]
@@ -152,7 +152,7 @@ def test_a_slow_reader_holds_up_the_tasks(listener: RowListener, tmp_path: Path)
 
 def test_later_partitions_go_on_while_the_first_has_not_begun(listener: RowListener, tmp_path: Path) -> None:
     """They may hold the only slots it could run in."""
-    rows = PushedRows(listener, tmp_path, HeldBytes(memory_limit=1 << 20, disk_limit=0))
+    rows = PushedRows(listener, tmp_path, BufferedBytes(memory_limit=1 << 20, disk_limit=0))
     later = Task(rows, listener.port, 1, numbers(100, 32_768, 20))
     later.join(PATIENCE_S)
     assert later.result is not None and list(tmp_path.iterdir())
@@ -216,7 +216,7 @@ def test_the_reason_of_a_refusal_is_told_before_its_consequence(
 
 
 def test_of_two_attempts_at_once_the_first_counts(listener: RowListener, tmp_path: Path) -> None:
-    rows = PushedRows(listener, tmp_path, HeldBytes(memory_limit=1 << 18, disk_limit=0))
+    rows = PushedRows(listener, tmp_path, BufferedBytes(memory_limit=1 << 18, disk_limit=0))
     first = Task(rows, listener.port, 0, numbers(0, 32_768, 10))
     reader = rows.batches(job([first]))
     next(reader)
@@ -230,7 +230,7 @@ def test_of_two_attempts_at_once_the_first_counts(listener: RowListener, tmp_pat
 
 
 def test_a_reader_that_leaves_ends_the_tasks(listener: RowListener, tmp_path: Path) -> None:
-    rows = PushedRows(listener, tmp_path, HeldBytes(memory_limit=1 << 18, disk_limit=1 << 20))
+    rows = PushedRows(listener, tmp_path, BufferedBytes(memory_limit=1 << 18, disk_limit=1 << 20))
     tasks = [Task(rows, listener.port, partition, numbers(0, 32_768, 100)) for partition in (0, 1, 2)]
     next(rows.batches(job(tasks)))
     rows.close()
@@ -262,7 +262,7 @@ def test_frames_on_disk_keep_their_order_and_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener_module, "SEGMENT_BYTES", 300)
-    held, names = HeldBytes(memory_limit=100, disk_limit=1 << 30), itertools.count()
+    held, names = BufferedBytes(memory_limit=100, disk_limit=1 << 30), itertools.count()
     queue = FrameQueue(held, lambda: tmp_path / str(next(names)))
     frames = [bytearray([i]) * 60 for i in range(20)]
     for frame in frames:
@@ -276,9 +276,9 @@ def test_frames_on_disk_keep_their_order_and_leave_nothing(
 
 
 def test_a_full_disk_slows_the_tasks_only(tmp_path: Path) -> None:
-    held = HeldBytes(memory_limit=1, disk_limit=1 << 30)
+    held = BufferedBytes(memory_limit=1, disk_limit=1 << 30)
     queue = FrameQueue(held, lambda: tmp_path / "missing" / "file")
     queue.push(bytearray(5), True)
     queue.push(bytearray(7), True)
-    assert held.memory == 12 and not held.has_room(True)
+    assert held.memory == 12 and not held.has_capacity(True)
     assert [len(queue.pop()), len(queue.pop())] == [5, 7]
