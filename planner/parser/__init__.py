@@ -1,3 +1,3 @@
-"""Query text to syntax trees: scanner, token stream and the query grammar. In planner it may import
-expressions.
+"""The query parser: scanner, token stream and grammar turn query text into syntax trees. In planner it may
+import expressions.
 """

@@ -1,6 +1,6 @@
-"""The grammar of calls: functions by name, CAST, and the few calls with words among their arguments.
+"""The grammar of calls: functions by name, CAST, and calls with words among their arguments, such as EXTRACT.
 
-The grammar of functions as arguments: ``x -> ..`` and ``(x, y) -> ..``.
+Lambda functions as arguments, ``x -> ..`` and ``(x, y) -> ..``, are read here too.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from penstock.planner.parser.type_parser import type_between
 
 
 class LambdaParser(OverParser):
-    """Arguments of calls."""
+    """Parses the arguments of calls, lambda functions among them."""
 
     def argument(self) -> exp.Expr:
-        """Return one argument: an expression, or a function."""
+        """Return one argument: an expression or a lambda function."""
         begin = self._index
+        # x -> ..
         if self.is_name() and self.at(TokenType.ARROW, 1):
             names = [self.identifier("parameter")]
+        # (x, y) -> ..
         elif self._begins_parameters():
             self._advance()
             names = self.separated(lambda: self.identifier("parameter"))
@@ -51,7 +53,7 @@ class LambdaParser(OverParser):
         )
 
     def lists_arguments(self, ahead: int) -> bool:
-        """Return whether a comma stands between the parenthesis ``ahead`` and the one that closes it."""
+        """Return whether the parenthesis ``ahead`` tokens on encloses a comma at its own nesting level."""
         depth = 0
         while (token := self.token(ahead)) is not None:
             depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
@@ -61,6 +63,7 @@ class LambdaParser(OverParser):
         return False
 
 
+# functions whose first argument may be a bare unit of time: TIMESTAMPDIFF(DAY, a, b)
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
 
 
@@ -72,6 +75,7 @@ class CallParser(LambdaParser):
         self._advance(2)
         value = self.scalar()
         self.need_word("AS")
+        # the type is everything up to CAST's closing parenthesis: DECIMAL(10, 2) nests one
         first, depth = self._index, 0
         while self._curr and not (depth == 0 and self.at(TokenType.R_PAREN)):
             depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
@@ -85,13 +89,14 @@ class CallParser(LambdaParser):
         return node
 
     def cast_behind(self, begin: int, value: exp.Expr) -> exp.Expr:
-        """Return ``value::type``, read up to the type: a word, what stands in parentheses or angle
-        brackets behind it, a zone.
+        """Return the cast ``value::type``. The type is a word, then an optional ``<..>`` or ``(..)``, then an
+        optional time zone clause.
         """
         first = self._index
         if not self.word() or self.word() in RESERVED - {"INTERVAL"}:
             raise self.unexpected("a type")
         self._advance()
+        # ARRAY<..>, then DECIMAL(..) or ROW(..)
         for left, right in ((TokenType.LT, TokenType.GT), (TokenType.L_PAREN, TokenType.R_PAREN)):
             if self.at(left):
                 self._pass_nested(left, right)
@@ -102,7 +107,7 @@ class CallParser(LambdaParser):
         return node
 
     def _type_between(self, first: int, last: int) -> DataType:
-        """Return the type that the tokens from index ``first`` up to ``last`` are."""
+        """Return the type written in the tokens from index ``first`` up to ``last`` (exclusive)."""
         return type_between(self.sql, self._tokens[first:last], self._tokens[last - 1].end + 1)
 
     def _pass_nested(self, left: TokenType, right: TokenType) -> None:
@@ -118,9 +123,11 @@ class CallParser(LambdaParser):
         name = self._curr.text
         upper = self.word()
         self._advance(2)
+        # EXTRACT, TRIM, .. unless they are written like any function
         special = self._special(upper)
         if special is not None and (node := special(begin)) is not None:
             return node
+        # f([DISTINCT | ALL] ..), f(*), f(A.*), f(a, b ORDER BY c)
         distinct = self.take_words("DISTINCT")
         if not distinct:
             self.take_words("ALL")
@@ -136,8 +143,8 @@ class CallParser(LambdaParser):
         return self._after_call(begin, node)
 
     def _special(self, word: str) -> Callable[[int], exp.Expr | None] | None:
-        """Return the reader of a call that has words among its arguments; it gives None, and reads
-        nothing, where there are none.
+        """Return the parser of a call with words among its arguments, or ``None`` for an ordinary function.
+        Such a parser may return ``None`` without reading a token; the call is then an ordinary one.
         """
         return {
             "EXTRACT": self._extract,
@@ -153,7 +160,9 @@ class CallParser(LambdaParser):
         }.get(word)
 
     def _rows_of_variable(self) -> exp.Expr | None:
-        """Return the ``A.*`` of ``COUNT(A.*)``, with the closing parenthesis passed over."""
+        """Return the ``A.*`` of ``COUNT(A.*)`` and consume its closing parenthesis. Return ``None`` for other
+        arguments.
+        """
         begin = self._index
         if not (
             self.is_name()
@@ -169,6 +178,7 @@ class CallParser(LambdaParser):
         return rows
 
     def _arguments(self, function: str) -> list[exp.Expr]:
+        # a bare unit becomes a string, so that TIMESTAMPDIFF(DAY, ..) is an ordinary call
         args: list[exp.Expr] = []
         if function in _UNIT_FIRST and self.word() in INTERVAL_UNITS and self.at(TokenType.COMMA, 1):
             args.append(self.unit_as_string())
@@ -180,6 +190,7 @@ class CallParser(LambdaParser):
         return self.separated(self.sort_item)
 
     def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
+        # IGNORE NULLS may precede WITHIN GROUP and FILTER, or follow them
         self._ignored_nulls(node)
         if self.take_words("WITHIN", "GROUP"):
             self.need(TokenType.L_PAREN, "(")
@@ -228,6 +239,7 @@ class CallParser(LambdaParser):
         return self._finish(begin, "position", args)
 
     def _trim(self, begin: int) -> exp.Expr | None:
+        # TRIM(BOTH FROM x), TRIM(LEADING ' ' FROM x), TRIM(x), TRIM(x, y); a column may be called leading
         side = (
             self.word()
             if self.word() in ("BOTH", "LEADING", "TRAILING") and not self.at(TokenType.R_PAREN, 1)
@@ -257,7 +269,7 @@ class CallParser(LambdaParser):
         return self._finish(begin, "overlay", args)
 
     def _rounded(self, begin: int) -> exp.Expr | None:
-        """``FLOOR(x TO unit)``, or the call of a number."""
+        """Parse ``FLOOR(x TO unit)`` on a time, or ``FLOOR(x, ..)`` on a number."""
         if self.at(TokenType.R_PAREN):
             return None
         name = self._tokens[begin].text
@@ -269,11 +281,12 @@ class CallParser(LambdaParser):
         return self._finish(begin, name, args)
 
     def _json_object(self, begin: int) -> exp.Expr:
-        """Keys and values: ``KEY k VALUE v``, ``k VALUE v``, ``k : v`` or ``k, v``."""
+        """Parse keys and values: ``KEY k VALUE v``, ``k VALUE v``, ``k : v`` or ``k, v``."""
         fields = [] if self._ends_json() else self.separated(self._json_field)
         return self._json(begin, "json_object", [part for field in fields for part in field])
 
     def _json_field(self) -> tuple[exp.Expr, exp.Expr]:
+        # KEY is a word only before a key: in KEY VALUE 1, KEY : 1 and KEY, 1 it is a column
         if (
             self.at_words("KEY")
             and self.word(1) != "VALUE"

@@ -1,4 +1,4 @@
-"""sqlglot's tokens of our dialect."""
+"""The tokenizer: sqlglot's, with the quotes, comments and symbols of our dialect."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sqlglot.tokens import Token, TokenType
 
 
 class Penstock(Dialect):
-    """Backticks and double quotes both quote names; single quotes quote strings, in which a quote is
-    doubled and a backslash is itself.
+    """sqlglot dialect of penstock. Backticks and double quotes both quote names. Single quotes quote strings:
+    a doubled quote is a quote, a backslash is a backslash.
     """
 
     class Tokenizer(tokens.Tokenizer):
-        """Words are words: no keyword has a token of its own, the grammar knows them by their text and
-        place.
+        """Tokenizer settings. No keyword has a token type of its own: every word is VAR, and the grammar
+        recognises keywords by text and position.
         """
 
         IDENTIFIERS = ["`", '"']  # noqa: RUF012  # sqlglot's class-level tables
@@ -38,7 +38,9 @@ class Penstock(Dialect):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of a text; places are character offsets, the end inclusive."""
+    """Return the tokens of a text. Token positions are character offsets; the end is inclusive. A byte order
+    mark at the start is read as a space.
+    """
     tokens = Penstock().tokenize(text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text)
     return [part for token in tokens for part in _split_number(token)]
 
@@ -47,7 +49,7 @@ _EXPONENT_THEN_SIGN = re.compile(r"([\d.]+[eE]\d+)([+-])(.+)")
 
 
 def _split_number(token: Token) -> list[Token]:
-    """sqlglot reads ``1e3-2`` as one number: give its parts back."""
+    """Split a number such as ``1e3-2``, which sqlglot reads as one token, into number, sign and number."""
     match = _EXPONENT_THEN_SIGN.fullmatch(token.text) if token.token_type is TokenType.NUMBER else None
     if match is None:
         return [token]

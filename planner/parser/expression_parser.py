@@ -1,6 +1,7 @@
-"""The grammar of scalar expressions: Spark's precedence, sqlglot's nodes, a place for every node.
+"""The grammar of scalar expressions: Spark's operator precedence and sqlglot's nodes. Every node gets its
+span in the text.
 
-The grammar of tests: BETWEEN, IN, LIKE and its kin, IS.
+Predicates are read here too: BETWEEN, IN, LIKE and its variants, IS.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from penstock.planner.parser.syntax_nodes import (
 )
 
 TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
-"""Words a test begins with, NOT before them or not."""
+"""Words that begin a predicate, with or without NOT before them."""
 
 QUERY_WORDS = ("SELECT", "WITH", "VALUES")
-"""Words a query begins with; ``TABLE name`` is one too."""
+"""Words that begin a query; ``TABLE name`` begins one too."""
 
 _QUANTIFIERS = ("ANY", "SOME", "ALL")
 _SIGNS: dict[type[exp.Expr], str] = {
@@ -40,20 +41,21 @@ _SIGNS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 _SHOWN = 60
-"""A longer list is not repeated in a hint."""
+"""Characters of values that a hint repeats; above it shows x, a, b."""
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _JSON_KINDS = ("VALUE", "OBJECT", "ARRAY", "SCALAR")
 
 
 class PredicateParser(CallParser):
-    """Tests behind a value."""
+    """Parses the predicate that follows a value."""
 
     query: Callable[[], exp.Expr]
-    """The grammar of whole queries, which stands above this one."""
+    """The grammar of whole queries; ``QueryParser`` defines it."""
 
     def test(self, word: str, left: exp.Expr, negated: bool) -> exp.Expr:
-        """Return the test whose first word has been passed over, NOT put around it where that was written."""
+        """Return the predicate whose first word has been consumed, wrapped in NOT when ``negated``."""
+        # LIKE ANY ('a%', 'b%')
         if (
             word in ("LIKE", "ILIKE")
             and self.word() in ("ANY", "SOME", "ALL")
@@ -64,6 +66,7 @@ class PredicateParser(CallParser):
         return exp.Not(this=self._spanned_from(left, node)) if negated else node
 
     def _plain(self, word: str, left: exp.Expr) -> exp.Expr:
+        # [SYMMETRIC | ASYMMETRIC] low AND high
         if word == "BETWEEN":
             symmetric = self.take_words("SYMMETRIC")
             if not symmetric:
@@ -73,6 +76,7 @@ class PredicateParser(CallParser):
             return exp.Between(this=left, low=low, high=self.operand(), symmetric=symmetric)
         if word == "IN":
             return self._in(left)
+        # every other predicate has one pattern: SIMILAR TO, RLIKE, REGEXP, LIKE, ILIKE
         if word == "SIMILAR":
             self.need_word("TO")
         pattern = self.operand()
@@ -87,7 +91,7 @@ class PredicateParser(CallParser):
         )
 
     def _one_of_patterns(self, kind: type[exp.Expr], left: exp.Expr, negated: bool) -> exp.Expr:
-        """``x LIKE ANY (a, b)``: one test a pattern; NOT belongs to each of them."""
+        """Expand ``x LIKE ANY (a, b)`` into one LIKE for each pattern. NOT applies to each of them."""
         connective = exp.And if self.word() == "ALL" else exp.Or
         self._advance(2)
         tests = []
@@ -99,6 +103,7 @@ class PredicateParser(CallParser):
         return balanced(connective, tests)
 
     def _in(self, left: exp.Expr) -> exp.Expr:
+        # IN (SELECT ..), else IN (a, b, ..)
         if self.at(TokenType.L_PAREN) and self.begins_query(1):
             return exp.In(this=left, query=self.subquery())
         self.need(TokenType.L_PAREN, "(")
@@ -107,18 +112,20 @@ class PredicateParser(CallParser):
         return exp.In(this=left, expressions=items)
 
     def begins_query(self, ahead: int = 0) -> bool:
-        """Return whether a query begins so many tokens on."""
+        """Return whether a query begins ``ahead`` tokens on."""
         return self.word(ahead) in QUERY_WORDS or (self.word(ahead) == "TABLE" and self.is_name(ahead + 1))
 
     def quantified(self, kind: type[exp.Expr], left: exp.Expr) -> exp.Expr | None:
-        """Return ``x = ANY (query)``, which is IN, or ``x <> ALL (query)``, NOT IN, behind the sign; ``None``
-        where no quantifier stands.
+        """Return the predicate for ``x = ANY (query)``, which is IN, or ``x <> ALL (query)``, which is NOT
+        IN. The comparison sign has been consumed.
 
-        SQL-1601 for the others, with what to write.
+        Return ``None`` when no quantifier follows. Raise SQL-1601 for the other comparisons, with a hint what
+        to write instead.
         """
         word, inside = self.word(), 2
         if word not in _QUANTIFIERS or kind not in _SIGNS or not self.at(TokenType.L_PAREN, 1):
             return None
+        # = ANY ((SELECT ..)) is a query as well
         while self.at(TokenType.L_PAREN, inside):
             inside += 1
         every = word == "ALL"
@@ -133,8 +140,8 @@ class PredicateParser(CallParser):
         return exp.Not(this=found) if every else found
 
     def _holds_comma(self) -> bool:
-        """Return whether the parentheses behind the word here hold several items, which no aggregate of
-        its name takes.
+        """Return whether the parentheses behind the current word list several items. No aggregate called ANY,
+        SOME or ALL takes several.
         """
         depth, ahead = 0, 1
         while (token := self.token(ahead)) is not None:
@@ -147,7 +154,7 @@ class PredicateParser(CallParser):
         return False
 
     def _quantified_list(self, kind: type[exp.Expr], left: exp.Expr, word: str) -> PenstockError:
-        """Return the refusal of ``x = ANY (a, b)``, with what to write in the words of the query."""
+        """Return the error of ``x = ANY (a, b)``; its hint rewrites it in the query's own text."""
         begin = self._index
         self._advance(2)
         items = self.separated(self.scalar)
@@ -155,6 +162,7 @@ class PredicateParser(CallParser):
         value, *texts = (self.sql[item.meta["start"] : item.meta["end"] + 1] for item in (left, *items))
         every, sign = word == "ALL", _SIGNS[kind]
         tests = [f"{value} {sign} {text}" for text in texts]
+        # long text is shown as x, a, b
         if len(value) + sum(map(len, texts)) > _SHOWN or "\n" in "".join((value, *texts)):
             value, texts, tests = "x", ["a", "b", ".."], [f"x {sign} a", f"x {sign} b", ".."]
         if sign == ("<>" if every else "="):
@@ -164,7 +172,7 @@ class PredicateParser(CallParser):
         return self.not_yet(f"{sign} {word} over a list of values", f"write {instead}", begin)
 
     def subquery(self) -> exp.Expr:
-        """Return the query in parentheses that stands here."""
+        """Return the query in parentheses at the current token."""
         begin = self._index
         self.need(TokenType.L_PAREN, "(")
         if not self.begins_query() and not self.at(TokenType.L_PAREN):
@@ -176,13 +184,16 @@ class PredicateParser(CallParser):
     def _is(self, left: exp.Expr) -> exp.Expr:
         begin = self._index
         negated = self.take_words("NOT")
+        # IS [NOT] DISTINCT FROM
         if self.take_words("DISTINCT"):
             self.need_word("FROM")
             equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self.operand())
             return equal if negated else exp.Not(this=self._spanned_from(left, equal))
+        # IS [NOT] JSON
         if self.take_words("JSON"):
             node: exp.Expr = self._is_json(left)
             return exp.Not(this=self._spanned_from(left, node)) if negated else node
+        # IS [NOT] NULL | TRUE | FALSE | UNKNOWN, where UNKNOWN is NULL
         word = self.word()
         if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
             raise (
@@ -196,31 +207,34 @@ class PredicateParser(CallParser):
         return exp.Not(this=self._spanned_from(left, node)) if negated else node
 
     def _is_json(self, left: exp.Expr) -> exp.Expr:
-        """``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
+        """Parse ``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
         if self.word() not in _JSON_KINDS:
             return FunctionCall(this="is_json", expressions=[left])
         kind = self.unit_as_string()
         return FunctionCall(this="is_json", expressions=[left, kind])
 
     def count_operator(self) -> None:
-        """Count one more operator; raise SQL-1007 where there are too many."""
+        """Count one more operator. Raise SQL-1007 above ``MAX_OPERATORS``."""
         self.operators += 1
         if self.operators > MAX_OPERATORS:
             raise too_many_operators(self.current_span())
 
     def _spanned_from(self, left: exp.Expr, node: exp.Expr) -> exp.Expr:
-        """Set the span of a node: from the begin of its left side to the last token read. Return the node."""
+        """Set the span of a node from the start of its left operand to the last token read, and return the
+        node.
+        """
         return set_span(node, left.meta["start"], self._prev.end + 1)
 
 
 def _instead_of(kind: type[exp.Expr], *, every: bool) -> str:
-    """Return what to write for a comparison with some or every row of a query."""
+    """Return the rewrite to suggest for ANY or ALL over a query."""
     if kind in (exp.EQ, exp.NEQ):
         return (
             "write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)"
             if every
             else "write EXISTS (SELECT 1 FROM .. WHERE v <> x)"
         )
+    # x > ALL and x < ANY compare with the largest value, the others with the smallest
     largest = (kind in (exp.GT, exp.GTE)) == every
     return (
         f"write x {_SIGNS[kind]} (SELECT {'MAX' if largest else 'MIN'}(v) FROM ..), which is NULL where "
@@ -228,6 +242,7 @@ def _instead_of(kind: type[exp.Expr], *, every: bool) -> str:
     )
 
 
+# precedence and node of each operator; a higher number binds tighter
 BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.EQ: (1, exp.EQ),
     TokenType.NEQ: (1, exp.NEQ),
@@ -256,7 +271,7 @@ _NO_PARENTHESES = frozenset(
 
 
 class ExpressionParser(PredicateParser):
-    """Scalar expressions."""
+    """Parses scalar expressions by precedence climbing."""
 
     def scalar(self) -> exp.Expr:
         """Return one expression: OR of ANDs of conditions."""
@@ -269,6 +284,7 @@ class ExpressionParser(PredicateParser):
         return self._connected("AND", exp.And, self._not)
 
     def _connected(self, word: str, kind: type[exp.Expr], operand: Any) -> exp.Expr:
+        # collected first, then balanced: a long OR would otherwise be as deep as it is long
         operands = [operand()]
         while self.take_words(word):
             self.count_operator()
@@ -288,11 +304,13 @@ class ExpressionParser(PredicateParser):
 
     def _predicate(self) -> exp.Expr:
         begin = self._index
+        # EXISTS (SELECT ..); EXISTS(array, x -> ..) is a function
         if self.at_words("EXISTS") and self.at(TokenType.L_PAREN, 1):
             if not self.begins_query(2) and self.lists_arguments(1):
                 return self._postfix(begin, self.call(begin))
             self._advance()
             return self.spanned(begin, exp.Exists(this=self.subquery()))
+        # a value and the predicates behind it: a + 1 BETWEEN .. IS NULL
         node = self._binary(1)
         while True:
             negated = self.word() == "NOT" and self.word(1) in TESTS
@@ -306,17 +324,19 @@ class ExpressionParser(PredicateParser):
     # operators
 
     def operand(self) -> exp.Expr:
-        """Return an operand of a predicate: what binds tighter than a comparison."""
+        """Return an operand of a predicate: its operators bind tighter than a comparison."""
         return self._binary(2)
 
     def _binary(self, least: int) -> exp.Expr:
         begin = self._index
+        # precedence climbing: the right operand has only operators that bind tighter than this one
         left = self._unary()
         chain = 0
         while (found := self._operator()) is not None and found[0] >= least:
             precedence, kind = found
             chain += 1
             self.count_operator()
+            # a chain is a tree as deep as it is long; chains of || are the exception
             if chain > MAX_DEPTH and kind is not exp.DPipe:
                 raise too_deep(self.current_span())
             self._advance()
@@ -348,12 +368,15 @@ class ExpressionParser(PredicateParser):
     def _postfix(self, begin: int, node: exp.Expr) -> exp.Expr:
         steps = 0
         while True:
+            # (row).field
             if self.take(TokenType.DOT):
                 node = self.spanned(begin, exp.Dot(this=node, expression=self.identifier("field name")))
+            # array[i], map[key]
             elif self.take(TokenType.L_BRACKET):
                 index = self.scalar()
                 self.need(TokenType.R_BRACKET, "]")
                 node = self.spanned(begin, exp.Bracket(this=node, expressions=[index]))
+            # value::type
             elif self.take(TokenType.DCOLON):
                 node = self.cast_behind(begin, node)
             elif self.take_words("AT", "TIME", "ZONE"):
@@ -371,10 +394,12 @@ class ExpressionParser(PredicateParser):
     # primaries
 
     def _primary(self) -> exp.Expr:
+        # literals first: DATE '..' and INTERVAL '..' begin with words that may also be names
         literal = self.literal()
         if literal is not None:
             return literal
         begin = self._index
+        # (a), (a, b) or (SELECT ..)
         if self.take(TokenType.L_PAREN):
             return self._parenthesised(begin)
         word = self.word()
@@ -382,20 +407,25 @@ class ExpressionParser(PredicateParser):
             return self._case(begin)
         if word in ("CAST", "TRY_CAST") and self.at(TokenType.L_PAREN, 1):
             return self.cast(begin)
+        # ARRAY[1, 2]
         if word in ("ARRAY", "MAP") and self.at(TokenType.L_BRACKET, 1):
             self._advance(2)
             items = [] if self.at(TokenType.R_BRACKET) else self.separated(self.scalar)
             self.need(TokenType.R_BRACKET, "]")
             return self.spanned(begin, FunctionCall(this=word.lower(), expressions=items))
+        # ARRAY(SELECT ..)
         if word in ("ARRAY", "MULTISET") and self.at(TokenType.L_PAREN, 1) and self.begins_query(2):
             raise self.not_yet(
                 f"{word}(SELECT ..)", "write (SELECT collect_list(v) FROM ..), which leaves NULLs out"
             )
+        # f(..)
         if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in _FUNCTIONS):
             return self.call(begin)
+        # RUNNING LAST(A.x), FINAL COUNT(*): measures of MATCH_RECOGNIZE
         if word in ("RUNNING", "FINAL") and self.is_name(1) and self.at(TokenType.L_PAREN, 2):
             self._advance()
             return self.spanned(begin, Semantics(this=self.call(self._index), final=word == "FINAL"))
+        # CURRENT_DATE
         if word in _NO_PARENTHESES and not self.at(TokenType.DOT, 1):
             self._advance()
             return self.spanned(begin, FunctionCall(this=word.lower(), expressions=[]))
@@ -433,6 +463,7 @@ class ExpressionParser(PredicateParser):
         return self.unexpected("an expression")
 
     def _reference(self, begin: int) -> exp.Expr:
+        # window.end is a path although END is reserved
         parts = [self.identifier("column")]
         while self.at(TokenType.DOT) and not self.at(TokenType.STAR, 1):
             self._advance()
@@ -451,10 +482,12 @@ class ExpressionParser(PredicateParser):
         return self.spanned(begin, exp.Identifier(this="end", quoted=False))
 
     def _parenthesised(self, begin: int) -> exp.Expr:
+        # a scalar subquery
         if self.begins_query():
             query = self.query()
             self.need(TokenType.R_PAREN, ")")
             return self.spanned(begin, exp.Subquery(this=query))
+        # (a, b) is a row; (a) keeps its parentheses as a node
         node = self.scalar()
         if self.take(TokenType.COMMA):
             items = [node, *self.separated(self.scalar)]
@@ -465,6 +498,7 @@ class ExpressionParser(PredicateParser):
 
     def _case(self, begin: int) -> exp.Expr:
         self._advance()
+        # CASE x WHEN 1 .. compares, CASE WHEN x = 1 .. tests
         operand = None if self.word() in ("WHEN", "ELSE", "END") else self.scalar()
         branches = []
         while self.take_words("WHEN"):
@@ -481,7 +515,7 @@ class ExpressionParser(PredicateParser):
     # select items
 
     def star(self) -> exp.Expr | None:
-        """Return ``*`` or ``t.*`` with its EXCEPT list when it stands here."""
+        """Return ``*`` or ``t.*`` with its EXCEPT list, or ``None`` when neither is next."""
         begin = self._index
         qualifier = None
         if self.is_name() and self.at(TokenType.DOT, 1) and self.at(TokenType.STAR, 2):

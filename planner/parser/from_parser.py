@@ -25,6 +25,7 @@ from penstock.planner.parser.syntax_nodes import (
 )
 
 _FILE_ENDINGS = (".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
+# words that begin a clause before one of these followers, or anywhere if none are listed
 _NO_ALIAS = {
     "ASOF": ("JOIN", "LEFT", "INNER"),
     "EMIT": ("ON", "CHANGES", "FINAL", "WITH"),
@@ -38,12 +39,12 @@ _JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS")
 
 
 class TableParser(MatchParser):
-    """What stands in FROM."""
+    """Parses the FROM clause."""
 
     # aliases
 
     def alias(self, what: str) -> exp.Identifier | None:
-        """Return the alias that stands here, after AS or bare."""
+        """Return the alias at the current token, with or without AS, or ``None``."""
         if self.take_words("AS"):
             if self.at(TokenType.STRING):
                 hint = f"quote names with backticks: `{self._curr.text}`"
@@ -58,6 +59,7 @@ class TableParser(MatchParser):
         if not self.is_name() or self._begins_clause():
             return None
         token = self._curr
+        # a bare alias may be a misspelt keyword: an error behind it asks "did you mean .."
         if token.token_type is TokenType.VAR:
             self.implicit_alias = token
         return self.identifier(what)
@@ -74,6 +76,7 @@ class TableParser(MatchParser):
         return names
 
     def _table_alias(self, node: exp.Expr) -> exp.Expr:
+        # FOR SYSTEM_TIME AS OF is allowed on either side of the alias
         first = begin = self._index
         time = self._as_of()
         if time is not None:
@@ -98,7 +101,7 @@ class TableParser(MatchParser):
         raise PenstockError("SQL-1721", message, span=self.span_from(begin), hint=hint, sqlstate="0A000")
 
     def _as_of(self) -> exp.Expr | None:
-        """Return the time of FOR SYSTEM_TIME AS OF, which stands before or behind the alias, or ``None``."""
+        """Return the time of FOR SYSTEM_TIME AS OF, which may precede or follow the alias, or ``None``."""
         if not self.take_words("FOR"):
             return None
         for word in ("SYSTEM_TIME", "AS", "OF"):
@@ -106,6 +109,7 @@ class TableParser(MatchParser):
         return self.scalar()
 
     def _refuse_misspelt_side(self, name: exp.Identifier) -> None:
+        # FROM a LEFFT JOIN b reads LEFFT as an alias of a
         if self.implicit_alias is not self.token(-1) or not (
             self.at_words("JOIN") or self.at_words("OUTER", "JOIN")
         ):
@@ -121,7 +125,8 @@ class TableParser(MatchParser):
     # tables
 
     def table(self) -> exp.Expr:
-        """Return one table reference with its alias."""
+        """Return one table reference with its alias and its MATCH_RECOGNIZE clauses."""
+        # t MATCH_RECOGNIZE (..) a MATCH_RECOGNIZE (..) b
         node = self._table_alias(self._table())
         while self.at_words("MATCH_RECOGNIZE"):
             node = self._table_alias(self.match_recognize(node))
@@ -129,17 +134,20 @@ class TableParser(MatchParser):
 
     def _table(self) -> exp.Expr:
         begin = self._index
+        # LATERAL (SELECT ..)
         if self.at(TokenType.L_PAREN):
             return self._in_parentheses(begin)
         if self.at_words("VALUES"):
             return self.values()
         if self.take_words("LATERAL"):
             return self._lateral(begin)
+        # TABLE(f(..))
         if self.at_words("TABLE") and self.at(TokenType.L_PAREN, 1):
             self._advance(2)
             node = self._table_function()
             self.need(TokenType.R_PAREN, ")")
             return node
+        # f(..) without TABLE
         if self.at(TokenType.L_PAREN, 1) and (self.is_name() or self.at_words("UNNEST")):
             return self._table_function()
         return self.named_table(begin)
@@ -152,6 +160,7 @@ class TableParser(MatchParser):
             return self.spanned(begin, LateralQuery(this=inner))
         if not self.at(TokenType.L_PAREN, 1):
             raise self.unexpected("TABLE", "UNNEST", "a table function", "(")
+        # LATERAL f(..) and LATERAL TABLE(f(..)): a table function reads preceding tables anyway
         node = self._table() if self.at_words("TABLE") else self._table_function()
         if isinstance(node, SnapshotTable):
             node.set("lateral", True)
@@ -175,6 +184,7 @@ class TableParser(MatchParser):
 
     def _in_parentheses(self, begin: int) -> exp.Expr:
         self._advance()
+        # (SELECT ..) is a subquery, (t AS a) a table
         if self.at(TokenType.L_PAREN) or self.begins_query():
             inner = self.query()
             self.need(TokenType.R_PAREN, ")")
@@ -188,7 +198,7 @@ class TableParser(MatchParser):
         return node
 
     def named_table(self, begin: int) -> exp.Expr:
-        """Return the table whose name stands here, with its hints."""
+        """Return the table named at the current token, with the options of its hint."""
         if self.at(TokenType.STRING):
             raise PenstockError(
                 "SQL-1001",
@@ -200,8 +210,10 @@ class TableParser(MatchParser):
         parts = [self.identifier("table")]
         while self.take(TokenType.DOT):
             parts.append(self.identifier("table"))
+        # catalog.database.table is one name here, resolved in the catalog
         name = exp.Identifier(this=".".join(part.name for part in parts), quoted=parts[0].args.get("quoted"))
         node = self.spanned(begin, exp.Table(this=name))
+        # the hint of a table is a comment, thus between its name and the next token
         following = self.token()
         options = table_options(
             self.sql,
@@ -238,6 +250,7 @@ class TableParser(MatchParser):
         name = self._prev.text
         span = self.span_from(begin)
         self.need(TokenType.L_PAREN, "(")
+        # arguments of a windowing function, by which a misspelt one is recognised
         windows = self.word() in ("TABLE", "DESCRIPTOR") or self.at(TokenType.FARROW, 1)
         if name.upper() == "SNAPSHOT":
             return self.spanned(begin, SnapshotTable(expressions=self._window_arguments()))
@@ -271,6 +284,7 @@ class TableParser(MatchParser):
 
     def _window_argument(self) -> exp.Expr:
         begin = self._index
+        # SIZE => INTERVAL '1' MINUTE
         if self.word() and self.at(TokenType.FARROW, 1):
             name = self.word()
             self._advance(2)
@@ -303,6 +317,7 @@ class TableParser(MatchParser):
 
     def _bare_columns(self) -> list[exp.Identifier]:
         names = [self.identifier("column")]
+        # without parentheses the list ends before the next argument: PARTITION BY a, b, SIZE => ..
         while (
             self.at(TokenType.COMMA)
             and self.is_name(1)
@@ -316,7 +331,7 @@ class TableParser(MatchParser):
     # joins
 
     def join(self) -> exp.Expr | None:
-        """Return the next join, a comma being a cross join, or ``None``."""
+        """Return the next join, or ``None``. A comma is a cross join."""
         begin = self._index
         if self.take(TokenType.COMMA):
             return self.spanned(begin, exp.Join(this=self.table(), kind="COMMA"))
@@ -341,6 +356,7 @@ class TableParser(MatchParser):
             )
         table = self.table()
         node = exp.Join(this=table, kind=kind)
+        # CROSS JOIN takes no condition, NATURAL has its own, every other join needs ON or USING
         if kind == "CROSS":
             if self.word() in ("ON", "USING"):
                 hint = "write JOIN instead of CROSS JOIN"
@@ -357,6 +373,7 @@ class TableParser(MatchParser):
             node.set("on", self.scalar())
         elif self.take_words("USING"):
             node.set("using", self.column_names())
+        # .. but LEFT JOIN UNNEST(..) and LEFT JOIN LATERAL (..) need none
         elif not isinstance(table, TableFunctionCall | LateralQuery):
             raise self._no_condition(kind)
         return self.spanned(begin, node)
@@ -374,6 +391,7 @@ class TableParser(MatchParser):
         if word not in _JOIN_SIDES:
             return None
         self._advance()
+        # [LEFT] SEMI | ANTI, LEFT | RIGHT | FULL [OUTER], INNER, CROSS
         if word == "RIGHT" and self.word() in ("SEMI", "ANTI"):
             raise self.not_yet(
                 f"{word} {self.word()} JOIN", f"exchange the tables and write LEFT {self.word()} JOIN"
@@ -388,8 +406,8 @@ class TableParser(MatchParser):
 
 
 def _instead_of(text: str) -> str:
-    """Return what to write for a string where a table was expected: names have no quotes but their own,
-    files are declared first.
+    """Return the hint for a string in place of a table: a name goes without single quotes, a file needs
+    CREATE TABLE.
     """
     if re.fullmatch(r"\w+(\.\w+){0,2}", text) and "." + text.rpartition(".")[2].lower() not in _FILE_ENDINGS:
         return f"a table's name stands without quotes: {text}"

@@ -1,5 +1,5 @@
-"""Hints: ``/*+ NAME(..) */``, read strictly: OPTIONS behind a table's name, the others behind SELECT. None
-is passed over in silence.
+"""The grammar of hints, ``/*+ NAME(..) */``: OPTIONS follows a table name, all others follow SELECT. A hint
+without effect is an error, never ignored.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from penstock.planner.parser.scanner import scan
 from penstock.planner.parser.syntax_nodes import OptionEntry
 
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
+# NAME(..), where parentheses are allowed only inside strings
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")
 _OPTION = re.compile(r"\s*('(?:[^']|'')*')\s*=\s*('(?:[^']|'')*')\s*(,|$)")
 _VALUE = re.compile(r"\s*('(?:[^']|'')*')\s*")
@@ -26,6 +27,7 @@ _OF_SELECT = {
     "LOOKUP": "LOOKUP('table' = 't', 'async' = 'true', ..)",
     "BACKFILL": "BACKFILL('spark')",
 }
+# Spark's join hints: known, and refused with the reason
 _WITHOUT_EFFECT = {
     "SHUFFLE_HASH": "joins choose by what their inputs are",
     "SHUFFLE_MERGE": "joins choose by what their inputs are",
@@ -35,7 +37,7 @@ _WITHOUT_EFFECT = {
 
 @dataclass(frozen=True)
 class Hint:
-    """One hint: its name in upper case, its place, and where its arguments stand."""
+    """One hint: its name in upper case, the name's span, and the start and end offsets of its arguments."""
 
     name: str
     span: Span
@@ -45,8 +47,8 @@ class Hint:
 
 @dataclass(frozen=True)
 class SelectHint:
-    """A hint behind SELECT: what it says of tables of its FROM, ``options`` (keys as written) or bare
-    ``names``; or one of ``values``.
+    """A hint behind SELECT. It holds ``options`` (keys as written), bare table ``names``, or ``values``,
+    whichever its kind takes.
     """
 
     name: str
@@ -57,7 +59,7 @@ class SelectHint:
 
 
 def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
-    """Yield the hints of one ``/*+ .. */``; SQL-1009 where it cannot be read."""
+    """Yield the hints of one ``/*+ .. */`` comment. Raise SQL-1009 for malformed text."""
     position, last = start + 3, end - 2
     while text[position:last].strip() or position == start + 3:
         call = _CALL.match(text, position, last)
@@ -71,8 +73,8 @@ def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
 
 
 def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
-    """Return the options that the hint between two places gives the table named before it; none when there
-    is no hint.
+    """Return the options of the OPTIONS hint between two offsets behind a table name, keys in lower case.
+    Without a hint there are none. Raise SQL-1602 for another hint.
     """
     found = _HINT.search(text, start, end)
     if found is None:
@@ -86,9 +88,7 @@ def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
 
 
 def select_hints(text: str, start: int, end: int) -> tuple[SelectHint, ...]:
-    """Return the hints between two places, which are those of the SELECT before them; SQL-1602 for one
-    that says nothing there.
-    """
+    """Return the hints between two offsets behind SELECT. Raise SQL-1602 for a hint that has no effect there."""
     found = _HINT.search(text, start, end)
     return (
         () if found is None else tuple(_select_hint(text, hint) for hint in read_hints(text, *found.span()))
@@ -99,6 +99,7 @@ def _select_hint(text: str, hint: Hint) -> SelectHint:
     usage = _OF_SELECT.get(hint.name)
     if usage is None:
         raise _no_effect(hint)
+    # the usage text tells the kind of arguments: 'key' = 'value', a 'value', or names
     if "=" in usage:
         return SelectHint(hint.name, hint.span, tuple(_options(text, hint, usage)))
     if "'" in usage:
@@ -159,9 +160,8 @@ def _unquoted(text: str) -> str:
 
 
 def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
-    """Refuse every hint of a statement but those that its tables and its SELECTs have taken: none is
-    passed over in silence.
-    """
+    """Raise SQL-1602 for the first hint of a statement that neither a table nor a SELECT has consumed."""
+    # a hint is consumed when one of the options or hints on the nodes begins inside it
     spans = set()
     for node in queries:
         spans |= {option.key_span.start for option in node.meta.get("options", ())}

@@ -1,5 +1,5 @@
-"""Words with a meaning of their own: reserved ones may name something only when quoted; the others are
-known for completion and hints.
+"""The words of the dialect. A reserved word names something only in quotes; the other words serve completion
+and hints.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ RESERVED = frozenset(
         "VALUES", "WHEN", "WHERE", "WINDOW", "WITH",
     )
 )  # fmt: skip
-"""Words that are never taken for a name or an alias unless quoted."""
+"""Reserved words: names or aliases only in quotes."""
 
 CLAUSES = (
     "FROM", "WHERE", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT",
     "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ON", "USING",
 )  # fmt: skip
-"""Words that may open the next part of a query."""
+"""Words that may begin the next clause of a query."""
 
 STATEMENTS = (
     "SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "EXECUTE", "BEGIN", "EXPLAIN", "SET", "RESET", "SHOW", "DESCRIBE", "DESC",
     "STOP", "CANCEL", "SUBSCRIBE", "USE", "VERIFY", "HELP", "QUIT", "EXIT",
 )  # fmt: skip
-"""Words a statement may begin with."""
+"""Words that may begin a statement."""
 
 OTHERS = (
     "ADD", "AFTER", "AGAINST", "ANALYZE", "ARRAY", "AT", "BATCH", "CASCADE", "CATALOG", "CATALOGS", "CHANGELOG_MODE", "CHANGES", "CLOSE",
@@ -39,7 +39,7 @@ OTHERS = (
     "SUBSET", "SYSTEM_TIME", "TABLES", "TEMPORARY", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TO", "TRY_CAST", "TUMBLE", "UNBOUNDED", "UP", "VARYING",
     "VIEW", "VIEWS", "VIRTUAL", "WATERMARK", "WEEK", "WHY", "WITHIN", "WITHOUT", "YEAR", "ZONE",
 )  # fmt: skip
-"""Words that mean something in one place only and may name columns everywhere."""
+"""Words with a meaning in one clause only; they may name columns anywhere."""
 
 KEYWORDS = frozenset(RESERVED | set(STATEMENTS) | set(OTHERS))
 """All words a shell may highlight and complete."""

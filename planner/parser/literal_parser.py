@@ -1,4 +1,4 @@
-"""The grammar of literals: numbers with Spark's suffixes, strings, typed literals, intervals, parameters."""
+"""The grammar of literals: numbers with Spark's suffixes, strings, typed literals, intervals and parameters."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.planner.parser.syntax_nodes import IntervalLiteral, TypedLiteral
 from penstock.planner.parser.token_stream import TokenReader
 
+# Spark's: BIGINT, SMALLINT, TINYINT, DOUBLE, FLOAT, DECIMAL
 _SUFFIXES = frozenset(("L", "S", "Y", "D", "F", "BD"))
 _TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
@@ -30,18 +31,20 @@ INTERVAL_UNITS = (
 
 
 class LiteralParser(TokenReader):
-    """Literals."""
+    """Parses literals."""
 
     def literal(self) -> exp.Expr | None:
-        """Return the literal or parameter that stands here, if one does."""
+        """Return the literal or parameter at the current token, or ``None`` when there is none."""
         begin = self._index
         if self.take(TokenType.NUMBER):
             return self._number(begin)
+        # .5 comes as a dot and a number
         if self.at(TokenType.DOT) and self.at(TokenType.NUMBER, 1) and self._touches():
             self._advance(2)
             return self.spanned(begin, exp.Literal.number("." + self._prev.text))
         if self.take(TokenType.STRING):
             return self.spanned(begin, exp.Literal.string(self._prev.text))
+        # a parameter ?, numbered from left to right
         if self.take(TokenType.PLACEHOLDER):
             node = self.spanned(begin, exp.Placeholder())
             node.meta["index"] = self.parameters
@@ -54,9 +57,11 @@ class LiteralParser(TokenReader):
         if word in ("TRUE", "FALSE"):
             self._advance()
             return self.spanned(begin, exp.Boolean(this=word == "TRUE"))
+        # DATE '2024-01-01'
         if word in _TYPED and self.at(TokenType.STRING, 1):
             self._advance(2)
             return self.spanned(begin, TypedLiteral(this=self._prev.text, kind=word))
+        # X'CAFE', without a space
         if word == "X" and self.at(TokenType.STRING, 1) and self._touches():
             self._advance(2)
             return self.spanned(begin, TypedLiteral(this=self._prev.text, kind="X"))
@@ -78,6 +83,7 @@ class LiteralParser(TokenReader):
                 hint=hint,
                 sqlstate="42601",
             )
+        # 12abc: a word that touches a number is a suffix or an error
         if (
             token is not None
             and token.start == self._prev.end + 1
@@ -95,14 +101,14 @@ class LiteralParser(TokenReader):
         return self.spanned(begin, node)
 
     def string(self, what: str) -> exp.Expr:
-        """Return the string that stands here or complain that a ``what`` was expected."""
+        """Return the string at the current token, or raise SQL-1001: a ``what`` was expected."""
         begin = self._index
         if not self.take(TokenType.STRING):
             raise self.unexpected(f"{what} in quotes")
         return self.spanned(begin, exp.Literal.string(self._prev.text))
 
     def unit_as_string(self) -> exp.Expr:
-        """Return the bare word that stands here, a unit of time, as a string literal."""
+        """Return the bare word at the current token, a unit of time, as a string literal in lower case."""
         begin = self._index
         if not self.word():
             raise self.unexpected("a unit of time")
@@ -116,6 +122,7 @@ class LiteralParser(TokenReader):
             raise self.unexpected("a number such as '10' after INTERVAL")
         quoted = self._prev.token_type is TokenType.STRING
         text = self._prev.text
+        # INTERVAL '1 day 2 hours' has its units in the string, INTERVAL 5 MINUTE behind the number
         unit = self._unit() if self._is_unit() or not quoted else None
         last = None
         if unit is not None and self.take_words("TO"):
@@ -142,6 +149,7 @@ class LiteralParser(TokenReader):
                 sqlstate="42601",
             )
         self._advance()
+        # SECOND(3): the precision is read and has no effect
         if self.take(TokenType.L_PAREN):
             self.need(TokenType.NUMBER, "a precision")
             self.need(TokenType.R_PAREN, ")")

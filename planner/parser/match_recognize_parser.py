@@ -1,4 +1,4 @@
-"""The grammar of MATCH_RECOGNIZE, but for the pattern itself."""
+"""The grammar of MATCH_RECOGNIZE, except for the pattern itself."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from penstock.planner.parser.syntax_nodes import (
 
 
 class MatchParser(ExpressionParser):
-    """MATCH_RECOGNIZE clauses."""
+    """Parses MATCH_RECOGNIZE clauses."""
 
     sort_item: Callable[[], exp.Expr]
-    """The grammar of one item of an ORDER BY."""
+    """The grammar of one item of an ORDER BY; ``QueryParser`` defines it."""
 
     def match_recognize(self, table: exp.Expr) -> exp.Expr:
-        """Return the clause that stands here over a table."""
+        """Return the MATCH_RECOGNIZE clause at the current token, applied to a table."""
         begin = self._index
         self._advance()
         self.need(TokenType.L_PAREN, "(")
@@ -38,6 +38,7 @@ class MatchParser(ExpressionParser):
             node.set("order", self.separated(self.sort_item))
         if self.take_words("MEASURES"):
             node.set("measures", self.separated(self._measure))
+        # ONE ROW PER MATCH is the default
         node.set("all_rows", self._rows_per_match())
         if self.at_words("AFTER", "MATCH"):
             node.set("skip", self._skip())
@@ -88,16 +89,18 @@ class MatchParser(ExpressionParser):
         if self.take_words("NEXT", "ROW"):
             return self.spanned(begin, AfterMatch(kind="next"))
         kind = "last"
+        # SKIP TO A is SKIP TO LAST A; a variable may be called first
         if self.word() in ("FIRST", "LAST") and self.is_name(1):
             kind = self.word().lower()
             self._advance()
         return self.spanned(begin, AfterMatch(this=self.identifier("row variable"), kind=kind))
 
     def _pattern(self) -> exp.Expr:
-        """Cut out the text of the pattern, which has a grammar of its own."""
+        """Cut out the text of PATTERN; ``row_pattern_parser`` has the grammar of it."""
         self._advance()
         opening = self._curr
         self.need(TokenType.L_PAREN, "(")
+        # up to the parenthesis that closes PATTERN
         depth = 1
         while self._curr:
             depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)

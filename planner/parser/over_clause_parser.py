@@ -1,4 +1,4 @@
-"""The grammar of OVER (partition, order, frame), and named windows: WINDOW w AS (..)."""
+"""The grammar of OVER (partition, order, frame) and of named windows: WINDOW w AS (..)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from penstock.planner.parser.syntax_nodes import FrameBound, OverClause, set_spa
 
 
 class OverParser(LiteralParser):
-    """OVER clauses."""
+    """Parses OVER clauses."""
 
     scalar: Callable[[], exp.Expr]
-    """The grammar of whole expressions, which stands above this one."""
+    """The grammar of whole expressions; ``ExpressionParser`` defines it."""
 
     sort_item: Callable[[], exp.Expr]
-    """The grammar of one item of an ORDER BY."""
+    """The grammar of one item of an ORDER BY; ``QueryParser`` defines it."""
 
     operand: Callable[[], exp.Expr]
-    """The grammar of what binds tighter than a comparison."""
+    """The grammar of operators that bind tighter than a comparison."""
 
     def over(self) -> exp.Expr:
-        """Return the OVER clause that stands here."""
+        """Return the OVER clause at the current token: a window's name or a window in parentheses."""
         begin = self._index
         self._advance()
         if not self.at(TokenType.L_PAREN):
@@ -34,7 +34,7 @@ class OverParser(LiteralParser):
         return self.window(begin)
 
     def window(self, begin: int) -> OverClause:
-        """Return what stands in the parentheses of a window."""
+        """Return the window in parentheses: PARTITION BY, ORDER BY and the frame."""
         self.need(TokenType.L_PAREN, "(")
         node = OverClause(partition=[], order=[])
         if self.take_words("PARTITION"):
@@ -56,6 +56,7 @@ class OverParser(LiteralParser):
     def _frame(self, node: OverClause) -> None:
         node.set("unit", self.word())
         self._advance()
+        # without BETWEEN the frame ends at the current row: only the first bound is set
         between = self.take_words("BETWEEN")
         node.set("first", self._bound())
         if between:
@@ -66,6 +67,7 @@ class OverParser(LiteralParser):
 
     def _bound(self) -> exp.Expr:
         begin = self._index
+        # CURRENT ROW, UNBOUNDED PRECEDING, n FOLLOWING
         if self.take_words("CURRENT"):
             self.need_word("ROW")
             return self.spanned(begin, FrameBound(current=True))
@@ -78,8 +80,8 @@ class OverParser(LiteralParser):
 
 
 def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:
-    """Give each OVER that names a window of this SELECT what the window says; SQL-1067 for a name there is
-    not.
+    """Replace every ``OVER w`` of a SELECT by a copy of the window it names. Raise SQL-1067 for a name
+    without a window.
     """
     for clause in list(node.find_all(OverClause)):
         name = clause.args.get("name")
@@ -98,5 +100,6 @@ def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:
                 hint=hint,
                 sqlstate="42P20",
             )
+        # errors in the window point to the OVER clause that names it
         meant, span = known.copy(), span_of(clause)
         clause.replace(meant if span is None else set_span(meant, span.start, span.end))

@@ -1,5 +1,5 @@
-"""The grammar of queries: WITH, SELECT, VALUES, set operations, GROUP BY, EMIT and ORDER BY; and the entry
-points that parse a query, an expression or a select item of a text.
+"""The grammar of queries: WITH, SELECT, VALUES, set operations, GROUP BY, EMIT and ORDER BY. The functions at
+the end parse a query, an expression or a select item of a text.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ MAX_GROUPING_SETS = 256
 
 
 class GroupingParser(TableParser):
-    """What stands behind GROUP BY."""
+    """Parses the grouping elements of GROUP BY."""
 
     def groups(self) -> exp.Expr:
-        """Return the keys of GROUP BY, or its grouping sets where it names several."""
+        """Return the keys of GROUP BY, or its grouping sets when there are several. Raise SQL-1007 above
+        ``MAX_GROUPING_SETS`` sets.
+        """
         begin = self._index
+        # GROUP BY a, ROLLUP (b, c) is the product of the sets of its elements
         sets: list[Keys] = [[]]
         plain = True
         for more in self.separated(self._element):
@@ -46,13 +49,14 @@ class GroupingParser(TableParser):
                 message = f"more than {MAX_GROUPING_SETS} grouping sets are over the limit"
                 raise PenstockError("SQL-1007", message, span=self.span_from(begin), sqlstate="54001")
             sets = [keys + others for keys in sets for others in more]
+        # one set: an ordinary GROUP BY
         if plain and sets[0]:
             return exp.Group(expressions=sets[0])
         rows = [self.spanned(begin, exp.Tuple(expressions=[key.copy() for key in keys])) for keys in sets]
         return exp.Group(expressions=[self.spanned(begin, GroupingSets(expressions=rows))])
 
     def _element(self) -> list[Keys]:
-        """One element of GROUP BY as the sets it stands for."""
+        """Return one element of GROUP BY as its grouping sets."""
         if self.at_words("GROUPING", "SETS") and self.at(TokenType.L_PAREN, 2):
             self._advance(2)
             return [keys for element in self._listed(self._set) for keys in element]
@@ -70,13 +74,16 @@ class GroupingParser(TableParser):
         return items
 
     def _set(self) -> list[Keys]:
+        # GROUPING SETS (ROLLUP (a, b), c)
         nested = self.at_words("GROUPING", "SETS") or (
             self.word() in ("ROLLUP", "CUBE") and self.at(TokenType.L_PAREN, 1)
         )
         return self._element() if nested else [self._part()]
 
     def _part(self) -> Keys:
-        """One key, or several in parentheses that come and go together, or none: ``()``."""
+        """Return one key, a group of keys in parentheses, or no key for ``()``. ROLLUP and CUBE treat a group
+        of keys as one.
+        """
         if self.at(TokenType.L_PAREN) and self.at(TokenType.R_PAREN, 1):
             self._advance(2)
             return []
@@ -87,6 +94,7 @@ class GroupingParser(TableParser):
 
     @staticmethod
     def _rolled(parts: list[Keys]) -> list[Keys]:
+        # (a, b), (a), ()
         return [[key for part in parts[:count] for key in part] for count in range(len(parts), -1, -1)]
 
     def _cubed(self, parts: list[Keys]) -> list[Keys]:
@@ -99,6 +107,7 @@ class GroupingParser(TableParser):
                 hint="name the sets you need: GROUPING SETS (..)",
                 sqlstate="54001",
             )
+        # each bit of the counter leaves one part out; the first part has the highest bit
         chosen = []
         for left_out in range(1 << len(parts)):
             chosen.append(
@@ -113,10 +122,10 @@ class GroupingParser(TableParser):
 
 
 class EmitParser(GroupingParser):
-    """EMIT, LATE ROWS and WITH HISTORY."""
+    """Parses EMIT, LATE ROWS and WITH HISTORY."""
 
     def emit(self) -> exp.Expr:
-        """Return the EMIT clause that stands here."""
+        """Return the EMIT clause at the current token."""
         begin = self._index
         self._advance()
         node = EmitClause(this="final")
@@ -130,19 +139,20 @@ class EmitParser(GroupingParser):
                 node.set("every", self._length())
         elif not self.take_words("FINAL"):
             raise self.unexpected("ON WINDOW CLOSE", "CHANGES", "FINAL")
+        # WITH LATENESS belongs to EMIT, WITH HISTORY to the query
         if not self.at_words("WITH", "HISTORY") and self.take_words("WITH"):
             self.need_word("LATENESS")
             node.set("lateness", self._length())
         return self.spanned(begin, node)
 
     def late_rows(self) -> exp.Expr:
-        """Return the name of the table that late rows go to."""
+        """Return the name of the table that receives late rows."""
         self._advance(2)
         self.need_word("INTO")
         return self.identifier("table for late rows")
 
     def history(self) -> exp.Expr:
-        """Return the clause WITH HISTORY that stands here."""
+        """Return the WITH HISTORY clause at the current token."""
         begin = self._index
         self._advance(2)
         return self.spanned(begin, HistoryClause())
@@ -154,6 +164,7 @@ class EmitParser(GroupingParser):
         return node
 
 
+# MINUS is Oracle's and Spark's word for EXCEPT
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 _SET_WORDS = tuple(_SET_NODES)
 _AFTER_SELECT = {
@@ -164,38 +175,38 @@ _AFTER_SELECT = {
 
 
 class QueryParser(EmitParser):
-    """Queries."""
+    """Parses queries."""
 
     def whole_query(self) -> exp.Expr:
-        """Return the query that fills the text to its end."""
+        """Return the query that is the whole text; raise SQL-1001 for tokens behind it."""
         node = self.query()
         if self._curr:
             raise self.unexpected(*CLAUSES)
         return node
 
     def whole_expression(self) -> exp.Expr:
-        """Return the scalar expression that fills the text to its end."""
+        """Return the scalar expression that is the whole text; raise SQL-1001 for tokens behind it."""
         node = self.scalar()
         if self._curr:
             raise self.unexpected("the end of the expression")
         return node
 
     def whole_item(self) -> exp.Expr:
-        """Return the select item that fills the text to its end."""
+        """Return the select item that is the whole text; raise SQL-1001 for tokens behind it."""
         node = self._item()
         if self._curr:
             raise self.unexpected("the end of the expression")
         return node
 
     def whole_sort_item(self) -> exp.Expr:
-        """Return the ORDER BY item that fills the text to its end."""
+        """Return the ORDER BY item that is the whole text; raise SQL-1001 for tokens behind it."""
         node = self.sort_item()
         if self._curr:
             raise self.unexpected("ASC", "DESC", "NULLS")
         return node
 
     def query(self) -> exp.Expr:
-        """Return a query with its WITH clause before and ORDER BY, LIMIT and OFFSET after it."""
+        """Return a query: WITH, set operations, ORDER BY, LIMIT, OFFSET and EMIT."""
         self.enter()
         begin = self._index
         tables = self._with() if self.at_words("WITH") else None
@@ -228,6 +239,7 @@ class QueryParser(EmitParser):
         return self.spanned(begin, exp.CTE(this=body, alias=exp.TableAlias(this=name, columns=columns)))
 
     def _set_operations(self, begin: int) -> exp.Expr:
+        # INTERSECT binds tighter than UNION and EXCEPT
         return self._chained(begin, ("UNION", "EXCEPT", "MINUS"), self._intersections)
 
     def _intersections(self) -> exp.Expr:
@@ -238,6 +250,7 @@ class QueryParser(EmitParser):
         steps = 0
         while (word := self.word()) in words:
             steps += 1
+            # a chain of set operations is a tree as deep as it is long
             if steps > 1000:
                 raise PenstockError(
                     "SQL-1007",
@@ -276,7 +289,7 @@ class QueryParser(EmitParser):
         raise self.unexpected("SELECT", "VALUES", "WITH")
 
     def _whole_table(self, begin: int) -> exp.Expr:
-        """``TABLE t``: SELECT * FROM t."""
+        """Expand ``TABLE t`` to SELECT * FROM t."""
         self._advance()
         table = self.named_table(self._index)
         every = self.spanned(begin, AllColumns(this=None, except_=[]))
@@ -286,6 +299,7 @@ class QueryParser(EmitParser):
 
     def _select(self, begin: int) -> exp.Expr:
         self._advance()
+        # hints are comments between SELECT and the next token
         hints = select_hints(
             self.sql, self._prev.end + 1, len(self.sql) if self._curr is None else self._curr.start
         )
@@ -307,6 +321,7 @@ class QueryParser(EmitParser):
             node.set("group", self._group())
         if self.take_words("HAVING"):
             node.set("having", self.scalar())
+        # WINDOW may precede QUALIFY or follow it
         windows = self._windows()
         if self.take_words("QUALIFY"):
             node.set("qualify", self.scalar())
@@ -317,7 +332,7 @@ class QueryParser(EmitParser):
         return self.spanned(begin, node)
 
     def _windows(self) -> dict[str, OverClause]:
-        """Return the windows of a WINDOW clause by their names in lower case."""
+        """Return the windows of a WINDOW clause by name in lower case; none without the clause."""
         found: dict[str, OverClause] = {}
         if not self.take_words("WINDOW"):
             return found
@@ -383,6 +398,7 @@ class QueryParser(EmitParser):
     def _modifiers(self, node: exp.Expr) -> None:
         if self.at_words("ORDER"):
             node.set("order", self._order())
+        # LIMIT, OFFSET and FETCH in any order, each once; FETCH FIRST n ROWS ONLY is a LIMIT
         while self.word() in ("LIMIT", "OFFSET", "FETCH"):
             word = self.word()
             key = "offset" if word == "OFFSET" else "limit"
@@ -397,6 +413,7 @@ class QueryParser(EmitParser):
             node.set("late_rows", self.late_rows())
         if self.at_words("WITH", "HISTORY"):
             node.set("history", self.history())
+        # .. ORDER BY a UNION ..: the clause would belong to one branch only
         if self.word() in _SET_WORDS:
             raise self.not_yet(f"ORDER BY or LIMIT before {self.word()}", "put the branch in parentheses")
 
@@ -407,7 +424,9 @@ class QueryParser(EmitParser):
         return self.spanned(begin, exp.Order(expressions=self.separated(self.sort_item)))
 
     def sort_item(self) -> exp.Expr:
-        """Return one item of an ORDER BY."""
+        """Return one item of an ORDER BY. NULLS come first when ascending and last when descending, unless
+        written otherwise.
+        """
         begin = self._index
         node = exp.Ordered(this=self.scalar(), desc=False)
         if self.take_words("DESC"):
@@ -428,6 +447,7 @@ class QueryParser(EmitParser):
         if word == "FETCH":
             if not (self.take_words("FIRST") or self.take_words("NEXT")):
                 raise self.unexpected("FIRST", "NEXT")
+            # FETCH FIRST ROW ONLY is one row
             count: exp.Expr = exp.Literal.number("1") if self.word() in ("ROW", "ROWS") else self._row_count()
             if not (self.take_words("ROWS") or self.take_words("ROW")):
                 raise self.unexpected("ROWS")
@@ -458,13 +478,14 @@ def _parser(text: str, start: int) -> QueryParser:
     check_text(text)
     allow_depth()
     parser = QueryParser(dialect=Penstock)
+    # blanks in place of the text before keep all offsets those of the whole text
     parser.load(tokenize(" " * start + text[start:]), text)
     return parser
 
 
 def parse_query(text: str, start: int = 0) -> exp.Expr:
-    """Return the syntax tree of the query that reaches from ``start`` to the end of ``text``; raise
-    SQL-10xx with a span into ``text``.
+    """Return the syntax tree of the query from ``start`` to the end of ``text``. Raise SQL-10xx with a span
+    into ``text``.
     """
     parser = _parser(text, start)
     if not parser.token():
@@ -479,7 +500,7 @@ def parse_query(text: str, start: int = 0) -> exp.Expr:
 
 
 def parse_expression(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
-    """Return the syntax tree of the scalar expression between ``start`` and ``end``; raise SQL-10xx with a
+    """Return the syntax tree of the scalar expression between ``start`` and ``end``. Raise SQL-10xx with a
     span into ``text``.
     """
     parser = _parser(text[:end], start)
@@ -491,8 +512,8 @@ def parse_expression(text: str, start: int = 0, end: int | None = None) -> exp.E
 
 
 def parse_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
-    """Return the syntax tree of one select item, an expression with an optional alias or a star, between
-    ``start`` and ``end``.
+    """Return the syntax tree of one select item between ``start`` and ``end``: a star, or an expression with
+    an optional alias.
     """
     parser = _parser(text[:end], start)
     if not parser.token():

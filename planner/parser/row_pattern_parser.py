@@ -1,4 +1,4 @@
-"""The text of PATTERN as a row pattern."""
+"""The parser of PATTERN: text to a row pattern."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from penstock.planner.expressions.row_pattern import (
 MAX_PATTERN_SIZE = 2000
 # PERMUTE of n variables is written out as n! alternatives: 720 for six, 5,040 for seven
 _MAX_PERMUTED = 6
+# least and most repetitions of * + ?
 _COUNTS: dict[str, tuple[int, int | None]] = {"any": (0, None), "some": (1, None), "maybe": (0, 1)}
 
 
@@ -32,11 +33,11 @@ def _grammar() -> Lark:
 
 
 def parse_pattern(text: str, offset: int) -> Pattern:
-    """Return the pattern of the text between PATTERN's parentheses, which begins ``offset`` characters into
+    """Return the row pattern of the text between PATTERN's parentheses; ``offset`` is the text's position in
     the statement.
 
-    Raises SQL-1001 for what is no pattern, SQL-1741 for one that matches nothing, is too large or has a count
-    that is none, SQL-1601 for anchors.
+    Raise SQL-1001 for a syntax error and SQL-1601 for an anchor. Raise SQL-1741 for a pattern that may match
+    no row or is too large, and for an impossible count.
     """
     try:
         pattern = _Builder(text, offset).transform(_grammar().parse(text))
@@ -90,7 +91,9 @@ def _refusal(error: UnexpectedInput, text: str, offset: int) -> PenstockError:
 
 
 class _Builder(Transformer[Token, Pattern]):
-    """Builds patterns bottom-up; names that differ in case only are the same, written as they first are."""
+    """Builds patterns bottom-up. Variable names are case-insensitive; their first spelling is the one that
+    appears in the pattern.
+    """
 
     def __init__(self, text: str, offset: int) -> None:
         super().__init__()
@@ -148,6 +151,7 @@ class _Builder(Transformer[Token, Pattern]):
         count = items[0]
         assert isinstance(count, Tree)
         least, most = self._bounds(count)
+        # the repeated part is not known yet: repeat() below replaces the empty variable
         return Repetition(Variable(""), least, most, len(items) == 1)
 
     def _bounds(self, count: Tree[Token]) -> tuple[int, int | None]:
@@ -157,6 +161,7 @@ class _Builder(Transformer[Token, Pattern]):
             return _COUNTS[count.data]
         if count.data == "exactly":
             return self._checked(numbers[0], numbers[0], count)
+        # {,m} begins with the comma, {n,} ends with it
         comma = next(i for i, token in enumerate(tokens) if token.type == "COMMA")
         return self._checked(
             numbers[0] if comma else 0, numbers[-1] if comma < len(tokens) - 1 else None, count

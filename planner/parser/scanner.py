@@ -1,7 +1,8 @@
-"""The text before any grammar: the limits of a statement, and the first lexical errors. The scanner is a
-loop, so that no depth of text overflows the stack.
+"""The lexical scanner: it checks the limits of a statement and raises the first lexical errors. It is a loop,
+so no nesting depth overflows the stack.
 
-The shell colours its input by it at the first prompt, so it imports nothing heavy; sqlglot is in ``dialect``.
+The shell colours input with it from the first prompt on, so it imports nothing heavy: sqlglot is imported in
+``dialect``.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _SCAN = re.compile(
 )
 _HALF = re.compile("[\ud800-\udfff]")  # half a character: no encoding has it
 _OPEN = {"'": "string", "`": "quoted name", '"': "quoted name", "/*": "comment"}
+# characters that editors put in place of plain ones, named in the hint
 _LOOKALIKE = {
     **dict.fromkeys("‘’", "'"),
     **dict.fromkeys("“”", '"'),
@@ -48,13 +50,15 @@ _LOOKALIKE = {
 
 
 def scan(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of every piece of text but space and comments; kinds are the names of the
-    groups of the pattern above.
+    """Yield (kind, start, end) of every lexical token except space and comments. Kinds are the group names of
+    ``_SCAN``. An unterminated string or comment is the last token, of kind ``open``.
     """
     for match in _SCAN.finditer(text):
         kind = match.lastgroup or ""
+        # a byte order mark
         if kind == "bad" and match.start() == 0 and match[0] == "\ufeff":
             continue
+        # a quote or comment that is never closed reaches to the end
         if kind == "open":
             yield kind, match.start(), len(text)
             return
@@ -63,8 +67,8 @@ def scan(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def check_text(text: str) -> None:
-    """Refuse a statement that is too long, does not end its strings, holds stray characters or nests too
-    deep (SQL-1002, 1003, 1005, 1006).
+    """Raise for a statement with a lexical fault: a stray character (SQL-1002), an unterminated string
+    (SQL-1003), too long a text (SQL-1005), too deep nesting (SQL-1006).
     """
     if len(text) > MAX_STATEMENT_CHARS:
         message = f"a statement of {len(text):,} characters is over the limit of {MAX_STATEMENT_CHARS:,}"
@@ -84,6 +88,7 @@ def check_text(text: str) -> None:
             raise _unterminated(piece[:2] if piece.startswith("/*") else piece[0], start)
         if kind == "bad":
             raise _stray(piece, start)
+        # CASE .. END nests like a parenthesis; an END too many is left to the grammar
         if piece in ("(", "[", "{") or (kind == "word" and piece.upper() == "CASE"):
             depth += 1
             if depth > MAX_DEPTH:
@@ -93,7 +98,7 @@ def check_text(text: str) -> None:
 
 
 def too_deep(span: Span) -> PenstockError:
-    """Return the error of an expression or query that nests more than ``MAX_DEPTH`` levels."""
+    """Return the error SQL-1006: the statement nests more than ``MAX_DEPTH`` levels."""
     hint = "name the inner parts in a WITH clause or a view"
     return PenstockError(
         "SQL-1006",
@@ -105,7 +110,7 @@ def too_deep(span: Span) -> PenstockError:
 
 
 def too_many_operators(span: Span) -> PenstockError:
-    """Return the error of an expression with more than ``MAX_OPERATORS`` operators."""
+    """Return the error SQL-1007: an expression has more than ``MAX_OPERATORS`` operators."""
     hint = "put the values into a table, or name parts of the expression in a subquery"
     return PenstockError(
         "SQL-1007",
@@ -117,7 +122,7 @@ def too_many_operators(span: Span) -> PenstockError:
 
 
 def too_deep_a_type(span: Span | None) -> PenstockError:
-    """Return the error of a type that nests deeper than a statement may."""
+    """Return the error SQL-1017: a type nests more than ``MAX_DEPTH`` levels."""
     hint = "make a table of its own of the inner rows"
     return PenstockError(
         "SQL-1017", f"a type nests more than {MAX_DEPTH} levels deep", span=span, hint=hint, sqlstate="54001"
@@ -125,8 +130,8 @@ def too_deep_a_type(span: Span | None) -> PenstockError:
 
 
 def allow_depth() -> None:
-    """Let Python recurse as deep as the limits above need; never lowered again, since another thread may
-    be deep at that time.
+    """Raise Python's recursion limit to what the limits above need. It is never lowered again: another thread
+    may be deep in a recursion at that moment.
     """
     if sys.getrecursionlimit() < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)

@@ -1,7 +1,4 @@
-"""The few syntax nodes sqlglot has no word for, and where a node stands in the text.
-
-The syntax nodes of MATCH_RECOGNIZE.
-"""
+"""Syntax nodes that sqlglot lacks, those of MATCH_RECOGNIZE among them, and the spans of nodes in the text."""
 
 from __future__ import annotations
 
@@ -14,15 +11,16 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import DataType
 
+# the span of nodes that were not written in a statement
 NOWHERE = Span(0, 0)
 
 
 class FunctionCall(exp.Expression):
-    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for
-    COUNT(*), ``filter``, ``over``.
+    """A function call: ``this`` is the name as written, ``expressions`` the arguments, ``star`` is set for
+    COUNT(*).
 
-    ``order``: the ORDER BY among its arguments; ``within``: that of WITHIN GROUP; ``nulls``: IGNORE or
-    RESPECT.
+    ``order`` is the ORDER BY among the arguments, ``within`` that of WITHIN GROUP. ``nulls`` is IGNORE or
+    RESPECT; of JSON functions it is NULL or ABSENT.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -34,10 +32,10 @@ class FunctionCall(exp.Expression):
 
 
 class OverClause(exp.Expression):
-    """``OVER (..)``: ``partition`` and ``order`` lists, ``unit`` ROWS or RANGE with the bounds ``first`` and
-    ``last`` (no unit: no frame written).
+    """``OVER (..)``: lists ``partition`` and ``order``, and a frame of ``unit`` ROWS or RANGE with bounds
+    ``first`` and ``last``. Without a unit no frame was written.
 
-    ``name``: the named window it stands for, until the parser has put that in its place.
+    ``name`` is the name of a WINDOW clause; the parser replaces such a node by the named window.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -51,16 +49,16 @@ class OverClause(exp.Expression):
 
 
 class FrameBound(exp.Expression):
-    """One end of a frame: ``this`` the distance (none: without end, or the row itself when ``current``),
-    ``following`` its side.
+    """One bound of a frame: ``this`` is the distance, ``following`` the side. No distance is UNBOUNDED, or
+    CURRENT ROW when ``current``.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "current": False, "following": False}
 
 
 class Reference(exp.Expression):
-    """A name path as written, ``a`` or ``t.a`` or ``t.a.field``: ``expressions`` are its identifiers; the
-    binder says what each part is.
+    """A name path as written: ``a``, ``t.a`` or ``t.a.field``. ``expressions`` are its identifiers; the
+    binder resolves each part.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
@@ -73,33 +71,33 @@ class AllColumns(exp.Expression):
 
 
 class TypedLiteral(exp.Expression):
-    """``TIMESTAMP '..'``, ``DATE '..'``: the string and the upper-case type word."""
+    """``TIMESTAMP '..'``, ``DATE '..'``: the string, and the type word in upper case."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
 
 
 class IntervalLiteral(exp.Expression):
-    """``INTERVAL '5' MINUTE``: the value's text, its sign, the first unit (none: units are in the text)
-    and the last one of a span.
+    """``INTERVAL '5' MINUTE``: the value's text, its sign, its first unit and the last unit after TO. Without
+    a unit the units are in the text.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "negative": False, "unit": False, "last": False}
 
 
 class HostValue(exp.Expression):
-    """A value of the Python program; it is held in ``meta['value']``."""
+    """A value of the Python program, in ``meta['value']``."""
 
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
 class CastTo(exp.Expression):
-    """CAST or TRY_CAST; the SQL type is held in ``meta['sql_type']``."""
+    """CAST, or TRY_CAST when ``safe``; the SQL type is in ``meta['sql_type']``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "safe": False}
 
     @property
     def sql_type(self) -> DataType:
-        """The type to cast to."""
+        """The target type."""
         return self.meta["sql_type"]
 
 
@@ -110,21 +108,21 @@ class GroupingSets(exp.Expression):
 
 
 class ColumnAt(exp.Expression):
-    """A column the binder has put among the rows itself; its position is held in ``meta['index']``,
-    ``this`` is its name.
+    """A column that the binder itself added to the rows: ``this`` is its name, ``meta['index']`` its
+    position.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class EmitClause(exp.Expression):
-    """``EMIT ..``: ``this`` what is given, ``every`` and ``lateness`` intervals."""
+    """``EMIT ..``: ``this`` is the emit mode in lower case, ``every`` and ``lateness`` are intervals."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "every": False, "lateness": False}
 
 
 class HistoryClause(exp.Expression):
-    """``WITH HISTORY``."""
+    """The clause ``WITH HISTORY``."""
 
     arg_types: ClassVar[dict[str, bool]] = {}
 
@@ -142,30 +140,30 @@ class Descriptor(exp.Expression):
 
 
 class TableArgument(exp.Expression):
-    """``TABLE t [PARTITION BY ..] [ORDER BY ..]`` or ``TABLE (query)``, the argument of a windowing
-    function; ``partition`` and ``order`` are lists of identifiers.
+    """``TABLE t [PARTITION BY ..] [ORDER BY ..]`` or ``TABLE (query)``, the argument of a windowing function.
+    ``partition`` and ``order`` are lists of identifiers.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False, "order": False}
 
 
 class RowCount(exp.Expression):
-    """``100 ROWS`` as the length of a window: ``this`` the number."""
+    """``100 ROWS`` as the length of a window: ``this`` is the number."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class WindowTableFunction(exp.Expression):
-    """TUMBLE, HOP, CUMULATE or SESSION in FROM: ``this`` the upper-case name, ``expressions`` the
-    arguments, ``alias``.
+    """A windowing function in FROM (TUMBLE, HOP, CUMULATE, SESSION): ``this`` is its name in upper case,
+    ``expressions`` its arguments.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False}
 
 
 class TableFunctionCall(exp.Expression):
-    """A table function in FROM: ``this`` its name, ``expressions`` the arguments, ``alias``, WITH
-    ``ordinality``, LATERAL VIEW ``outer``.
+    """A table function in FROM: ``this`` is its name, ``expressions`` its arguments. ``ordinality`` is WITH
+    ORDINALITY, ``outer`` that of LATERAL VIEW OUTER.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -178,33 +176,33 @@ class TableFunctionCall(exp.Expression):
 
 
 class LambdaFunction(exp.Expression):
-    """``(x, y) -> body`` as an argument: ``expressions`` its parameters, ``this`` its body."""
+    """``(x, y) -> body`` as an argument: ``expressions`` are its parameters, ``this`` its body."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
 
 
 class LateralQuery(exp.Expression):
-    """``LATERAL (query)``: a query that may read what stands before it in FROM."""
+    """``LATERAL (query)``: a query that may read the preceding tables of FROM."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
 
 
 class SnapshotTable(exp.Expression):
-    """``LATERAL SNAPSHOT(input => TABLE t, ..)``: ``expressions`` the arguments, ``alias``, ``lateral``
-    whether that word stands before it.
+    """``LATERAL SNAPSHOT(input => TABLE t, ..)``: ``expressions`` are the arguments, ``lateral`` is set when
+    the word LATERAL was written.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": False, "alias": False, "lateral": False}
 
 
 class RoundedTo(exp.Expression):
-    """``FLOOR(x TO unit)``, ``CEIL(x TO unit)``: ``unit`` a string, ``up`` for CEIL."""
+    """``FLOOR(x TO unit)`` or, with ``up``, ``CEIL(x TO unit)``; ``unit`` is a string literal."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True, "up": False}
 
 
 class AsOf(exp.Expression):
-    """``t FOR SYSTEM_TIME AS OF time`` behind JOIN: ``this`` the table with its alias, ``expression`` the
+    """``t FOR SYSTEM_TIME AS OF time`` behind JOIN: ``this`` is the table with its alias, ``expression`` the
     time.
     """
 
@@ -213,7 +211,7 @@ class AsOf(exp.Expression):
 
 @dataclass(frozen=True)
 class OptionEntry:
-    """One ``'key' = 'value'``; the key is folded to lower case."""
+    """One ``'key' = 'value'`` of WITH or OPTIONS; the key is in lower case, except in the hints of SELECT."""
 
     key: str
     value: str
@@ -222,21 +220,22 @@ class OptionEntry:
 
 
 def set_span(node: exp.Expr, start: int, end: int) -> Any:
-    """Set the span of a node to the characters from ``start`` up to ``end`` (exclusive); return the node."""
+    """Set the span of a node to the characters from ``start`` up to ``end`` (exclusive), and return the node."""
     node.meta["start"] = start
     node.meta["end"] = end - 1
     return node
 
 
 def span_of(node: exp.Expr | None) -> Span | None:
-    """Return the span of a node in the statement; ``None`` for a node that was not written there."""
+    """Return the span of a node in the statement, or ``None`` for a node that was not written there."""
     if node is None or "start" not in node.meta:
         return None
     return Span(node.meta["start"], node.meta["end"] + 1)
 
 
 def balanced(kind: type[exp.Expr], operands: list[exp.Expr]) -> exp.Expr:
-    """Join operands of an associative connective into a tree of logarithmic depth."""
+    """Combine the operands of an associative connective into a tree of logarithmic depth."""
+    # pair neighbours until one tree is left
     while len(operands) > 1:
         pairs = [
             set_span(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1)
@@ -247,7 +246,9 @@ def balanced(kind: type[exp.Expr], operands: list[exp.Expr]) -> exp.Expr:
 
 
 def moved(tree: exp.Expr, span: Span | None) -> exp.Expr:
-    """Make a whole tree stand at one place: that of the view it is the query of."""
+    """Set the span of every node of a view's query to ``span``, the view's name in the statement. ``None``
+    removes the spans.
+    """
     for node in tree.walk():
         if span is not None:
             set_span(node, span.start, span.end)
@@ -256,6 +257,7 @@ def moved(tree: exp.Expr, span: Span | None) -> exp.Expr:
     return tree
 
 
+# clauses whose argument name is not the SQL word
 _CLAUSE_WORDS = {
     "joins": "JOIN",
     "with_": "WITH",
@@ -274,8 +276,8 @@ _CLAUSE_WORDS = {
 
 
 def consume(node: exp.Expr, *names: str) -> None:
-    """Refuse a node that carries something its reader does not read: nothing a parser lets through is ever
-    dropped in silence.
+    """Raise SQL-1601 for a node with a clause that is not among ``names``, the clauses its caller handles. No
+    clause that parses is ever ignored.
     """
     for name, value in node.args.items():
         if name not in names and value not in (None, False, []):
@@ -296,37 +298,39 @@ def consume(node: exp.Expr, *names: str) -> None:
 
 
 class Semantics(exp.Expression):
-    """``RUNNING call`` or ``FINAL call``: ``this`` the call, ``final``."""
+    """``RUNNING call`` or, with ``final``, ``FINAL call``: ``this`` is the call."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "final": False}
 
 
 class RowDefinition(exp.Expression):
-    """``v AS condition`` in DEFINE: ``this`` the condition, ``alias`` the variable."""
+    """``v AS condition`` in DEFINE: ``this`` is the condition, ``alias`` the variable."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": True}
 
 
 class RowSubset(exp.Expression):
-    """``U = (A, B)`` in SUBSET: ``this`` the new name, ``expressions`` the variables."""
+    """``U = (A, B)`` in SUBSET: ``this`` is the new name, ``expressions`` the variables."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
 
 
 class AfterMatch(exp.Expression):
-    """AFTER MATCH SKIP: ``kind`` past, next, first or last; ``this`` the variable of the latter two."""
+    """AFTER MATCH SKIP: ``kind`` is past, next, first or last; ``this`` is the variable of the latter two."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "kind": True}
 
 
 class RowPattern(exp.Expression):
-    """The text between PATTERN's parentheses: ``this`` as written; it stands at its place."""
+    """The text between PATTERN's parentheses: ``this`` is the text as written, and the span is that of the
+    text.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class RowMatches(exp.Expression):
-    """``t MATCH_RECOGNIZE (..)`` in FROM; ``all_rows`` for ALL ROWS PER MATCH."""
+    """``t MATCH_RECOGNIZE (..)`` in FROM; ``all_rows`` is ALL ROWS PER MATCH."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,

@@ -1,6 +1,4 @@
-"""Tokens read by words: what every part of the query grammar asks of them, and the error of an unexpected
-token.
-"""
+"""The token stream of the query parser, and the errors of unexpected tokens."""
 
 from __future__ import annotations
 
@@ -20,12 +18,12 @@ T = TypeVar("T")
 
 
 class TokenReader(parser.Parser):
-    """sqlglot's parser with its lenient grammar left aside: tokens are words, symbols, names, strings and
-    numbers; nothing is skipped.
+    """A cursor over the tokens of a text. It is sqlglot's parser class, but none of sqlglot's lenient grammar
+    is used: no token is ever skipped.
     """
 
     def load(self, tokens: list[Token], text: str) -> None:
-        """Start at the first token of a text."""
+        """Position the cursor at the first token of a text."""
         self.reset()
         self.sql = text
         self._chunks = [tokens]
@@ -38,9 +36,7 @@ class TokenReader(parser.Parser):
     # words and symbols
 
     def word(self, ahead: int = 0) -> str:
-        """Return the upper-case bare word ``ahead`` tokens on, or an empty string when there stands
-        something else.
-        """
+        """Return the bare word ``ahead`` tokens on in upper case, or an empty string for another token."""
         token = self.token(ahead)
         return token.text.upper() if token is not None and token.token_type is TokenType.VAR else ""
 
@@ -50,7 +46,7 @@ class TokenReader(parser.Parser):
         return self._tokens[index] if 0 <= index < self._tokens_size else None
 
     def at(self, kind: TokenType, ahead: int = 0) -> bool:
-        """Return whether the token ``ahead`` is of that kind."""
+        """Return whether the token ``ahead`` of the current one is of that kind."""
         token = self.token(ahead)
         return token is not None and token.token_type is kind
 
@@ -59,28 +55,28 @@ class TokenReader(parser.Parser):
         return all(self.word(index) == word for index, word in enumerate(words))
 
     def take_words(self, *words: str) -> bool:
-        """Pass over these words if they come next."""
+        """Consume these words if they come next; return whether they did."""
         if not self.at_words(*words):
             return False
         self._advance(len(words))
         return True
 
     def need_word(self, word: str) -> None:
-        """Pass over a word or complain that it is missing."""
+        """Consume a word, or raise SQL-1001."""
         if not self.take_words(word):
             raise self.unexpected(word)
 
     def take(self, kind: TokenType) -> bool:
-        """Pass over a symbol if it comes next."""
+        """Consume a symbol if it comes next; return whether it did."""
         return self._match(kind)
 
     def need(self, kind: TokenType, symbol: str) -> None:
-        """Pass over a symbol or complain that it is missing."""
+        """Consume a symbol, or raise SQL-1001."""
         if not self._match(kind):
             raise self.unexpected(symbol)
 
     def separated(self, item: Callable[[], T]) -> list[T]:
-        """Return one or more items separated by commas; there is no item without text."""
+        """Return one or more items separated by commas."""
         items = [item()]
         while self.take(TokenType.COMMA):
             items.append(item())
@@ -89,8 +85,8 @@ class TokenReader(parser.Parser):
     # names
 
     def is_name(self, ahead: int = 0) -> bool:
-        """Return whether a quoted name or a word that is not reserved stands there (but ``left.a`` and
-        ``window.start`` are paths).
+        """Return whether the token ``ahead`` is a name: quoted, or a word that is not reserved. LEFT, RIGHT
+        and WINDOW are names before a dot, as in ``window.start``.
         """
         word = self.word(ahead)
         if word in ("LEFT", "RIGHT", "WINDOW"):
@@ -98,7 +94,9 @@ class TokenReader(parser.Parser):
         return self.at(TokenType.IDENTIFIER, ahead) or (word != "" and word not in RESERVED)
 
     def identifier(self, what: str) -> exp.Identifier:
-        """Return the name that stands here or complain that a ``what`` was expected."""
+        """Return the name at the current token. Raise SQL-1008 for a reserved word or an empty name, SQL-1001
+        for another token: a ``what`` was expected.
+        """
         if not self.is_name():
             raise self.no_name(what)
         self._advance()
@@ -117,7 +115,7 @@ class TokenReader(parser.Parser):
         )
 
     def no_name(self, what: str) -> PenstockError:
-        """Return the complaint that no name stands where a ``what`` was expected."""
+        """Return the error that the current token is no name where a ``what`` was expected."""
         word = self.word()
         if word in RESERVED and self._curr:
             hint = f"quote it to use it as a name: `{self._curr.text}`"
@@ -128,11 +126,13 @@ class TokenReader(parser.Parser):
     # places and complaints
 
     def spanned(self, begin: int, node: exp.Expr) -> Any:
-        """Set the span of a node: from the token of index ``begin`` to the last one read; return the node."""
+        """Set the span of a node from the token of index ``begin`` to the last token read, and return the
+        node.
+        """
         return set_span(node, self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
 
     def current_span(self) -> Span:
-        """Return the span of the current token; at the end, the character behind the last token."""
+        """Return the span of the current token; at the end, that of the character behind the last token."""
         if self._curr:
             return Span(self._curr.start, self._curr.end + 1)
         end = self._tokens[-1].end + 1 if self._tokens else 0
@@ -143,8 +143,8 @@ class TokenReader(parser.Parser):
         return Span(self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
 
     def unexpected(self, *expected: str) -> PenstockError:
-        """Return the complaint about the current token: what was expected, and what a misspelt word near
-        it may have meant.
+        """Return the error SQL-1001 of the current token: the terminals expected there, or the word that a
+        misspelt one resembles.
         """
         words = [word for word in expected if word.isupper() and word[0].isalpha()]
         blamed, meant = self._misspelt(words)
@@ -185,6 +185,7 @@ class TokenReader(parser.Parser):
             meant = nearest(current.text, words)
             if meant is not None:
                 return current, meant
+        # FROM t GRUOP BY a: the misspelt word was read as an alias, and the error is one token later
         alias = self.implicit_alias
         if alias is not None and alias is self.token(-1):
             meant = nearest(alias.text, [*words, "GROUP", "ORDER"])
@@ -193,25 +194,26 @@ class TokenReader(parser.Parser):
         return None, None
 
     def not_yet(self, what: str, instead: str, begin: int | None = None) -> PenstockError:
-        """Return the refusal of a construct this release does not run, with what to write instead."""
+        """Return the error SQL-1601 of a construct that is not supported, with what to write instead."""
         span = self.current_span() if begin is None else self.span_from(begin)
         return PenstockError(
             "SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000"
         )
 
     def enter(self) -> None:
-        """Go one level deeper; refuse what nests too deep."""
+        """Enter a nesting level; raise SQL-1006 above ``MAX_DEPTH``."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise too_deep(self.current_span())
 
     def leave(self) -> None:
-        """Come back from a level."""
+        """Leave a nesting level."""
         self.depth -= 1
 
 
 def _any_of(expected: Sequence[str]) -> str:
     expected = [word if word.strip("()[],=") else f'"{word}"' for word in expected]
+    # a long list of terminals helps nobody
     if len(expected) > 6:
         return "the end of the query or its next part"
     return expected[0] if len(expected) == 1 else f"{', '.join(expected[:-1])} or {expected[-1]}"
@@ -230,7 +232,7 @@ SYMBOLS = {
     TokenType.NUMBER: "NUMBER",
     TokenType.DOT: "DOT",
 }
-"""The terminals of tokens that are no words and no names."""
+"""Terminals of the tokens that are neither words nor names."""
 REGIONS = {
     "EXPRESSION": "an expression",
     "QUERY": "a query",
@@ -239,7 +241,7 @@ REGIONS = {
     "REST": "the rest of the statement",
 }
 TYPE_BEGINS = frozenset(("NAME", "INTERVAL", "ARRAY", "MAP", "ROW", "STRUCT"))
-"""The terminals a type may begin with."""
+"""Terminals that may begin a type."""
 _SHOWN = {
     "LPAR": '"("',
     "RPAR": '")"',
@@ -258,7 +260,7 @@ _SHOWN = {
 
 
 class AcceptingToken(Protocol):
-    """A token of a text, the terminals the grammar accepted in its place, and the token before it."""
+    """A token with the terminals that the grammar accepted at its position, and the token before it."""
 
     @property
     def type(self) -> str: ...
@@ -280,12 +282,13 @@ class AcceptingToken(Protocol):
 
 
 def unexpected(token: AcceptingToken) -> PenstockError:
-    """Return the error of a token that was not accepted: SQL-1001, or SQL-1008 for a reserved word where a
-    name was.
+    """Return the error of a token that was not accepted: SQL-1001, or SQL-1008 for a reserved word in place of
+    a name.
     """
     expected = sorted(token.accepted)
     before = token.previous
     span = Span(token.start_pos or 0, token.end_pos or 0)
+    # blame a misspelt keyword first, here or one token earlier
     meant = _meant(token, expected)
     if meant is None and before is not None and before.type == "NAME":
         meant = _meant(before, before.accepted)
@@ -314,6 +317,7 @@ def unexpected(token: AcceptingToken) -> PenstockError:
             hint=hint,
             sqlstate="42601",
         )
+    # a reserved word where a name was expected
     if token.type == "RESERVED" and "NAME" in expected:
         hint = f"quote it to use it as a name: `{token.value}`"
         return PenstockError(
@@ -335,6 +339,7 @@ def _short(text: str) -> str:
 
 def _meant(token: AcceptingToken, accepted: Collection[str]) -> str | None:
     words = {word for word in accepted if word.isalpha() and word not in _SHOWN and not word.startswith("$")}
+    # a query region has no terminals of its own: offer the words it may begin with
     if "QUERY" in accepted:
         words |= {"SELECT", "WITH", "VALUES"}
     meant = nearest(token.value, words) if token.type in ("NAME", "RESERVED") else None
@@ -342,7 +347,7 @@ def _meant(token: AcceptingToken, accepted: Collection[str]) -> str | None:
 
 
 def ended(end: int, expected: Collection[str]) -> PenstockError:
-    """Return the error of a text that ends, at ``end``, where something was expected."""
+    """Return the error of a text that ends, at ``end``, where a terminal was expected."""
     return PenstockError(
         "SQL-1001",
         f"the statement ends where {_wanted(sorted(expected))} was expected",

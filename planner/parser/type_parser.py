@@ -1,5 +1,5 @@
-"""SQL types from tokens: DDL, CAST and the Table API read types here. Syntax comes first, and what it means
-once the whole statement is read: a statement's first error is one of its syntax.
+"""The parser of SQL types, for DDL, CAST and the Table API. Syntax is read first and resolved once the whole
+statement is read: a statement's first error is a syntax error.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ _SIMPLE: dict[str, DataType] = {
     "BYTES": BINARY,
     "DATE": DATE,
 }
+# types that take one number, which is read and has no effect
 _SIZED: dict[str, DataType] = {
     "VARCHAR": STRING,
     "CHAR": STRING,
@@ -73,7 +74,7 @@ _YEAR_UNITS = ("YEAR", "MONTH")
 
 @dataclass(frozen=True)
 class TypeToken:
-    """A token of a type, the terminals accepted in its place and the token before it."""
+    """A token of a type, with the terminals accepted at its position and the token before it."""
 
     type: str
     value: str
@@ -85,14 +86,16 @@ class TypeToken:
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """Its span in the text."""
         return Span(self.start_pos, self.end_pos)
 
 
 @dataclass(frozen=True)
 class TypeSyntax:
-    """A type as written: its word, the numbers behind it, its zone (WITH, LOCAL or WITHOUT), whether an
-    interval is one of months; of a nested type the inner ones, of a row the names of its fields.
+    """A type as written: its word, its numbers, its zone (WITH, LOCAL or WITHOUT). ``months`` is set for an
+    interval of years and months.
+
+    ``parts`` are the inner types of a nested type, ``fields`` the field names of a row.
     """
 
     word: TypeToken
@@ -104,8 +107,10 @@ class TypeSyntax:
 
 
 def parse_type(text: str, offset: int = 0) -> DataType:
-    """Return the type a text names; raise SQL-1001, SQL-1204 to SQL-1206 for none, SQL-1002 and 1003 for
-    what is no text of SQL, with spans moved right by ``offset``.
+    """Return the type that a text names. ``offset`` is added to the spans of errors.
+
+    Raise SQL-1001 for a syntax error, SQL-1204 to SQL-1206 for a type that does not exist, SQL-1002 and
+    SQL-1003 for a lexical error.
     """
     try:
         check_text(text)
@@ -117,7 +122,7 @@ def parse_type(text: str, offset: int = 0) -> DataType:
 
 
 def type_between(text: str, tokens: Sequence[Token], end: int) -> DataType:
-    """Return the type that some tokens of a text are, all of them; ``end`` is where they end."""
+    """Return the type that all of ``tokens`` together spell. ``end`` is the offset at which their text ends."""
     allow_depth()
     reader = TypeReader(text, tokens, 0, end)
     syntax = reader.read()
@@ -126,10 +131,10 @@ def type_between(text: str, tokens: Sequence[Token], end: int) -> DataType:
 
 
 class TypeReader:
-    """Reads the type that begins at a token, and notes what it looked for there: an error names it.
+    """Parses one type, and records the terminals it accepted, so that an error can name them.
 
-    Behind a type, ``index`` is where it ended, ``previous`` its last token, and ``looked_for`` what would
-    have gone on with it.
+    After the type, ``index`` is the next token, ``previous`` the last token of the type, ``looked_for`` the
+    terminals that could continue it.
     """
 
     def __init__(
@@ -141,14 +146,17 @@ class TypeReader:
         previous: AcceptingToken | None = None,
         instead: frozenset[str] = frozenset(),
     ) -> None:
-        """``end`` is where the text ends, ``instead`` what is accepted in the place of the type."""
+        """``end`` is the offset of the end of the text; ``instead`` are the terminals accepted in place of a
+        type.
+        """
         self._text, self._tokens, self._end = text, tokens, end
         self.index, self.previous = index, previous
         self.looked_for = set(instead)
+        # terminals that may continue a complete type: not worth naming when the text ends
         self._optional: frozenset[str] = frozenset()
 
     def read(self, depth: int = 0) -> TypeSyntax:
-        """Return the type that begins here; SQL-1017 for one that nests deeper than a statement may."""
+        """Return the type at the current token. Raise SQL-1017 for one that nests deeper than ``MAX_DEPTH``."""
         if depth > MAX_DEPTH:
             raise too_deep_a_type(self._first_name())
         word = self._need(*TYPE_BEGINS)
@@ -173,14 +181,16 @@ class TypeReader:
         return read
 
     def need_end(self) -> None:
-        """Refuse what stands behind the type."""
+        """Raise for a token behind the type."""
         self.looked_for.add("$END")
         if self.index < len(self._tokens):
             raise self._unexpected()
 
     def _simple(self, word: TypeToken) -> TypeSyntax:
+        # DOUBLE PRECISION, CHARACTER VARYING
         self._take("PRECISION", "VARYING")
         numbers = self._numbers()
+        # WITHOUT TIME ZONE, WITH TIME ZONE, WITH LOCAL TIME ZONE
         zone = self._take("WITH", "WITHOUT")
         if zone is not None:
             zone = self._take("LOCAL") or zone if zone.type == "WITH" else zone
@@ -207,6 +217,7 @@ class TypeReader:
         return TypeSyntax(word, months=units is _YEAR_UNITS)
 
     def _row(self, word: TypeToken, depth: int) -> TypeSyntax:
+        # ROW<a INT, b INT>, STRUCT<a: INT>, ROW(a INT)
         close = "MORETHAN" if self._need("LESSTHAN", "LPAR").type == "LESSTHAN" else "RPAR"
         names: list[TypeToken] = []
         kinds: list[TypeSyntax] = []
@@ -217,14 +228,14 @@ class TypeReader:
         return TypeSyntax(word, parts=tuple(kinds), fields=tuple(names))
 
     def _need(self, *terminals: str) -> TypeToken:
-        """Pass over one of these tokens and return it, or refuse what stands here."""
+        """Consume one of these terminals and return it, or raise for the current token."""
         consumed = self._take(*terminals)
         if consumed is None:
             raise self._unexpected()
         return consumed
 
     def _take(self, *terminals: str) -> TypeToken | None:
-        """Pass over one of these tokens and return it; ``None`` when another stands here."""
+        """Consume one of these terminals and return it, or return ``None`` when another token is next."""
         self.looked_for.update(terminals)
         if self.index >= len(self._tokens):
             return None
@@ -237,10 +248,11 @@ class TypeReader:
         return token
 
     def _seen(self) -> TypeToken:
-        """Return the current token as the terminal it is among those looked for."""
+        """Return the current token as a terminal: the keyword it spells if that was looked for, else a name."""
         token = self._tokens[self.index]
         if token.token_type is TokenType.VAR:
             word = token.text.upper()
+            # a word is a keyword only where the type grammar looks for it
             kind = word if word in self.looked_for else "RESERVED" if word in RESERVED else "NAME"
         elif token.token_type is TokenType.IDENTIFIER:
             kind = "NAME"
@@ -257,7 +269,7 @@ class TypeReader:
         return ended(self._end, self.looked_for - self._optional)
 
     def _first_name(self) -> Span | None:
-        """Return where the first name within a type stands: of a type that does not nest, or of a field."""
+        """Return the span of the first name within a type: that of a plain type or of a field."""
         opening = ("ARRAY", "MAP", "ROW", "STRUCT", "<", "(")
         for token in self._tokens[self.index :]:
             if token.text.upper() not in opening:
@@ -266,8 +278,8 @@ class TypeReader:
 
 
 def type_of(syntax: TypeSyntax) -> DataType:
-    """Return what a type as written means; raise SQL-1204 for an unknown one, SQL-1205 for a field declared
-    twice and SQL-1206 for numbers or a zone that it does not take.
+    """Return the data type of a type as written. Raise SQL-1204 for an unknown type, SQL-1205 for a field
+    declared twice. Raise SQL-1206 for numbers or a zone that the type does not take.
     """
     match syntax.word.type:
         case "NAME":
@@ -295,6 +307,7 @@ def _simple(syntax: TypeSyntax) -> DataType:
     if syntax.zone is not None:
         raise PenstockError("SQL-1206", f"{word} takes no time zone", span=span)
     if word in _DECIMALS:
+        # DECIMAL without numbers is DECIMAL(10, 0)
         return _with_span(lambda: Decimal(*numbers) if numbers else Decimal(10, 0), span)
     if word in _SIZED and len(numbers) <= 1:
         return _SIZED[word]
@@ -317,6 +330,7 @@ def _simple(syntax: TypeSyntax) -> DataType:
 
 
 def _timestamp(word: str, numbers: list[int], zone: str | None, span: Span) -> DataType:
+    # microseconds are the default and the finest; up to 9 is SQL, and has its own message
     precision = numbers[0] if numbers else 6
     if len(numbers) > 1 or not 0 <= precision <= 9:
         raise PenstockError("SQL-1206", f"the precision of {word} is one number from 0 to 9", span=span)
