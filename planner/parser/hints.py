@@ -88,7 +88,7 @@ def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
 
 
 def select_hints(text: str, start: int, end: int) -> tuple[SelectHint, ...]:
-    """Return the hints between two offsets behind SELECT. Raise SQL-1602 for a hint that has no effect there."""
+    """Return the hints between two offsets behind SELECT. Raise SQL-1602 for one without effect there."""
     found = _HINT.search(text, start, end)
     return (
         () if found is None else tuple(_select_hint(text, hint) for hint in read_hints(text, *found.span()))

@@ -1,4 +1,4 @@
-"""The grammar of literals: numbers with Spark's suffixes, strings, typed literals, intervals and parameters."""
+"""The grammar of literals: numbers with Spark's suffixes, strings, typed literals, intervals, parameters."""
 
 from __future__ import annotations
 

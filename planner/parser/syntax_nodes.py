@@ -1,4 +1,4 @@
-"""Syntax nodes that sqlglot lacks, those of MATCH_RECOGNIZE among them, and the spans of nodes in the text."""
+"""Syntax nodes that sqlglot lacks, those of MATCH_RECOGNIZE among them, and the spans of nodes."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class OptionEntry:
 
 
 def set_span(node: exp.Expr, start: int, end: int) -> Any:
-    """Set the span of a node to the characters from ``start`` up to ``end`` (exclusive), and return the node."""
+    """Set the span of a node to the characters from ``start`` up to ``end`` (exclusive); return it."""
     node.meta["start"] = start
     node.meta["end"] = end - 1
     return node

@@ -282,8 +282,8 @@ class AcceptingToken(Protocol):
 
 
 def unexpected(token: AcceptingToken) -> PenstockError:
-    """Return the error of a token that was not accepted: SQL-1001, or SQL-1008 for a reserved word in place of
-    a name.
+    """Return the error of a token that was not accepted: SQL-1001, or SQL-1008 for a reserved word
+    in place of a name.
     """
     expected = sorted(token.accepted)
     before = token.previous

@@ -122,7 +122,7 @@ def parse_type(text: str, offset: int = 0) -> DataType:
 
 
 def type_between(text: str, tokens: Sequence[Token], end: int) -> DataType:
-    """Return the type that all of ``tokens`` together spell. ``end`` is the offset at which their text ends."""
+    """Return the type that all of ``tokens`` together spell. ``end`` is the end of their text."""
     allow_depth()
     reader = TypeReader(text, tokens, 0, end)
     syntax = reader.read()
@@ -156,7 +156,7 @@ class TypeReader:
         self._optional: frozenset[str] = frozenset()
 
     def read(self, depth: int = 0) -> TypeSyntax:
-        """Return the type at the current token. Raise SQL-1017 for one that nests deeper than ``MAX_DEPTH``."""
+        """Return the type at the current token. Raise SQL-1017 above ``MAX_DEPTH`` levels."""
         if depth > MAX_DEPTH:
             raise too_deep_a_type(self._first_name())
         word = self._need(*TYPE_BEGINS)
@@ -248,7 +248,7 @@ class TypeReader:
         return token
 
     def _seen(self) -> TypeToken:
-        """Return the current token as a terminal: the keyword it spells if that was looked for, else a name."""
+        """Return the current token as a terminal: the keyword that it spells where accepted, else a name."""
         token = self._tokens[self.index]
         if token.token_type is TokenType.VAR:
             word = token.text.upper()
