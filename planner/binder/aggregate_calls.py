@@ -188,8 +188,8 @@ def _both(keep: Expression | None, condition: Expression) -> Expression:
 
 
 def _event_time(call: FunctionCall, binder: ExpressionBinder) -> tuple[Expression, Direction]:
-    """The order of rows that are given none: their event time; the time of a window is that of all its
-    rows, and orders nothing within it.
+    """The default order of an aggregate's rows: their event time. A window's time is that of all its rows, so
+    it orders nothing within the window.
     """
     times = [c for c in binder.scope.columns if c.field.role is Role.EVENT_TIME]
     if not times:

@@ -100,15 +100,15 @@ class Binder:
         """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in
         order.
 
-        ``follows``: materialized views are read with all that will change in them.
+        ``follows``: materialized views are read as changelogs, with every later change.
         """
         refuse_late_rows(query.tree)
         refuse_history(query.tree)
         return self._top_level(query, parameters, follows).plan
 
     def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink | StatementSet:
-        """Return the Sink of an INSERT, its input cast to the table's columns; two Sinks where late rows
-        go to a table of their own.
+        """Return the Sink of an INSERT, its input cast to the table's columns. With LATE ROWS INTO the plan
+        is a StatementSet of two Sinks. Raises SQL-1703 for ORDER BY over a stream, unless it orders by time.
         """
         table = self.catalog.table(statement.target.text, statement.target.span)
         relation = self._top_level(statement.query, parameters)
@@ -141,8 +141,8 @@ class Binder:
     def bind_statement_set(
         self, statement: ExecuteStatementSet, parameters: Sequence[object] = ()
     ) -> StatementSet:
-        """Return the plan of several INSERTs run as one job; parameters are counted through all of them in
-        order.
+        """Return the plan of several INSERTs that run as one job. Parameters are numbered through all of them
+        in order.
         """
         sinks: list[Sink] = []
         used = 0
@@ -160,15 +160,13 @@ class Binder:
         return bind_table(statement, self.context())
 
     def bind_create_table_like(self, statement: CreateTableLike) -> CatalogTable:
-        """Return the table a CREATE TABLE .. LIKE declares: a copy of another, with more columns and other
-        options.
-        """
+        """Return the table of CREATE TABLE .. LIKE: a copy of another with more columns and other options."""
         source = self.catalog.table(statement.source.text, statement.source.span)
         return bind_table(copied_table(statement, source), self.context())
 
     def bind_create_table_as(self, statement: CreateTableAs) -> Sink:
-        """Return the Sink of a CREATE TABLE .. AS; its table is declared by the query's columns and is not
-        in the catalog yet.
+        """Return the Sink of a CREATE TABLE .. AS. The query's columns declare its table, which is not in the
+        catalog yet.
         """
         refuse_late_rows(statement.query.tree)
         refuse_history(statement.query.tree)
@@ -195,8 +193,8 @@ class Binder:
         )
 
     def bind_create_materialized_view(self, statement: CreateMaterializedView) -> Sink:
-        """Return the Sink of a materialized view: its query, which follows other such views, and the table
-        its rows are in.
+        """Return the Sink of a materialized view: its query and the table that stores its rows. The query
+        reads other materialized views as changelogs. Raises SQL-1703 for a query with ORDER BY and no LIMIT.
         """
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         refuse_late_rows(query.tree)
@@ -229,8 +227,8 @@ class Binder:
         )
 
     def bind_alter_table(self, statement: AlterTable) -> CatalogTable:
-        """Return a table after a change, checked as CREATE TABLE checks it; its own declaration stands
-        nowhere but at its name.
+        """Return the table that ALTER TABLE declares, checked as CREATE TABLE checks it. Errors carry the
+        span of the table's name, because the rest of the declaration is not in the statement.
         """
         table = self.catalog.stored_table(statement.name.text, statement.name.span)
         if isinstance(change := statement.change, RenameTable):

@@ -34,12 +34,11 @@ def is_count_window(tree: WindowTableFunction) -> bool:
 
 
 def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
-    """Return the query that a count window stands for: its rows numbered in their partition, the numbers cut
-    into windows.
+    """Return the query that replaces a count window: ROW_NUMBER per partition, cut into windows of n rows.
 
     Without ORDER BY rows are numbered as they arrive. The last window of a partition may have fewer rows.
-    Raises SQL-1601 for a function other than TUMBLE, SQL-1102 for arguments that are none, SQL-1705 for a
-    count below 1.
+    Raises SQL-1601 for a function other than TUMBLE, SQL-1102 for unknown arguments, SQL-1705 for a count
+    below 1.
     """
     if tree.this != "TUMBLE":
         raise PenstockError(

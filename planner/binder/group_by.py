@@ -1,5 +1,5 @@
-"""GROUP BY: aggregate calls gathered from the select list, keys beneath, and the list read again over the
-groups.
+"""GROUP BY: collects the aggregate calls of the select list, projects the keys, and rewrites the list over
+the groups.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from penstock.planner.parser.syntax_nodes import FunctionCall
 
 @dataclass(frozen=True)
 class AggregateResult(Expression):
-    """Stands for the result of the ``index``-th aggregate while the select list is bound over the rows;
-    never leaves the binder.
+    """A placeholder for the result of the ``index``-th aggregate. It exists while the select list is bound
+    over the ungrouped rows and never leaves the binder.
     """
 
     index: int = 0
@@ -35,12 +35,12 @@ class AggregateResult(Expression):
 
 @dataclasses.dataclass
 class AggregateList:
-    """The distinct aggregate calls of one SELECT, in the order they are met."""
+    """The distinct aggregate calls of one SELECT, in the order in which the binder meets them."""
 
     calls: list[AggregateCall] = field(default_factory=list)
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
-        """Bind an aggregate call over the rows and return the node that stands for its result."""
+        """Bind an aggregate call over the ungrouped rows and return a placeholder for its result."""
         bound = bind_aggregate_call(
             call,
             ExpressionBinder(
@@ -54,10 +54,9 @@ class AggregateList:
 
 @dataclass(frozen=True)
 class Groups:
-    """A bound GROUP BY: the node, its fields, and where each key expression and each aggregate's result
-    stands in its rows.
+    """A bound GROUP BY: the node, its fields, and the output position of each key expression and aggregate.
 
-    ``marks`` (of grouping sets): where it stands whether a key is left out of the row's set.
+    ``marks`` (of grouping sets): the position of the flag that says whether the row's set leaves out a key.
     """
 
     plan: LogicalPlan
@@ -68,8 +67,8 @@ class Groups:
     marks: tuple[tuple[Expression, int], ...] = ()
 
     def over(self, expression: Expression) -> Expression:
-        """Return an expression of the rows below as one of the groups; raise SQL-1061 for a column that is
-        neither key nor aggregated.
+        """Return an expression over the input rows as one over the groups. Raises SQL-1061 for a column that
+        is neither a key nor aggregated.
         """
         for key, position in self.keys:
             if key == expression:
@@ -85,7 +84,9 @@ class Groups:
         return expression.with_children(tuple(self.over(child) for child in expression.children))
 
     def _marked(self, mark: GroupingMark) -> Expression:
-        """GROUPING's bits: of grouping sets from the marks of their rows, of a plain GROUP BY always 0."""
+        """Return the bits of GROUPING: from the flags of the row's grouping set, and always 0 for a plain
+        GROUP BY.
+        """
         known = [key for key, _ in self.keys]
         for key in mark.keys:
             if key not in known:
@@ -123,8 +124,8 @@ def group(
     names: Sequence[str],
     calls: Sequence[AggregateCall],
 ) -> Groups:
-    """Return the aggregate of ``calls`` by ``keys``; with window_start and window_end among the keys it is
-    a window aggregate.
+    """Return the aggregate of ``calls`` by ``keys``. With window_start and window_end among the keys it is a
+    window aggregate.
     """
     below, rows, positions = _project_keys(plan, fields, keys, names)
     labels = tuple(str(call) for call in calls)
@@ -214,8 +215,8 @@ def _windowed(
 
 
 def has_aggregate(tree: object, is_aggregate: Callable[[str], bool]) -> bool:
-    """Return whether an aggregate call, one without OVER, stands in a tree, outside of its subqueries;
-    ``is_aggregate`` knows their names.
+    """Return whether a tree has an aggregate call without OVER, subqueries aside. ``is_aggregate`` recognizes
+    a name.
     """
     if not isinstance(tree, exp.Expr):
         return False

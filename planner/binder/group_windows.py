@@ -1,9 +1,8 @@
-"""Windows named in GROUP BY: ``TUMBLE(ts, i)``, ``HOP``, ``SESSION`` with ``TUMBLE_START`` and its like,
+"""Windows named in GROUP BY: ``TUMBLE(ts, i)``, ``HOP``, ``SESSION`` with ``TUMBLE_START`` and so on, and
 Spark's ``window`` and ``session_window``.
 
-The text is rewritten to columns of a window table; ``binder_group_windows`` puts that table over the rows.
-
-The window a GROUP BY names, put over the rows: each row once per window, the window's columns at the end.
+``with_group_window`` rewrites the SELECT to columns of a window table. ``windowed`` puts that table over
+FROM: each row once per window, the window's columns at the end.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from penstock.planner.parser.syntax_nodes import (
 )
 
 TABLE = "$window"
-"""The name the window's columns go by; no text can name it."""
+"""The table name of the window's columns. No SQL text can spell it."""
 
 _KINDS = {
     "tumble": "TUMBLE",
@@ -51,8 +50,8 @@ _PARTS = {"start": "window_start", "end": "window_end", "rowtime": "window_time"
 
 
 def with_group_window(tree: exp.Select) -> exp.Select:
-    """Return a SELECT whose GROUP BY names a window as one that reads its columns; the window is its
-    argument ``group_window``.
+    """Return a SELECT whose GROUP BY window is replaced by reads of the window's columns. Its argument
+    ``group_window`` is the window call. Other queries are returned as they are.
     """
     group = tree.args.get("group")
     call = None if group is None else _window_call(group)
@@ -95,7 +94,7 @@ def _same(one: FunctionCall, other: FunctionCall) -> bool:
 
 
 def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
-    """The window in GROUP BY is its start and its end."""
+    """Replace the window in GROUP BY by its start and its end."""
 
     def replaced(keys: list[exp.Expr]) -> list[exp.Expr]:
         found: list[exp.Expr] = []
@@ -129,7 +128,9 @@ def _column(name: str, where: exp.Expr) -> exp.Expr:
 
 
 def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
-    """Return what replaces the words that read the window, outside of subqueries."""
+    """Return a function that replaces reads of the window, such as ``TUMBLE_START``, by its columns.
+    Subqueries are left alone.
+    """
     function = str(call.this).lower()
 
     def replaced(node: exp.Expr) -> exp.Expr:
@@ -179,8 +180,8 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
 
 
 def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
-    """Return the windowing function a call in GROUP BY means and its arguments by name; raise SQL-1102 for
-    a wrong number of them.
+    """Return the windowing function of a call in GROUP BY and its arguments by name. Raises SQL-1102 for a
+    wrong number of them.
     """
     function = str(call.this).lower()
     given = list(call.expressions)
@@ -214,7 +215,7 @@ def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
 
 
 def _interval(value: exp.Expr) -> exp.Expr:
-    """Spark writes a length as a string, with or without the word INTERVAL in it."""
+    """Read Spark's string length, with or without the word INTERVAL, as an interval."""
     if not (isinstance(value, exp.Literal) and value.is_string):
         return value
     text = value.name.strip()
@@ -225,7 +226,7 @@ def _interval(value: exp.Expr) -> exp.Expr:
 def windowed(
     source: FromClause, tree: exp.Select, fields: Sequence[Field], context: BindContext
 ) -> FromClause:
-    """Return the rows of a SELECT in the windows its GROUP BY names."""
+    """Return FROM under the window of GROUP BY. Raises SQL-1701 for a time that is an expression."""
     call = tree.args["group_window"]
     kind, values = window_arguments(call)
     binder = ExpressionBinder(source.scope, context, kind)
@@ -265,7 +266,9 @@ def _columns(plan: WindowTable) -> tuple[ScopeColumn, ...]:
 
 
 def _partition(tree: exp.Select, binder: ExpressionBinder) -> tuple[int, ...]:
-    """The other keys of GROUP BY have sessions of their own."""
+    """Return the positions of the other keys of GROUP BY, which partition sessions. Raises SQL-1706 for a key
+    that is no column.
+    """
     found = []
     for key in tree.args["group"].expressions:
         if isinstance(key, Reference) and key.expressions[0].name == TABLE:

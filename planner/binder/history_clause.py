@@ -1,4 +1,4 @@
-"""WITH HISTORY and the hint BACKFILL: where they may stand, and what they say."""
+"""WITH HISTORY and the hint BACKFILL: which statements allow them, and the history option they declare."""
 
 from __future__ import annotations
 

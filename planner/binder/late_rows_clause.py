@@ -23,7 +23,7 @@ from penstock.planner.parser.syntax_nodes import span_of
 
 
 def refuse_late_rows(tree: exp.Expr) -> None:
-    """Refuse LATE ROWS INTO where nothing is written; SQL-1712."""
+    """Refuse LATE ROWS INTO outside of INSERT; SQL-1712."""
     clause = tree.args.get("late_rows")
     if clause is not None:
         hint = "write INSERT INTO .. SELECT .. LATE ROWS INTO .."
@@ -37,8 +37,10 @@ def refuse_late_rows(tree: exp.Expr) -> None:
 
 
 def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> StatementSet:
-    """Return a sink and that of the rows late for its one window; raise SQL-1712 where there is not one,
-    SQL-1094 and SQL-1042 for the table.
+    """Return the INSERT's sink and a second one that writes the rows late for its window.
+
+    Raises SQL-1712 unless the query has exactly one window. For the late table it raises SQL-1094 and
+    SQL-1042.
     """
     windows = {id(node): node for node in sink.walk() if isinstance(node, WindowTable)}
     if len(windows) != 1:
@@ -71,8 +73,8 @@ def _first_columns(plan: LogicalPlan, count: int) -> LogicalPlan:
 
 
 def _late_sink(marked: LateMark, table: CatalogTable, clause: exp.Expr) -> Sink:
-    """The table's columns are the window's input columns of the same names, ``window_end`` and
-    ``watermark``; others are NULL if they may be.
+    """Return the sink of the late rows. By name, its columns are the window's input columns, ``window_end``
+    and ``watermark``; nullable columns of other names are NULL.
     """
     span = span_of(clause)
     if not connector_of(table).sink:

@@ -1,5 +1,5 @@
-"""What DEFINE and MEASURES read of a match: columns of variables, FIRST, LAST, PREV, aggregates, facts of
-the match.
+"""The values that DEFINE and MEASURES read from a match: columns of variables, FIRST, LAST, PREV, aggregates,
+CLASSIFIER and MATCH_NUMBER.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _MOST_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Variables:
-    """The variables of a pattern, by number, and what rows each name stands for: variables and subsets, by
-    lower-case name and as written.
+    """The variables of a row pattern, by number. Maps each variable and subset, in lower case and as written,
+    to the variables it covers.
     """
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Variables:
         return frozenset(range(len(self.names)))
 
     def of(self, name: exp.Identifier) -> Rows:
-        """Return the rows a name stands for."""
+        """Return the variables that a name covers."""
         rows = self.rows.get(name.name.lower())
         if rows is None:
             hint = did_you_mean(name.name, self.written, others=True)
@@ -66,7 +66,7 @@ class Variables:
 
 @dataclasses.dataclass
 class RowBinder(ExpressionBinder):
-    """Binds what is read at one row; notes of which variable."""
+    """Binds an expression over one row of a match and records its variable."""
 
     variables: Variables = field(kw_only=True)
     rows: Rows | None = None
@@ -101,10 +101,10 @@ class RowBinder(ExpressionBinder):
 
 @dataclasses.dataclass
 class MatchBinder(ExpressionBinder):
-    """Binds conditions and measures over ``values``, which it gathers.
+    """Binds conditions and measures over ``values``, which it collects.
 
-    ``defining``: the variable whose condition it is. ``ends``: values are of the whole match.
-    ``time``: the event time's type.
+    ``defining``: the variable whose condition it is. ``ends``: values are of the whole match. ``time``: the
+    event time's type.
     """
 
     variables: Variables = field(kw_only=True)
@@ -180,7 +180,7 @@ class MatchBinder(ExpressionBinder):
         return self._aggregate(tree, final)
 
     def _counted(self, tree: FunctionCall, default: int) -> tuple[exp.Expr, int]:
-        """Return the first argument of a call and the number of rows that is its second."""
+        """Return a call's first argument and its second, a number of rows."""
         name, args = tree.this.upper(), tree.expressions
         if not 1 <= len(args) <= 2 or tree.args.get("star"):
             message = f"{name} takes 1 to 2 arguments, not {len(args) or '*'}"
@@ -199,9 +199,7 @@ class MatchBinder(ExpressionBinder):
         return args[0], count
 
     def _at_row(self, tree: exp.Expr, whole: exp.Expr, final: bool, before: int = 0) -> Expression:
-        """Return a value read at one row: of the first or last row of its variable, or that many rows
-        before it.
-        """
+        """Return a value of one row: the first or last row of its variable, or ``before`` rows before it."""
         first, offset = False, 0
         if isinstance(tree, FunctionCall) and tree.this.lower() in _NAVIGATION:
             consume(tree, "this", "expressions")
@@ -307,8 +305,8 @@ class MatchBinder(ExpressionBinder):
 
 
 def _without_clock(bound: Expression) -> Expression:
-    """Refuse the current time: rows are tried again and again until time has passed them, each time at
-    another time.
+    """Refuse functions of the current time. The matcher tests a row repeatedly until the watermark passes it,
+    each time at another time.
     """
     if isinstance(bound, Call) and not is_deterministic(bound.function):
         message = f"{bound.function} cannot be asked in MATCH_RECOGNIZE: a row may be tried at several times"

@@ -104,7 +104,7 @@ class _Clauses:
         return self._shown(plan)
 
     def _shown(self, plan: MatchRecognize) -> Relation:
-        """Return the node with its columns named as the relation names them; a name may stand once."""
+        """Return the node with the relation's column names. No name may occur twice."""
         kept = range(len(self.relation.fields)) if plan.all_rows else plan.partition
         older = tuple(replace(self.relation.fields[i], role=None) for i in kept)
         seen = {f.name.lower() for f in older}

@@ -78,8 +78,8 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class OverResult(Expression):
-    """Stands for the result of the ``index``-th call with OVER while the select list is bound; never
-    leaves the binder.
+    """A placeholder for the result of the ``index``-th call with OVER. It exists while the select list is
+    bound and never leaves the binder.
     """
 
     index: int = 0
@@ -87,8 +87,8 @@ class OverResult(Expression):
 
 @dataclass(frozen=True)
 class OverCall:
-    """A call with its partition, order and frame (None: it looks past frames), all over the rows the
-    select list reads.
+    """A bound call with OVER: its partition, order and frame, all over the input of the select list.
+    ``frame`` is None for functions that ignore frames.
     """
 
     call: AggregateCall
@@ -97,7 +97,7 @@ class OverCall:
     frame: Frame | None
 
     def map(self, rewrite: Callable[[Expression], Expression]) -> OverCall:
-        """Return the call with ``rewrite`` applied to all that it reads."""
+        """Return the call with ``rewrite`` applied to every expression in it."""
         order = tuple(replace(key, expression=rewrite(key.expression)) for key in self.order)
         return OverCall(
             self.call.map(rewrite), tuple(rewrite(key) for key in self.partition), order, self.frame
@@ -106,12 +106,12 @@ class OverCall:
 
 @dataclasses.dataclass
 class OverList:
-    """The distinct calls with OVER of one SELECT, in the order they are met."""
+    """The distinct calls with OVER of one SELECT, in the order in which the binder meets them."""
 
     calls: list[OverCall] = field(default_factory=list)
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
-        """Bind a call with OVER over the rows and return the node that stands for its result."""
+        """Bind a call with OVER over the input rows and return a placeholder for its result."""
         consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
         clause = call.args["over"]
         inner = replace(binder, clause="OVER", windows=None)
@@ -192,7 +192,9 @@ def _not_over(word: str, hint: str, span: Span | None) -> PenstockError:
 
 
 def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> AggregateCall:
-    """LAG or LEAD: a value, how many rows away (1), and what to give where there is no such row (NULL)."""
+    """Bind LAG or LEAD: a value, a distance in rows (1 by default), and a constant for a missing row (NULL by
+    default).
+    """
     _check_count(name, len(args), 1, 3, tree)
     distance = args[1] if len(args) > 1 else Literal(INT, False, value=1)
     count = distance.value if isinstance(distance, Literal) else None
@@ -339,8 +341,8 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
 def append_over(
     plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[OverCall]
 ) -> tuple[LogicalPlan, list[Field], list[int]]:
-    """Return the rows with one column per call appended, their fields, and where each call's result
-    stands.
+    """Return the input with one column per call appended, its fields, and the position of each
+    call's result.
     """
     clocks = [
         key.expression for call in calls for key in call.order[:1] if is_processing_time(key.expression)
@@ -373,7 +375,9 @@ def append_over(
 def _over_the_clock(
     order: tuple[SortKey, ...], fields: Sequence[Field], places: Mapping[Expression, int]
 ) -> tuple[SortKey, ...]:
-    """Return an order that begins with PROCTIME() as one that begins with the column it is beneath."""
+    """Return an order that begins with PROCTIME(), rewritten to the column that the projection beneath
+    computes.
+    """
     if not order or not is_processing_time(order[0].expression):
         return order
     place = places[order[0].expression]
@@ -387,8 +391,8 @@ def _over_the_clock(
 def _by_the_clock(
     plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey]
 ) -> tuple[LogicalPlan, list[Field]]:
-    """An order that begins with a processing time, ascending, is the order rows come in; time goes by the
-    clock from there on.
+    """Return the input for one order. An ascending processing time is arrival order, so a ProcessingTime node
+    stamps the rows by the clock.
     """
     first = order[0].expression if order and not order[0].descending else None
     if not isinstance(first, Column) or shown[first.index].role is not Role.PROCESSING_TIME:
@@ -398,8 +402,8 @@ def _by_the_clock(
 
 
 def _shared(calls: Sequence[OverCall]) -> list[list[int]]:
-    """Return the calls that share a node; one that looks past frames joins the first of its partition and
-    order.
+    """Return groups of calls that share one Over node: those of equal partition, order and frame. A call that
+    ignores frames joins the first group of its partition and order.
     """
     groups: list[list[int]] = []
     for i, call in enumerate(calls):
@@ -417,8 +421,8 @@ def _shared(calls: Sequence[OverCall]) -> list[list[int]]:
 def _project_keys(
     plan: LogicalPlan, fields: list[Field], keys: Sequence[Expression]
 ) -> tuple[LogicalPlan, list[Field], dict[Expression, int]]:
-    """Compute partition keys that are no columns in a projection beneath; return it, its fields and where
-    each key stands.
+    """Project the partition keys that are no plain columns. Return the plan, its fields and the position of
+    each key.
     """
     positions: dict[Expression, int] = {}
     expressions: list[Expression] = [
@@ -445,7 +449,7 @@ def _window(partition: Sequence[int], fields: Sequence[Field]) -> AttachedWindow
 def _is_timely(
     order: Sequence[SortKey], frame: Frame, calls: Sequence[AggregateCall], fields: Sequence[Field]
 ) -> bool:
-    """Whether the answer for a row is final once time has passed it."""
+    """Return whether a row's result is final once the watermark has passed the row's time."""
     first = order[0] if order else None
     if (
         first is None

@@ -1,5 +1,5 @@
-"""Scopes: the columns that are visible at one point of a query, by table and name; and the result of
-binding FROM, a plan with its scope.
+"""Scopes: the columns visible at one point of a query, by table and name. ``FromClause`` is a bound FROM: a
+plan with its scope.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ class Scope:
         return list(dict.fromkeys(column.table for column in self.columns if column.table is not None))
 
     def beside(self, other: Scope, offset: int) -> Scope:
-        """Return this scope followed by another whose rows stand ``offset`` columns to the right."""
+        """Return this scope followed by another whose columns are shifted right by ``offset``."""
         return Scope(
             self.columns + tuple(replace(column, index=column.index + offset) for column in other.columns)
         )
 
     def without_roles(self) -> Scope:
-        """Return the scope with no event times; processing times last, for the clock goes on whatever is
-        done to rows.
+        """Return the scope without event times. Processing times stay, because no operator delays
+        the clock.
         """
         fields = without_event_time([column.field for column in self.columns])
         return Scope(

@@ -1,5 +1,5 @@
-"""SELECT: filter, groups, projection and DISTINCT. Its ORDER BY may read columns that the projection leaves
-out.
+"""SELECT: filter, groups, projection and DISTINCT. Its ORDER BY may read columns that are not in the select
+list.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Refer
 
 
 class PreProjection:
-    """The rows of a SELECT before its projection, joined to the subqueries of its keys, aggregate arguments
-    and OVER calls.
+    """The input of a projection, aggregate or Over node. Subqueries of its keys, arguments and calls are
+    joined to it.
     """
 
     def __init__(self, plan: LogicalPlan, fields: Sequence[Field]) -> None:
@@ -55,11 +55,11 @@ class PreProjection:
         self._attached = Attached(plan)
 
     def over(self, expression: Expression) -> Expression:
-        """Return an expression with its subqueries read from columns joined at the rows' end."""
+        """Return an expression with its subqueries replaced by columns joined at the end of the input."""
         return self._attached.over(expression)
 
     def rows(self) -> tuple[LogicalPlan, Sequence[Field]]:
-        """Return the rows and their fields as they are now."""
+        """Return the plan joined so far and its fields."""
         plan = self._attached.plan
         if plan is self._bottom:
             return plan, self._fields
@@ -70,8 +70,8 @@ class PreProjection:
 
 @dataclass(frozen=True)
 class Item:
-    """One column of the select list: its tree (none for a column of ``*``), its expression over the rows,
-    its name.
+    """One column of the select list: its tree (None for a column of ``*``), its bound expression and its
+    name.
     """
 
     tree: exp.Expr | None
@@ -82,10 +82,10 @@ class Item:
 
 @dataclasses.dataclass
 class BoundSelect:
-    """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more
-    expression over the same rows.
+    """A bound SELECT before its ORDER BY: its input plan, the select list, and the binder for one more
+    expression over the same input.
 
-    ``ttl_ms``: how long a hint lets the rows of DISTINCT live.
+    ``ttl_ms``: the state TTL of DISTINCT from a hint, in milliseconds.
     """
 
     rows: LogicalPlan
@@ -100,7 +100,7 @@ class BoundSelect:
     ttl_ms: int | None = None
 
     def over_rows(self, tree: exp.Expr) -> Expression:
-        """Bind an expression where the select list is bound."""
+        """Bind an expression over the same input as the select list."""
         bound = self.binder.bind(tree)
         return bound if self.groups is None else self.groups.over(bound)
 
@@ -110,7 +110,7 @@ class BoundSelect:
         return tuple(item.name for item in self.items)
 
     def relation(self, extra: Sequence[Expression] = ()) -> Relation:
-        """Return the projected rows, ``extra`` columns behind the select list."""
+        """Return the projection with the ``extra`` columns behind the select list, and DISTINCT on top."""
         names = self.names + tuple(f"order{i + 1}" for i in range(len(extra)))
         rows, expressions = attach(self.rows, (*self.outputs, *extra))
         fields = tuple(
@@ -127,7 +127,9 @@ class BoundSelect:
     def _projected(
         self, rows: LogicalPlan, expressions: tuple[Expression, ...], names: tuple[str, ...]
     ) -> LogicalPlan:
-        """The projection; none over all columns as they are, and literal rows for constants without FROM."""
+        """Return the projection. An identity projection is left out, and constants without FROM become
+        literal rows.
+        """
         if names == tuple(rows.schema.names) and all(
             isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)
         ):
@@ -141,7 +143,7 @@ class BoundSelect:
 
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
-    """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed
+    """Return a bound SELECT. ``order`` are the expressions of its ORDER BY, whose aggregates are computed
     with those of the list.
     """
     hints = BlockHints.of(tree)
@@ -210,7 +212,9 @@ def _over_source(
 
 
 def _qualified(tree: exp.Select, bound: BoundSelect) -> Expression | None:
-    """The condition of QUALIFY, which goes with calls with OVER, its own or the list's."""
+    """Return the bound condition of QUALIFY, or None. Raises SQL-1068 unless it or the list has a call with
+    OVER.
+    """
     clause = tree.args.get("qualify")
     if clause is None:
         return None
@@ -229,10 +233,10 @@ def _qualified(tree: exp.Select, bound: BoundSelect) -> Expression | None:
 
 
 def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
-    """Return the SELECT with its calls with OVER computed, over the rows or their groups, and the rows
-    QUALIFY keeps.
+    """Return the SELECT with its calls with OVER computed over the rows or groups, and QUALIFY as a filter
+    above.
 
-    What follows may read the calls by name only.
+    Later clauses read the results by name only.
     """
     closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
     if not bound.over.calls:
@@ -344,7 +348,9 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
 
 
 def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
-    """The rows grouped by the keys of each set; subqueries in keys and in aggregates are joined beneath."""
+    """Return the input grouped by the keys of each set. Subqueries in keys and aggregates are
+    joined beneath.
+    """
     # without FROM there is one column nobody reads
     below = PreProjection(bound.rows, bound.fields or bound.rows.schema.fields)
     over_column = {key: below.over(key) for keys in sets for key in keys}
@@ -365,7 +371,7 @@ def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
 
 
 def _sets(clause: exp.Expr | None) -> list[list[exp.Expr]]:
-    """The grouping sets of GROUP BY as trees: one without GROUPING SETS, ROLLUP or CUBE."""
+    """Return the grouping sets of GROUP BY as trees: a single one without GROUPING SETS, ROLLUP or CUBE."""
     if clause is None:
         return [[]]
     if isinstance(clause.expressions[0], GroupingSets):
@@ -383,8 +389,8 @@ def _keys(nodes: Sequence[exp.Expr], items: Sequence[Item], binder: ExpressionBi
 
 
 def _key(node: exp.Expr, items: Sequence[Item], binder: ExpressionBinder) -> Expression:
-    """A key is a column, an alias of the list, a position in the list, or an expression; a column wins
-    over an alias of its name.
+    """Bind one key of GROUP BY: a column, an alias of the list, a position in the list, or an expression. A
+    column wins over an alias of its name.
     """
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         item = items[position_of(node, len(items), "GROUP BY")]
@@ -412,8 +418,8 @@ def position_of(node: exp.Expr, count: int, clause: str) -> int:
 
 
 def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> exp.Expr:
-    """Return a HAVING condition in which aliases of the select list that are no columns stand for their
-    expressions.
+    """Return a HAVING or QUALIFY condition with the select list's aliases, unless they name columns, replaced
+    by their expressions.
     """
 
     def replaced(node: exp.Expr) -> exp.Expr:

@@ -1,5 +1,5 @@
-"""BlockHints: what the hints behind one SELECT say of the tables of its FROM, and that each of them says
-something.
+"""BlockHints: the hints of one SELECT for the tables of its FROM. A hint that no plan node uses
+is an error.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from penstock.planner.parser.syntax_nodes import AsOf
 
 @dataclass
 class BlockHints:
-    """Hints by table name in lower case: how long state of it lives (milliseconds, 0: for ever), and whether
-    it is copied to every subtask.
+    """Hints by table name in lower case.
 
-    ``lookups``: options of tables looked up.
+    ``lifetimes``: state TTL in milliseconds, 0 for no expiry. ``copied``: the tables to broadcast.
+    ``lookups``: lookup options of a table.
 
-    ``unused``: the places of those that no node of the plan has taken yet, by hint and table. ``only``: the
-    one table of a FROM without joins.
+    ``unused``: the spans of hints that no plan node has used yet, by hint and table. ``only``: the single
+    table of a FROM without joins.
     """
 
     lifetimes: dict[str, int] = field(default_factory=dict)
@@ -42,15 +42,15 @@ class BlockHints:
 
     @classmethod
     def of(cls, tree: exp.Expr) -> BlockHints:
-        """Return those of a SELECT; SQL-1602 for a name that is no table of its FROM, and for what is no
-        duration.
+        """Return the hints of a SELECT. Raises SQL-1602 for a name that is no table of its FROM, and for a
+        malformed duration.
         """
         from_ = tree.args.get("from_")
         found = cls(only=None if from_ is None or tree.args.get("joins") else table_name(from_.this))
         hints: Sequence[SelectHint] = tree.meta.get("hints", ())
         names = list(_names(tree)) if hints else []
         for hint in hints:
-            if hint.name == "BACKFILL":  # of the whole statement: see ``planner.binder_history``
+            if hint.name == "BACKFILL":  # of the whole statement: see ``history_clause``
                 continue
             if hint.name == "LOOKUP":
                 found._look_up(hint, names)
@@ -66,8 +66,8 @@ class BlockHints:
         return found
 
     def _look_up(self, hint: SelectHint, names: Sequence[str]) -> None:
-        """Take in how a table is to be looked up, in the words of the hint; SQL-1602 for a table or an
-        option there is not, SQL-15xx for a value.
+        """Record the options of a LOOKUP hint. Raises SQL-1602 for an unknown table or option, SQL-15xx for a
+        value.
         """
         hinted = {option.key.lower(): option for option in hint.options}
         if "table" not in hinted:
@@ -98,8 +98,8 @@ class BlockHints:
         self.unused["LOOKUP", name] = hint.span
 
     def on_join(self, plan: LogicalPlan, left: str | None, right: str | None) -> LogicalPlan:
-        """Return a join (which may stand under a projection) with what is said of its sides; ``None``: a
-        side that is no single table.
+        """Return a join, possibly under a projection, with the hints of its sides applied. A side is ``None``
+        unless it is a single table.
         """
         if not self.lifetimes and not self.copied and not self.lookups:
             return plan

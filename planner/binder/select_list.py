@@ -61,8 +61,8 @@ def _argument_text(node: exp.Expr) -> str:
 
 
 def star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:
-    """Return the columns of a star by name; raise SQL-1044 for what is neither a table nor a row, and
-    SQL-1042 where no column is left.
+    """Return the columns of a star by name. Raises SQL-1044 unless its prefix is a table or a row, SQL-1042
+    where no column is left.
     """
     scope = binder.scope
     if scope.outer is not None and not _is_known(node, scope) and _is_known(node, scope.outer):
@@ -75,7 +75,7 @@ def _is_known(node: AllColumns, scope: Scope) -> bool:
 
 
 def _names_row(node: AllColumns, scope: Scope) -> bool:
-    """Whether ``r.*`` stands for the fields of a row: r is no table but one column."""
+    """Return whether ``r.*`` expands the fields of a row: r is one column and no table."""
     return (
         node.this is not None and not scope.has_table(node.this.name) and len(scope.find(node.this.name)) == 1
     )

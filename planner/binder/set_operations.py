@@ -135,7 +135,7 @@ def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tup
 
 
 def _counted(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
-    """Return each different row once, with how often it stands on the left and on the right."""
+    """Return each distinct row once, with its count on the left and on the right."""
     width = len(left.schema)
     both = Union((_tagged(left, TRUE), _tagged(right, FALSE)))
     tag = Column(BOOLEAN, False, index=width, name="side")

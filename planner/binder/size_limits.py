@@ -1,5 +1,5 @@
-"""How large a plan and its types may become: names stand for whole queries, so a short text can mean more
-than anybody can plan or run.
+"""Limits on the size of a plan and its types. A name can expand to a whole query, so a short text can expand
+beyond what the planner or engine can handle.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ PLAN_NODES = "table.optimizer.max-plan-nodes"
 
 
 def check_size(relation: Relation, settings: Settings, span: Span | None) -> None:
-    """Refuse a relation whose plan (SQL-1016) or whose columns' types (SQL-1017) are over the limits when
-    all that names stand for is written out.
+    """Refuse a relation over the limits once all names are expanded: SQL-1016 for its plan, SQL-1017 for its
+    columns' types.
     """
     check_plan(relation.plan, settings, span)
     sizes: dict[int, tuple[int, int]] = {}

@@ -39,7 +39,7 @@ WINDOWS_PER_ROW = "table.exec.window.max-per-row"
 
 @dataclass(frozen=True)
 class WindowArguments:
-    """The arguments of a windowing function by name, and where they stand."""
+    """The arguments of a windowing function by name, with their spans."""
 
     function: str
     values: dict[str, exp.Expr]

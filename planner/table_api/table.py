@@ -1,5 +1,5 @@
-"""The Table API: a fluent way to the same plans. Every step is bound at once, so errors come where they
-are written.
+"""The Table API: a fluent interface to the same plans. Each method binds at once, so an error is raised at
+the call that causes it.
 """
 
 from __future__ import annotations
@@ -74,25 +74,25 @@ class Window:
 
 
 def tumble(time: str, size: Length, *, offset: Length | None = None) -> Window:
-    """Return windows of one size that follow each other; ``size`` is a timedelta or text such as ``"10
+    """Return tumbling windows: one size, one after the other. ``size`` is a timedelta or text such as ``"10
     minutes"``.
     """
     return Window("TUMBLE", time, _lengths(SIZE=size, OFFSET=offset))
 
 
 def hop(time: str, slide: Length, size: Length, *, offset: Length | None = None) -> Window:
-    """Return windows of one size that begin every ``slide``."""
+    """Return hopping windows: one size, a new one every ``slide``."""
     return Window("HOP", time, _lengths(SLIDE=slide, SIZE=size, OFFSET=offset))
 
 
 def cumulate(time: str, step: Length, size: Length, *, offset: Length | None = None) -> Window:
-    """Return windows that grow by ``step`` up to ``size`` and then begin anew."""
+    """Return cumulative windows: they grow by ``step`` up to ``size`` and then start again."""
     return Window("CUMULATE", time, _lengths(STEP=step, SIZE=size, OFFSET=offset))
 
 
 def session(time: str, gap: Length, *, partition_by: Sequence[str] = ()) -> Window:
-    """Return windows that end after ``gap`` without rows, per value of ``partition_by`` (by default the
-    columns of ``group_by``).
+    """Return session windows: they end after ``gap`` without rows, per value of ``partition_by``. It defaults
+    to the columns of ``group_by``.
     """
     return Window("SESSION", time, _lengths(GAP=gap), tuple(partition_by))
 
@@ -156,18 +156,18 @@ class Table:
         return self._selected(("*", *items), None)
 
     def drop(self, *names: str) -> Table:
-        """Return the columns but those named."""
+        """Return all columns except those named."""
         star = AllColumns(except_=[exp.Identifier(this=name, quoted=True) for name in names])
         return self._selected([ColumnExpression(star)], None)
 
     def distinct(self) -> Table:
-        """Return each different row once."""
+        """Return the distinct rows."""
         return self._query(exp.Select(expressions=[AllColumns()], distinct=exp.Distinct()), _Pieces([]))
 
     # groups and windows
 
     def group_by(self, *keys: Item) -> GroupedTable:
-        """Return the rows in groups; continue with ``select`` or ``aggregate``."""
+        """Return the grouped rows; call ``select`` or ``aggregate`` on them."""
         return GroupedTable(self, keys)
 
     def aggregate(self, *items: Item) -> Table:
@@ -175,14 +175,14 @@ class Table:
         return self._selected(items, [])
 
     def window(self, window: Window) -> WindowedTable:
-        """Return each row once per window it falls in; ``group_by`` then groups by the window too."""
+        """Return each row once per window that contains it. ``group_by`` then groups by the window too."""
         return WindowedTable(self, window)
 
     # several tables
 
     def join(self, other: Table, on: Item, how: str = "inner") -> Table:
-        """Return the join with another table; ``on`` names their columns as ``left.a`` and ``right.a``, or
-        by table name where those differ.
+        """Return the join with another table. ``on`` names columns as ``left.a`` and ``right.a``, or by table
+        name where the names differ. ``how`` is inner, left, right or full; SQL-1601 otherwise.
         """
         kinds = {"inner": "INNER", "left": "LEFT", "right": "RIGHT", "full": "FULL"}
         if how.lower() not in kinds:
@@ -215,8 +215,8 @@ class Table:
     # order
 
     def order_by(self, *keys: Item, limit: int | None = None, offset: int = 0) -> Table:
-        """Return the rows in order, the first ``limit`` of them; keys are SQL text such as ``"a DESC"`` or
-        column expressions.
+        """Return the rows in order, or the first ``limit`` of them after ``offset``. Keys are SQL text such
+        as ``"a DESC"`` or column expressions.
         """
         pieces = _Pieces(keys)
         with pieces:
@@ -224,7 +224,7 @@ class Table:
         return self._query(_limited(tree, limit, offset), pieces)
 
     def limit(self, count: int, offset: int = 0) -> Table:
-        """Return the first rows that come."""
+        """Return the first ``count`` rows in arrival order, after the first ``offset``."""
         return self._query(_limited(exp.Select(expressions=[AllColumns()]), count, offset), _Pieces([]))
 
     # ends
@@ -280,7 +280,7 @@ class Table:
 
 
 class GroupedTable:
-    """A table with GROUP BY keys, waiting for its select list."""
+    """A table with GROUP BY keys, before its select list."""
 
     def __init__(self, table: Table, keys: Sequence[Item]) -> None:
         self._table = table
@@ -306,7 +306,7 @@ class WindowedTable(Table):
         self._window = window
 
     def group_by(self, *keys: Item) -> GroupedTable:
-        """Return the rows in groups by window and keys; ``window_start`` and ``window_end`` need not be
+        """Return the rows grouped by window and keys. ``window_start`` and ``window_end`` are added unless
         named.
         """
         named = [key.lower() for key in keys if isinstance(key, str)]
@@ -324,7 +324,9 @@ class WindowedTable(Table):
 
 
 def open_table(name: str, binder: Binder, run: Runner | None = None) -> Table:
-    """Return a table or view of the catalog; ``run`` takes a finished plan (a Sink) and gives its result."""
+    """Return a table or view of the catalog. ``run`` executes a finished plan (a Sink) and returns its
+    result.
+    """
     allow_depth()
     try:
         relation = bind_query(_all_of(name), binder.context(), nested=True)
@@ -335,7 +337,9 @@ def open_table(name: str, binder: Binder, run: Runner | None = None) -> Table:
 
 
 class _Pieces:
-    """SQL texts and expressions given to one method; as a context manager it gives errors their text."""
+    """The arguments of one method: SQL texts and column expressions. As a context manager it adds their text
+    to errors.
+    """
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = list(items)

@@ -24,8 +24,8 @@ def udf(
     """Return the decorator that makes a Python function a scalar function of SQL.
 
     ``arg_types`` and ``result`` are SQL types. ``mode`` "arrow": called with one Arrow array per argument,
-    all of one length, and returns an array (Arrow or numpy) of that length, or one value for all rows; "row":
-    called with the values of one row, NULL as None. Raises SQL-1204 for a type that does not exist and
+    all of one length. It returns an array (Arrow or numpy) of that length, or one value for all rows.
+    ``mode`` "row": called with the values of one row, NULL as None. Raises SQL-1204 for an unknown type,
     SQL-1332 for another mode.
     """
     kinds, (kind,), how = _types(arg_types), _types([result]), _mode(mode)
@@ -37,12 +37,17 @@ def udaf(
 ) -> Callable[[Callable[..., Any]], PythonAggregate]:
     """Return the decorator that makes a Python function an aggregate function of SQL.
 
-    The engine keeps the rows of each group, so that rows can be taken back and groups be merged; the function
-    gets them when a value is wanted. ``mode`` "arrow": called once for many groups with ``(offsets,
-    *columns)``, group i having rows ``offsets[i]`` up to ``offsets[i + 1]`` (an int64 numpy array), and
-    returns one value per group as an array; "row": called once per group with one Arrow array per argument,
-    and returns the value. Rows are in ascending order of their values, NULLs first. It must give equal values
-    for equal rows: a result that changes is computed again to be taken back. Raises as ``udf``.
+    The engine buffers the rows of each group, so that it can retract rows and merge groups. It calls the
+    function when it needs a value.
+
+    ``mode`` "arrow": called once for many groups with ``(offsets, *columns)``. Group i has the rows
+    ``offsets[i]`` up to ``offsets[i + 1]`` (an int64 numpy array). It returns one value per group as an
+    array.
+
+    ``mode`` "row": called once per group with one Arrow array per argument; it returns the value.
+
+    Rows are in ascending order of their values, NULLs first. The function must return equal values for equal
+    rows: to retract a result, the engine computes it again. Raises as ``udf``.
     """
     kinds, (kind,), how = _types(arg_types), _types([result]), _mode(mode)
     return lambda body: PythonAggregate(name or body.__name__, kinds, body, how, version=version, result=kind)
@@ -60,10 +65,12 @@ def udtf(
     """Return the decorator that makes a Python function a table function of SQL, called as ``LATERAL
     TABLE(f(..)) AS t(..)``.
 
-    ``columns`` are the names and SQL types of what it gives. ``mode`` "arrow": called with one Arrow array
-    per argument, and returns ``(rows, *columns)``: ``rows`` (int64) says for each row given which row of the
-    arguments it belongs to, ascending; "row": called with the values of one row, and returns an iterable of
-    tuples (of values, if there is one column). Raises as ``udf``.
+    ``columns`` are the names and SQL types of its output. ``mode`` "arrow": called with one Arrow array per
+    argument. It returns ``(rows, *columns)``: ``rows`` (int64, ascending) is, for each output row, the index
+    of its input row.
+
+    ``mode`` "row": called with the values of one row. It returns an iterable of tuples, or of values if there
+    is one column. Raises as ``udf``.
     """
     kinds, how = _types(arg_types), _mode(mode)
     schema = Schema(tuple(map(Field, columns, _types(list(columns.values())))))

@@ -52,7 +52,7 @@ def altered_declaration(statement: AlterTable, table: CatalogTable) -> CreateTab
 
 
 def _at(column: ColumnDef, place: Span) -> ColumnDef:
-    """What was declared before stands, for whoever complains about it, where the table is named."""
+    """Return an earlier declaration with the span of the table's name, so that an error points there."""
     if isinstance(column, ComputedColumnDef):
         column = replace(column, expression=_expression_at(column.expression, place))
     return replace(column, name=Name(column.name.text, place))

@@ -49,8 +49,11 @@ from penstock.planner.statements.script import parse_statement
 
 
 def check_changes(table: CatalogTable, statement: CreateTable) -> None:
-    """Raise SQL-1515 for a table of changes with metadata columns, partitions or columns computed by chance
-    or the clock, SQL-1516 for an upsert sink without a key or with a column ``op`` of its own.
+    """Refuse declarations that a changelog table cannot have.
+
+    Raises SQL-1515 for metadata columns, partitions, and columns computed by a function that is not
+    deterministic. Raises SQL-1516 for an upsert sink without a primary key, or with partitions or its own
+    column ``op``.
     """
     if written_changes(table) != "append" and not is_in_database(table):
         _check_written(table, statement)
@@ -161,8 +164,8 @@ def _refuse_repeated(statement: CreateTable) -> None:
 
 
 def _check_columns(statement: CreateTable, options: dict[str, str], source: Schema) -> None:
-    """Refuse columns that the connector cannot have, and ``fields.<column>`` options of columns that the
-    table has not; SQL-1509, SQL-1510.
+    """Refuse columns that the connector cannot have (SQL-1509), and ``fields.<column>`` options of columns
+    that the table does not have (SQL-1510).
     """
     for column in statement.columns:
         if isinstance(column, PhysicalColumnDef):
@@ -229,8 +232,8 @@ def _check_metadata(column: MetadataColumnDef, connector: str) -> None:
 
 
 def _computed(statement: CreateTable, source: Schema, context: BindContext) -> tuple[ComputedColumn, ...]:
-    """Bind computed columns over the source columns; one that reads an earlier computed column reads what
-    that one computes.
+    """Bind computed columns over the source columns. A computed column that reads an earlier one gets that
+    one's expression inlined.
     """
     computed: list[ComputedColumn] = []
     fields = list(source.fields)
@@ -331,8 +334,8 @@ def _partitions(statement: CreateTable, source: Schema) -> tuple[str, ...]:
 
 
 def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTable:
-    """Return the declaration of a copy: the source's columns, then the new ones; new options, watermark
-    and key take the place of old ones.
+    """Return the declaration of a LIKE copy: the source's columns, then the new ones. New options, watermark
+    and key replace the old ones.
     """
     base = parse_statement(create_statement(source, redact=False))
     assert isinstance(base, CreateTable)
@@ -370,7 +373,7 @@ def _is_copied(column: ColumnDef, generated: bool, metadata: bool) -> bool:
 
 
 def _at(column: ColumnDef, source: Name) -> ColumnDef:
-    """A copied column stands, for whoever complains about it, where the source is named."""
+    """Return a copied column with the span of the source's name, so that an error points there."""
     return replace(column, name=Name(column.name.text, source.span))
 
 

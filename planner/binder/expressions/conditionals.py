@@ -66,7 +66,9 @@ def case_of(
 
 
 def conditional(function: str, args: Sequence[Expression], kind: DataType, span: Span | None) -> Expression:
-    """Return the CASE a conditional function stands for; the arguments have the types its signature wants."""
+    """Return the CASE that a conditional function is short for. Arguments are already cast to the types of
+    its signature.
+    """
     match function:
         case "coalesce":
             return _coalesce(args, kind, span)

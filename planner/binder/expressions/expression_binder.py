@@ -91,16 +91,16 @@ _PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "sec
 
 
 class Aggregates(Protocol):
-    """Where an expression's aggregate calls, or its calls with OVER, go; ``None`` in its place means that
-    none may stand there.
+    """Collects the aggregate calls, or the calls with OVER, of an expression. ``None`` instead of it means
+    that the clause allows none.
     """
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
-        """Take an aggregate call and return the node that stands for its result."""
+        """Record an aggregate call and return a placeholder for its result."""
 
 
 class Subqueries(Protocol):
-    """What binds an expression's subqueries; ``None`` in its place means that none may stand there."""
+    """Binds the subqueries of an expression. ``None`` instead of it means that the clause allows none."""
 
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return a subquery's value."""
@@ -350,7 +350,7 @@ class ExpressionBinder:
     # calls
 
     def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
-        """Return the call of a scalar function, its arguments cast to what the function wants."""
+        """Return the call of a scalar function, its arguments cast to the types of its signature."""
         signature = resolve(function, args, span, self.context.catalog.functions.names())
         lazy = signature.canonical in _LAZY or signature.canonical.startswith("try_")
         wanted = [
@@ -418,8 +418,8 @@ class ExpressionBinder:
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
 
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
-        """Return the program's scalar function of that name; a table function may not stand in an
-        expression.
+        """Return the registered Python scalar function of that name, or None. Raises SQL-1107 for a table
+        function, which belongs in FROM.
         """
         function = self.context.catalog.functions.find(name, span)
         if isinstance(function, PythonTable) or (function is None and is_table_function(name)):

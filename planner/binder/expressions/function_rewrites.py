@@ -27,8 +27,8 @@ _PLAIN_IN_SETS = re.compile(r"[\w\s,;:.%#@!-]|[^\x00-\x7f]")
 
 
 def resolve_unit_function(name: str, arguments: int) -> str:
-    """Return the function a name stands for when it is called with so many arguments: ``datediff(DAY, a,
-    b)`` is ``timestampdiff``.
+    """Return the function that a name means when called with ``count`` arguments: ``datediff(DAY, a, b)`` is
+    ``timestampdiff``.
     """
     return _OF_A_UNIT.get(name.lower(), name) if arguments == 3 else name
 

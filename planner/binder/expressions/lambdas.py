@@ -1,6 +1,4 @@
-"""Calls that are given functions of elements: transform, filter, exists, forall, aggregate, zip_with, and
-those of maps.
-"""
+"""Calls with lambda arguments: transform, filter, exists, forall, aggregate, zip_with, and those of maps."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class BodyBinder(Protocol):
 
 
 def takes_lambda(tree: FunctionCall) -> bool:
-    """Return whether a call is given a function."""
+    """Return whether a call has a lambda among its arguments."""
     return any(isinstance(arg, LambdaFunction) for arg in tree.expressions)
 
 

@@ -26,8 +26,8 @@ from penstock.planner.logical.projection import Project
 
 
 def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:
-    """Return the (left, right) sides of an equality between the two inputs, the right one over its own
-    columns, or ``None``.
+    """Return the (left, right) sides of an equality between two inputs, or ``None``. The right one is over
+    its own columns.
     """
     if not isinstance(part, Call) or part.function != "equal":
         return None
@@ -40,7 +40,7 @@ def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | No
 
 
 def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPlan, tuple[int, ...]]:
-    """Return the plan with keys that are no columns computed at its end, and the keys' positions."""
+    """Return the plan with computed keys projected at its end, and the positions of all keys."""
     fields = plan.schema.fields
     expressions: list[Expression] = [
         Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)
@@ -60,7 +60,7 @@ def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPla
 
 
 Roles = Mapping[int, Role]
-"""The columns of one side that tell time, by position."""
+"""The time roles of one side's columns, by position."""
 
 _MICROSECOND = timedelta(microseconds=1)
 # Operators as (whether the first operand is the later one, how much later at least, microseconds); equality
@@ -84,7 +84,7 @@ class _Bound:
 
 
 def time_roles(scope: Scope) -> Roles:
-    """Return the columns of a scope that tell time."""
+    """Return the time roles of a scope's columns, by position."""
     return {c.index: c.field.role for c in scope.columns if c.field.role in TIME_ROLES}
 
 
@@ -96,8 +96,9 @@ def bounds_times(part: Expression, width: int) -> bool:
 def join_time(
     parts: Sequence[Expression], width: int, left: Roles, right: Roles, kind: JoinKind
 ) -> JoinTime | None:
-    """Return what the conditions of a join (over left ++ right) say of its times by the pair of columns
-    that says most; None when too little.
+    """Return the time bounds of a join, or None when its conditions (over left ++ right) bound too little.
+
+    Of several pairs of time columns, windows win, then the pair that bounds most sides.
     """
     bounds = list(_bounds(parts, width))
     found = [_of_pair(pair, bounds, width, left, right) for pair in product(sorted(left), sorted(right))]
@@ -138,7 +139,9 @@ def _bounds(parts: Sequence[Expression], width: int) -> Iterator[_Bound]:
 
 
 def _compared(part: Call) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """Return the timestamps a comparison compares; ``a - b <= INTERVAL ..`` compares a with b shifted."""
+    """Return the two timestamps of a comparison. ``a - b <= INTERVAL ..`` compares a with b plus the
+    interval.
+    """
     for (difference, constant), reversed_ in ((part.args, False), (part.args[::-1], True)):
         match difference, constant:
             case Call(function="subtract", args=(later, earlier), type=DayTimeInterval()), Literal(

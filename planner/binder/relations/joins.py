@@ -1,5 +1,5 @@
-"""Joins: equalities between the sides become keys, the rest a residual condition; USING shows its columns
-once.
+"""Joins: equalities between the sides become keys, the rest a residual condition. USING outputs each shared
+column once.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ _KINDS = {
 def bind_from(
     tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext, hints: BlockHints | None = None
 ) -> FromClause:
-    """Return the rows of FROM with its joins, left to right; of the left sides of joins only the first
-    table goes by a name that ``hints`` know.
+    """Bind FROM and its joins, left to right. ``hints`` apply to the first table and to the right sides: a
+    joined left side has no name.
     """
     left = _first(tree, context)
     first, hints = table_name(tree), hints or BlockHints()
@@ -105,7 +105,7 @@ def _first(tree: exp.Expr, context: BindContext) -> FromClause:
 
 
 def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
-    """The rows so far, each with those a query gives for it."""
+    """Join the input with LATERAL (query): for each row the rows of the query."""
     kind = _lateral_kind(left, join, "LATERAL")
     source = context.binder.lateral(left, join.this, kind, context)
     condition = _on_of(source, join, context)
@@ -117,7 +117,9 @@ def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromC
 
 
 def _with_snapshot(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
-    """The rows so far, each with the rows a table has when they pass."""
+    """Join the input with LATERAL SNAPSHOT(..): each row with the table's rows as they are when
+    it arrives.
+    """
     _lateral_kind(left, join, "SNAPSHOT", may_share=True)
     snapshot = bind_snapshot(join.this, context)
     _refuse_same_name(left.scope, snapshot.source, join)
@@ -146,7 +148,7 @@ def _lateral_kind(left: FromClause, join: exp.Expr, what: str, may_share: bool =
 
 
 def _on_of(source: FromClause, join: exp.Expr, context: BindContext) -> Expression | None:
-    """The condition of ON over rows joined to what reads them, ``None`` for none or TRUE."""
+    """Return the bound ON of a lateral join, ``None`` for none or TRUE."""
     tree = join.args.get("on")
     if tree is None or (isinstance(tree, exp.Boolean) and tree.this):
         return None
@@ -154,8 +156,8 @@ def _on_of(source: FromClause, join: exp.Expr, context: BindContext) -> Expressi
 
 
 def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
-    """The rows so far, each with those a table function gives for it. Time attributes live on: every row
-    comes in its time.
+    """Join the input with a table function: for each row the rows it returns. Time attributes survive,
+    because no row is delayed.
     """
     kind = _lateral_kind(left, join, "a table function")
     plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
@@ -233,7 +235,9 @@ def _on_subqueries(
 
 
 def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Identifier]:
-    """Return the columns a NATURAL JOIN compares: those of one name; raise SQL-1726 when there is none."""
+    """Return the columns that NATURAL JOIN compares: those with one name on both sides. Raises SQL-1726 when
+    there is none.
+    """
     names = [name for name in right.relation.names if scope.find(name)]
     if not names:
         hint = "write the condition with ON; CROSS JOIN pairs every row with every row"
@@ -270,8 +274,8 @@ def _on(
 def _temporal(
     left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, time: int, parts: tuple[Expression, ...]
 ) -> FromClause:
-    """Return the join with the version in force at a time of the left side; equalities that name no key
-    are conditions on that version.
+    """Return the temporal join with the version that was valid at a time of the left side. Equalities on
+    columns outside the version's key become residual conditions.
     """
     width = len(left.plan.schema)
     found = versions(tree, right.plan, left.plan.schema[time].type)
@@ -300,7 +304,7 @@ def _lookup(
     looked: LookupSide,
     parts: tuple[Expression, ...],
 ) -> FromClause:
-    """Return the join that asks a database for the rows of each key."""
+    """Return the lookup join, which queries a database for the rows of each key."""
     width = len(left.plan.schema)
     refuse_computed(looked, kind, tree)
     conditions = in_terms_of(parts, looked, width)
@@ -340,8 +344,8 @@ def _lookup(
 def push_time_conditions(
     source: FromClause, parts: tuple[Expression, ...]
 ) -> tuple[FromClause, tuple[Expression, ...]]:
-    """Return FROM with those conditions of WHERE taken into its inner joins by which time settles them,
-    and the other conditions.
+    """Push conditions of WHERE into inner joins that they turn into interval joins. Return the new FROM and
+    the remaining conditions.
     """
     halves = source.halves
     if halves is None:
@@ -369,14 +373,14 @@ def _is_key(part: Expression, width: int) -> bool:
 
 
 def holds_timed(plan: LogicalPlan) -> bool:
-    """Return whether the join a plan ends with keeps the time of its rows (a projection may drop its
-    computed keys).
+    """Return whether the plan's topmost join preserves time attributes. A projection that drops computed keys
+    may be above it.
     """
     return isinstance(plan.input if isinstance(plan, Project) else plan, IntervalJoin | SnapshotJoin)
 
 
 def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
-    """The columns after a join, with the roles they have beneath it."""
+    """Return the output scope of a join; columns have the roles of its inputs."""
     mine, theirs = left.scope, right.scope
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return mine
@@ -388,9 +392,11 @@ def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> S
 
 
 def _visible(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
-    """The columns after a join that time does not settle. Time attributes live on only where every row still
-    comes in its time: on a side that is never padded with NULLs, when the other side is a bounded table (a
-    join of two streams gives old rows late)."""
+    """Return the output scope of a join without time bounds.
+
+    A time attribute survives only on a side whose rows still arrive in time: never padded with NULLs, joined
+    to a bounded table. A join of two streams emits old rows late.
+    """
     left_bounded, right_bounded = bounded(left.plan), bounded(right.plan)
     if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)):
         left = FromClause(left.plan, left.scope.without_roles())
@@ -408,11 +414,11 @@ def join_on(
     parts: Sequence[Expression],
     times: tuple[Roles, Roles] | None = None,
 ) -> LogicalPlan:
-    """Return the join with the equalities among ``parts`` (over left ++ right) as keys; keys that are no
-    columns are computed beneath.
+    """Return the join with the equalities among ``parts`` (over left ++ right) as keys. Keys that are no
+    plain columns are projected beneath.
 
-    ``times``: the columns of each side that tell time; where the conditions bound them enough, the join is
-    settled by time.
+    ``times``: the time columns of each side. Where the conditions bound them enough, the result is an
+    interval join.
     """
     width = len(left.schema)
     keys: list[tuple[Expression, Expression]] = []
@@ -488,10 +494,9 @@ def _read(column: ScopeColumn, offset: int) -> Column:
 def _full_using(
     joined: FromClause, shared: Sequence[tuple[Field, int, int]], binder: ExpressionBinder
 ) -> FromClause:
-    """A FULL JOIN's shared column is the left value, or the right one where the left is missing; it is
-    computed above the join.
+    """Bind the USING columns of a FULL JOIN: COALESCE(left, right), projected above the join.
 
-    Each row of a window join is of one window, whichever side it is from, so shared window bounds stay that.
+    In a window join both sides of a row belong to one window, so shared window bounds keep their roles.
     """
     fields = joined.plan.schema.fields
     expressions: list[Expression] = [

@@ -1,5 +1,5 @@
-"""LATERAL (query): a query in FROM that reads what stands before it, as a join with its rows, its groups
-or the first of them.
+"""LATERAL (query): a query in FROM that reads columns of the relations before it. It becomes a join, an
+aggregate per outer row, or a Top-N per outer row.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
 def _aggregated(
     left: FromClause, query: exp.Expr, context: BindContext, on: tuple[Expression, ...]
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
-    """One row for each: the aggregates grouped by what the query shares with the rows, joined as values;
-    NULLs where ``on`` is not TRUE of it.
+    """Join an aggregate query: one row per outer row, grouped by the equalities with the outer query. Columns
+    are NULL where ``on`` is not TRUE.
     """
     if any(query.args.get(key) for key in _ORDERED):
         hint = "leave ORDER BY and LIMIT out: a list of aggregates is one row"

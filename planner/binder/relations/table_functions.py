@@ -1,5 +1,5 @@
-"""UNNEST, LATERAL TABLE, LATERAL VIEW: table functions in FROM, which read the columns of what stands
-before them.
+"""UNNEST, LATERAL TABLE, LATERAL VIEW: table functions in FROM, which read columns of the relations before
+them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from penstock.planner.parser.syntax_nodes import TableFunctionCall, consume, spa
 def bind_table_function(
     plan: LogicalPlan, scope: Scope, tree: TableFunctionCall, context: BindContext, outer: bool
 ) -> tuple[LogicalPlan, Scope]:
-    """Return rows with those a table function gives for each, and the scope of the latter's columns over
-    the rows; ``scope`` is what it may read.
+    """Return the input joined to a table function's rows, and the scope of the function's columns over that
+    plan. ``scope`` is the scope of its arguments.
     """
     consume(tree, "this", "expressions", "alias", "ordinality", "outer")
     span = span_of(tree)

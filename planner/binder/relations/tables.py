@@ -151,8 +151,8 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
 
 
 def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: BindContext) -> Relation:
-    """Return a table as a hint says it is to be read; SQL-1603 for what has no options, SQL-15xx for what
-    its connector does not take.
+    """Return a table with the options of its hint. Raises SQL-1603 for a relation without options, SQL-15xx
+    for options that its connector refuses.
     """
     name, span = tree.this.name, span_of(tree)
     relation = None if name.lower() in context.common_tables else context.catalog.resolve(name, span)
@@ -179,7 +179,7 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
 
 
 def named_relation(name: str, span: Span | None, context: BindContext) -> Relation:
-    """Return what a bare name in FROM stands for: a name of WITH, a view, or a table."""
+    """Return the relation of a plain name in FROM: a common table expression, a view, or a table."""
     known = context.common_tables.get(name.lower())
     if known is not None:
         return known

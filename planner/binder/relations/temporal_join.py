@@ -1,5 +1,5 @@
-"""FOR SYSTEM_TIME AS OF: joins with the version of a row at an event time, or with a table as it is at the
-processing time; and which inputs are versioned tables.
+"""FOR SYSTEM_TIME AS OF: a join with the row version at an event time, or with a table as of processing time.
+It also derives which inputs are versioned tables.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from penstock.planner.parser.syntax_nodes import AsOf, span_of
 
 @dataclass(frozen=True)
 class Versions:
-    """A plan whose rows are versions: the positions of their keys, of their time, and of the columns that
-    break ties of time, in order.
+    """A plan whose rows are versions, with column positions: ``keys`` identify the row, ``time`` is when the
+    version begins, ``ties`` order versions of equal time.
 
-    The plan may have more columns than the relation it stands for, behind them.
+    The plan may have columns behind those of its relation.
     """
 
     plan: LogicalPlan
@@ -40,9 +40,12 @@ class Versions:
 
 
 def versions_of(plan: LogicalPlan) -> Versions | None:
-    """Return a relation as versions: a table with a primary key and a watermark, or a deduplication that
-    keeps the last row of each key by event time, whose every row then is a version; with projections and
-    filters above. None for anything else."""
+    """Return a plan as row versions, or None when it has none.
+
+    Versions are a table with a primary key and a watermark, or a deduplication that keeps the last row per
+    key by event time. Every input row of the deduplication is a version. Projections and filters may be above
+    both.
+    """
     match plan:
         case Project():
             return _projected(plan)
@@ -63,8 +66,8 @@ def _projected(plan: Project) -> Versions | None:
 
 
 def _through(below: Versions, plan: Project) -> Versions:
-    """Return versions under a projection; what tells their key, time and ties stays, if need be behind the
-    columns of the projection.
+    """Return versions under a projection. Key, time and tie columns that it drops are appended behind its own
+    columns.
     """
     expressions, names = list(plan.expressions), list(plan.names)
     places = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}
@@ -97,8 +100,8 @@ def _of_table(plan: WatermarkAssign) -> Versions | None:
 
 
 def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions | None:
-    """Return the rows a filter on ``ROW_NUMBER() OVER (PARTITION BY .. ORDER BY time DESC) = 1`` chooses
-    from.
+    """Return the versions beneath a filter on ``ROW_NUMBER() OVER (PARTITION BY .. ORDER BY time DESC) = 1``,
+    or None.
     """
     rank = _first_by(predicate)
     if rank is None:
@@ -122,7 +125,7 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
 
 
 def _first_by(predicate: Expression) -> int | None:
-    """Return the column a predicate demands to be 1."""
+    """Return the column that a predicate requires to be 1, or None."""
     if (
         not isinstance(predicate, Call)
         or predicate.function not in ("equal", "less_equal")
@@ -159,11 +162,11 @@ Keys = Sequence[tuple[Expression, Expression]]
 def as_of_column(
     tree: AsOf, scope: Scope, right: LogicalPlan, kind: JoinKind, context: BindContext
 ) -> Column | None:
-    """Return the event time a join is made as of; None for a processing time, when the right side is looked
-    up as it is.
+    """Return the event-time column a temporal join reads as of. Return None for a processing time: the right
+    side is then looked up.
 
-    Raises SQL-1721 for another kind than INNER and LEFT, SQL-1722 for what is no time attribute of the left
-    side, SQL-1723 for a stream as of processing time.
+    Raises SQL-1721 for a join other than INNER and LEFT. Raises SQL-1722 for an expression that is no time
+    attribute of the left side, SQL-1723 for a stream as of processing time.
     """
     if kind not in _KINDS:
         message = f"FOR SYSTEM_TIME AS OF goes with JOIN and LEFT JOIN, this is a {kind.value.upper()} join"
@@ -210,8 +213,8 @@ def _refuse_stream(right: LogicalPlan, tree: AsOf) -> None:
 
 
 def versions(tree: AsOf, right: LogicalPlan, kind: DataType) -> Versions:
-    """Return the right side as versions; raise SQL-1724 for a table that has none, and SQL-1727 when their
-    times are of another kind.
+    """Return the right side as versions. Raises SQL-1724 for a table that has none, SQL-1727 when the two
+    times differ in type.
     """
     found = versions_of(right)
     if found is None:
@@ -231,8 +234,8 @@ def versions(tree: AsOf, right: LogicalPlan, kind: DataType) -> Versions:
 
 
 def split_keys(pairs: Keys, of_version: Versions, tree: AsOf) -> tuple[list[int], list[int]]:
-    """Return which equalities name the key of the versions, in its order, and the others; raise SQL-1725
-    where some key column has none.
+    """Return the equalities on the versions' key, in key order, and the other equalities, both by index.
+    Raises SQL-1725 for a key column without an equality.
     """
     rights = [right.arg if isinstance(right, Cast) else right for _, right in pairs]
     places = {right.index: i for i, right in reversed(list(enumerate(rights))) if isinstance(right, Column)}

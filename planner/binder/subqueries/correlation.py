@@ -67,7 +67,7 @@ class InnerRows:
 
 
 def tested_values(tree: exp.Expr) -> list[exp.Expr]:
-    """Return what stands left of IN, value by value."""
+    """Return the values left of IN, one tree each."""
     return list(tree.this.expressions) if isinstance(tree.this, exp.Tuple) else [tree.this]
 
 
@@ -152,7 +152,7 @@ def bound_rows(
 
 
 def bound_list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:
-    """Return the list of a plain subquery, stars as the columns they stand for."""
+    """Return the bound select list of a plain subquery, stars expanded."""
     binder = ExpressionBinder(scope, context, "SELECT")
     found: list[Expression] = []
     for item in tree.expressions:
@@ -174,7 +174,7 @@ def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def has_subquery(tree: exp.Expr) -> bool:
-    """Return whether a subquery stands in an expression's tree."""
+    """Return whether an expression's tree has a subquery."""
     return any(isinstance(node, exp.Subquery) for node in tree.walk())
 
 

@@ -1,5 +1,5 @@
-"""The dependent join: a subquery that shares more than equalities with its outer query is joined to the
-distinct outer values it reads; and LIMIT inside it, as the first rows per outer row.
+"""The dependent join: a subquery that is correlated by more than equalities is joined to the distinct outer
+values it reads. LIMIT inside it becomes a Top-N per outer row.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _STRICT = (
 
 @dataclass(frozen=True)
 class OuterValues(LogicalPlan):
-    """Stands for the different values of columns of the rows around a subquery until it is joined to them;
-    never leaves the binder.
+    """A placeholder for the distinct values of outer columns, until the plan of the outer rows replaces it.
+    It never leaves the binder.
     """
 
     values: Schema
@@ -78,9 +78,10 @@ class OuterValues(LogicalPlan):
 
 @dataclass(frozen=True)
 class DomainRows(InnerRows):
-    """Rows met by the outer rows' values: behind their own columns stand those values, ``outer`` by position.
+    """Rows joined to the distinct outer values, which follow the rows' own columns. ``outer`` maps to their
+    positions.
 
-    ``domain``: the columns of the outer rows whose different values ``OuterValues`` in the plan stands for.
+    ``domain``: the outer columns whose distinct values ``OuterValues`` in the plan represents.
     """
 
     outer: dict[int, int] = field(default_factory=dict)
@@ -93,11 +94,11 @@ class DomainRows(InnerRows):
 
 
 def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | None = None) -> DomainRows:
-    """Return the rows joined to the different values of the outer columns their conditions (and ``reads``)
-    name; what they share is equalities then.
+    """Return the rows joined to the distinct values of the outer columns in their conditions and in
+    ``reads``. The correlation that remains is equalities.
 
-    An outer value that may be NULL, and may be so in a pair that fits, is compared with NULL equal to NULL;
-    raises SQL-1601 where its type has no such comparison.
+    An outer value that may be NULL in a matching pair is compared with NULL equal to NULL. Raises SQL-1601
+    where its type has no such comparison.
     """
     wanted = sorted({i for part in rows.shared for i in part.columns() if i < rows.width} | set(reads))
     seen = {c.index: c.field for c in (rows.scope.outer.columns if rows.scope.outer is not None else ())}

@@ -100,5 +100,5 @@ class _Sides:
 
 
 def _numbered(part: Expression, width: int) -> Expression:
-    """Return a condition whose right columns, -1, -2 .., stand behind ``width`` left ones."""
+    """Return a condition whose right columns -1, -2 .. are moved behind the ``width`` left ones."""
     return part.remap({i: i if i >= 0 else width - 1 - i for i in part.columns()})

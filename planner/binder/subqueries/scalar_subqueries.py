@@ -1,5 +1,5 @@
-"""Subqueries as values: a scalar subquery, EXISTS and IN outside of WHERE; their placeholders in an
-expression, and whether a subquery has at most one row.
+"""Subqueries as values: scalar subqueries, and EXISTS and IN outside of WHERE. Placeholders represent them in
+expressions. A check proves that a subquery has at most one row.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from penstock.planner.parser.syntax_nodes import span_of
 
 @dataclass(frozen=True)
 class ScalarSubquery(Expression):
-    """The ``value`` over the one row of ``plan`` whose ``keys`` equal ``outer``, NULLs where there is none;
-    never leaves the binder.
+    """A placeholder for a scalar subquery: ``value`` over the one row of ``plan`` whose ``keys`` equal
+    ``outer``, NULLs without one. It never leaves the binder.
 
-    ``certain``: there always is such a row. ``domain``: the expressions whose different values
-    ``OuterValues`` in the plan stand for.
+    ``certain``: the row always exists. ``domain``: the expressions whose distinct values ``OuterValues`` in
+    the plan represents.
     """
 
     outer: tuple[Expression, ...] = ()
@@ -82,8 +82,8 @@ class ScalarSubquery(Expression):
 
 
 class Attached:
-    """Rows with the subqueries of expressions joined to them one by one; columns are added at the end
-    only.
+    """A plan to which the subqueries of expressions are joined one by one. Columns are only appended, so
+    positions stay valid.
     """
 
     def __init__(self, plan: LogicalPlan) -> None:
@@ -91,7 +91,7 @@ class Attached:
         self._known: list[tuple[ScalarSubquery, int]] = []
 
     def over(self, expression: Expression) -> Expression:
-        """Return an expression with its subqueries read from the joined columns."""
+        """Return an expression with its subqueries replaced by the joined columns."""
         return expression.transform(self._joined_column)
 
     def _joined_column(self, node: Expression) -> Expression:
@@ -110,8 +110,8 @@ class Attached:
 def attach(
     plan: LogicalPlan, expressions: Sequence[Expression]
 ) -> tuple[LogicalPlan, tuple[Expression, ...]]:
-    """Return the plan with the subqueries of its expressions joined to it, columns added at its end only,
-    and the expressions reading these.
+    """Return the plan with the subqueries of ``expressions`` joined to it, and the expressions over the
+    appended columns.
     """
     attached = Attached(plan)
     changed = tuple(attached.over(expression) for expression in expressions)
@@ -123,13 +123,13 @@ def _moved(node: ScalarSubquery, offset: int) -> Expression:
 
 
 def column(plan: LogicalPlan, index: int, *, padded: bool = False) -> Column:
-    """Return the column of a plan's rows; ``padded``: as it is behind a join that may pad it with NULLs."""
+    """Return a column of a plan. ``padded``: it is read above a join that may pad it with NULLs."""
     field = plan.schema[index]
     return Column(field.type, field.nullable or padded, index=index, name=field.name)
 
 
 def one_row_at_most(plan: LogicalPlan) -> bool:
-    """Return whether a plan gives one row or none."""
+    """Return whether a plan has at most one row."""
     match plan:
         case Aggregate(keys=keys):
             return not keys
@@ -145,8 +145,8 @@ def one_row_at_most(plan: LogicalPlan) -> bool:
 
 
 def one_row_for(plan: LogicalPlan, columns: Collection[int]) -> bool:
-    """Return whether no two rows share the values of ``columns``: they hold a primary key, the keys of a
-    group or of a first row.
+    """Return whether ``columns`` are unique: they include a primary key, the group keys, or the partition of
+    a Top-1.
     """
     match plan:
         case Scan(table=table):
@@ -171,20 +171,20 @@ _ORDERED = ("order", "limit", "offset")
 
 
 def logical(function: str, *args: Expression) -> Call:
-    """Return a BOOLEAN call on arguments that have their types already."""
+    """Return a BOOLEAN call on arguments that already have the right types."""
     nullable = function not in ("is_null", "is_not_null") and any(arg.nullable for arg in args)
     return Call(BOOLEAN, nullable, function=function, args=args)
 
 
 def any_row(plan: LogicalPlan) -> LogicalPlan:
-    """Return one row (TRUE) when a plan has rows, else none."""
+    """Return a plan of one row (TRUE) when the input has rows, else of none."""
     counted = Aggregate(plan, (), (_COUNT,), ("rows",))
     return Project(Filter(counted, logical("greater", column(counted, 0), _ZERO)), (TRUE,), ("found",))
 
 
 def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression) -> LogicalPlan:
-    """Return one row per key (without keys: one when there are rows): the key, and whether a value of its
-    rows is NULL.
+    """Return one row per key: the key, and whether ``value`` is NULL in one of its rows. Without keys there
+    is one row when the input has any.
     """
     wide, positions = with_keys(plan, keys)
     unique = tuple(dict.fromkeys(positions))
@@ -198,7 +198,7 @@ def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression)
 
 
 def distinct_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> LogicalPlan:
-    """Return one row per key (without keys: one when there are rows): the key, and TRUE."""
+    """Return one row per key: the key, and TRUE. Without keys there is one row when the input has any."""
     if not keys:
         return any_row(plan)
     wide, positions = with_keys(plan, keys)
@@ -210,7 +210,7 @@ def distinct_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> LogicalPlan:
 
 @dataclass(frozen=True)
 class SubqueryValues:
-    """Binds subqueries inside expressions; ``filtering`` filters a subquery's own FROM."""
+    """Binds subqueries inside expressions. ``filtering`` binds the WHERE of a subquery."""
 
     filtering: Filtering
 
@@ -226,7 +226,7 @@ class SubqueryValues:
         )
 
     def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
-        """Return IN as a value: NULL where only a NULL keeps it from being FALSE."""
+        """Return IN as a value: NULL where only a NULL prevents FALSE."""
         values = [binder.bind(part) for part in tested_values(tree)]
         rows = inner_rows(tree.args["query"], binder.scope, _width(binder), binder.context, self.filtering)
         pairs = rows.pairs(values, tree, binder)
@@ -261,9 +261,7 @@ class SubqueryValues:
         return Case(BOOLEAN, True, whens=tuple(whens), default=FALSE, span=span)
 
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
-        """Return a subquery's one value, NULL where it has no row; raise SQL-1086 where it may have
-        several.
-        """
+        """Return a scalar subquery: NULL where it has no row. Raises SQL-1086 where it may have several."""
         query, span = tree.this, span_of(tree)
         if is_plain(query) and aggregates(query, binder.context) and not query.args.get("distinct"):
             _one_column(len(query.expressions), span)
@@ -284,8 +282,8 @@ class SubqueryValues:
         return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
 
     def _one_of(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
-        """The one row a subquery without aggregates has for an outer row: the first by its order, or the
-        only one by a key.
+        """Bind a correlated subquery without aggregates: the first row by its ORDER BY, or the only row of a
+        unique key.
         """
         rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
         items = bound_list(rows.scope, query, binder.context)
@@ -303,8 +301,8 @@ class SubqueryValues:
         return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
 
     def aggregated(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> list[Expression]:
-        """Return the values of a list of aggregates without GROUP BY: grouped by what the query shares
-        with the outer rows.
+        """Return the values of a list of aggregates without GROUP BY, grouped by the equalities with the
+        outer query.
         """
         rows = bound_rows(query, binder.scope, _width(binder), binder.context, self.filtering)
         calls = AggregateList()
@@ -339,7 +337,7 @@ class SubqueryValues:
 
 
 def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
-    """Refuse an aggregate of nothing but outer columns: by the standard it is one of the outer query,
+    """Refuse an aggregate over outer columns only. By the SQL standard it belongs to the outer query,
     whatever rows the subquery has.
     """
     read = {i for e in (*call.args, call.filter) if e is not None for i in e.columns()}
@@ -353,7 +351,7 @@ def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
 
 
 def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionBinder) -> Expression:
-    """An aggregate's result as a column; where no row shares the key there is no group, and a count is 0."""
+    """Return an aggregate's result as a column. A key without rows has no group, and COUNT is then 0."""
     if isinstance(node, Column):
         message = f'column "{node.name}" stands beside an aggregate in a subquery'
         hint = f"write any_value({node.name}), or read it outside of the subquery"
@@ -373,10 +371,10 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
 def _equality_pairs(
     rows: InnerRows, span: Span | None, reads: Sequence[Expression] = ()
 ) -> tuple[InnerRows, list[tuple[Expression, Expression]]]:
-    """Return the rows and the equalities they are found by, (outer, own) each.
+    """Return the rows and their correlating equalities as pairs (outer, own).
 
-    Where they share other conditions, or ``reads`` names outer columns, they are the rows joined to the
-    different outer values.
+    With other correlating conditions, or outer columns in ``reads``, the rows are joined to the distinct
+    outer values.
     """
     outer = {i for expression in reads for i in expression.columns() if i < rows.width}
     if outer or any(key_pair(part, rows.width) is None for part in rows.shared):
@@ -396,7 +394,7 @@ def _unordered(query: exp.Expr) -> exp.Expr:
 
 
 def _is_first(plan: LogicalPlan) -> bool:
-    """Whether rows found by their order are one for each value of what they share."""
+    """Return whether a plan has one row per correlation key, chosen by order."""
     top = plan.input if isinstance(plan, Project) else plan
     return isinstance(top, PartitionTop | TopN) and top.limit == 1
 
@@ -440,5 +438,5 @@ def _one_column(count: int, span: Span | None) -> None:
 
 
 def _width(binder: ExpressionBinder) -> int:
-    """The columns of the rows a binder reads, as far as they have names."""
+    """Return the width of the binder's input, as far as its columns have names."""
     return max((c.index + 1 for c in binder.scope.columns), default=0)

@@ -37,8 +37,8 @@ from penstock.planner.logical.projection import Filter
 
 
 def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext) -> FromClause:
-    """Return the rows for which every condition is TRUE: plain conditions first, then subqueries in the
-    order they are written.
+    """Filter by every condition: plain conditions first, then those with subqueries in the order
+    of the text.
     """
     trees = [part for tree in where for part in conjunct_trees(tree)]
     plain = tuple(
@@ -58,8 +58,8 @@ def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext
 
 
 def roles_above(scope: Scope, plan: LogicalPlan, bottom: LogicalPlan) -> Scope:
-    """Return a scope of the rows of ``bottom`` as it is above the joins of subqueries: with the roles of
-    rows that still come in their time.
+    """Return a scope over ``bottom`` as it is above the joins of subqueries. Columns keep their time roles
+    while no join delays the rows.
     """
     while plan is not bottom:
         if isinstance(plan, IntervalJoin):
@@ -71,9 +71,7 @@ def roles_above(scope: Scope, plan: LogicalPlan, bottom: LogicalPlan) -> Scope:
 
 
 def joins_bounded(plan: LogicalPlan, bottom: LogicalPlan) -> bool:
-    """Return whether all that subqueries have joined above a node is bounded, so that its rows still come
-    in their time.
-    """
+    """Return whether every subquery joined above ``bottom`` is bounded, so that no join delays the rows."""
     while plan is not bottom:
         if isinstance(plan, BinaryJoin) and not bounded(plan.right):
             return False
@@ -82,7 +80,7 @@ def joins_bounded(plan: LogicalPlan, bottom: LogicalPlan) -> bool:
 
 
 def _tested(plan: LogicalPlan, scope: Scope, tree: exp.Expr, context: BindContext) -> LogicalPlan:
-    """Return the rows of a plan for which one condition with a subquery in it is TRUE."""
+    """Filter a plan by one condition that has a subquery."""
     negated, core = False, tree
     while isinstance(core, exp.Not | exp.Paren):
         negated ^= isinstance(core, exp.Not)
@@ -130,8 +128,8 @@ def _not_in(
     pairs: Sequence[tuple[Expression, Expression]],
     times: tuple[Roles, Roles] | None,
 ) -> LogicalPlan:
-    """Keep a row when no comparison is TRUE or NULL: a NULL on either side keeps it only where it meets no
-    row at all.
+    """Return NOT IN as an anti-join: a row passes when no comparison is TRUE or NULL. A NULL on either side
+    rejects the row, unless no row correlates with it.
     """
     width = rows.width
     keyed = [key_pair(part, width) for part in rows.shared]
