@@ -1,3 +1,3 @@
-"""The logical plan: one file a family of nodes; a node answers for its text, its digest and its rows. In
+"""The logical plan: one file per family of nodes. A node answers for its own text, digest and properties. In
 planner it may import expressions.
 """

@@ -1,4 +1,6 @@
-"""Aggregates in the logical plan: GROUP BY, within windows of time or of rows, in one phase or two."""
+"""Aggregates of the logical plan: unbounded GROUP BY, window aggregates and count windows, in one phase or
+two.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ from penstock.planner.logical.windows import (
 
 
 class Phase(StrEnum):
-    """Which part of a split aggregate a node is. LOCAL gives partial columns, GLOBAL merges them."""
+    """The phase of an aggregate. LOCAL emits partial results, GLOBAL merges them, SINGLE does
+    both at once.
+    """
 
     SINGLE = "single"
     LOCAL = "local"
@@ -66,10 +70,13 @@ class Aggregate(UnaryNode):
     """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then
     aggregates.
 
-    ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No
-    aggregates: DISTINCT. LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an
-    ordinary aggregate over those rows (a count merges by ``sum0``); the rule that splits makes both equal
-    SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
+    ``keys`` are input positions. Without keys there is one row for the whole input, even for an empty input
+    (COUNT 0). Without aggregates the node is DISTINCT.
+
+    LOCAL keeps no state past a barrier and emits partial rows per key. GLOBAL is an ordinary aggregate over
+    those rows; it merges a count by ``sum0``. The rule that splits an aggregate makes both equal SINGLE.
+
+    ``ttl_ms`` is a hint: the time to live of a group since its last row, in milliseconds (0: for ever).
     """
 
     no_history = None
@@ -131,8 +138,8 @@ class Aggregate(UnaryNode):
         return (dict(enumerate(self.keys)),)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """Keys make the groups and stay; aggregates nobody reads go (one stays where there are no keys, to
-        stand for the row).
+        """Keep the keys, which define the groups, and drop unread aggregates. Without keys one aggregate
+        stays, so that the row stays.
         """
         if self.phase is not Phase.SINGLE:
             return super().prune_columns(needed, pruner)
@@ -182,14 +189,18 @@ class Aggregate(UnaryNode):
 
 @dataclass(frozen=True)
 class WindowAggregate(UnaryNode):
-    """GROUP BY window_start, window_end, keys: insert-only unless ``emission`` corrects, each row given when
-    the watermark passes the window's end.
+    """GROUP BY window_start, window_end, keys. A row is emitted when the watermark passes the window's end;
+    only an ``emission`` that corrects retracts rows.
 
     Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over
-    the input's time column (sliced state), or an AttachedWindow when the rows carry their window already.
-    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before
-    every barrier and before the watermark reaches the slice's end; GLOBAL reads it through a Windowing whose
-    ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
+    the input's time column, whose state is per slice. It is an AttachedWindow when the rows carry their
+    window already.
+
+    LOCAL works for a Windowing only. Its output is keys, partial columns, then a ``slice_end`` column. It
+    flushes before every barrier, and before the watermark reaches the slice's end.
+
+    GLOBAL reads that through a Windowing whose ``time_column`` is ``slice_end`` and whose ``sliced`` is set.
+    Its aggregates merge partial results.
     """
 
     no_history = None
@@ -237,7 +248,7 @@ class WindowAggregate(UnaryNode):
         return _digest(self, inputs[0], window, texts)
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
-        """A group and its window; attached windows of one start or one end may differ in the other."""
+        """A group and its window. Attached windows may share a start or an end, so they need both bounds."""
         if self.phase is Phase.LOCAL:
             return NO_KEYS
         keys = frozenset(range(len(self.keys)))
@@ -262,15 +273,17 @@ class WindowAggregate(UnaryNode):
         return self._changed(aggregates=tuple(call.map(rewrite) for call in self.aggregates))
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
-        """The keys: a filter on them drops whole groups, and of windows that rows make whole windows if each
-        key has its own.
+        """The keys: a filter on them drops whole groups. Of merging windows only the partition keys: their
+        filter drops whole windows.
         """
         merging = isinstance(self.window, Windowing) and self.window.merging
         own = self.window.partition_keys if isinstance(self.window, Windowing) and merging else self.keys
         return ({i: key for i, key in enumerate(self.keys) if key in own},)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """As of an aggregate without windows; the window's columns are always given, so no call has to."""
+        """Drop unread aggregates. The window columns are always part of the output, so no aggregate has to
+        stay.
+        """
         if self.phase is not Phase.SINGLE:
             return super().prune_columns(needed, pruner)
         keep = _needed_calls(self, needed)
@@ -314,12 +327,14 @@ class WindowAggregate(UnaryNode):
 
 @dataclass(frozen=True)
 class CountWindowAggregate(UnaryNode):
-    """GROUP BY a partition and the number of its window of ``size`` rows. Output: keys, then aggregates.
+    """GROUP BY a partition and the number of a window of ``size`` rows. Output: keys, then aggregates.
 
-    ``keys`` are input positions: those of the partition and of the window's number, in the order of GROUP
-    BY. The input only inserts, and numbers each row of a partition once, so a window is complete at its
-    ``size``-th row; incomplete ones are emitted where the input ends. ``ttl_ms``: how long a hint lets an
-    incomplete window live untouched (0: for ever).
+    ``keys`` are input positions, of the partition and of the window number, in the order of GROUP BY. The
+    input is insert-only and numbers each row of a partition once, so a window is complete at its ``size``-th
+    row. Incomplete windows are emitted when the input ends.
+
+    ``ttl_ms`` is a hint: the time to live of an incomplete window since its last row, in milliseconds (0: for
+    ever).
     """
 
     no_history = "a window of rows"
@@ -381,7 +396,7 @@ class CountWindowAggregate(UnaryNode):
         return (dict(enumerate(self.keys)),)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """Keys make the windows and stay; aggregates nobody reads go."""
+        """Keep the keys, which define the windows, and drop unread aggregates."""
         keep = _needed_calls(self, needed)
         child, positions, calls = _prune_input(self, keep, frozenset(), pruner)
         names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
@@ -407,8 +422,8 @@ def _needed_calls(node: AnyAggregate, needed: Needed) -> list[int]:
 def _prune_input(
     node: AnyAggregate, keep: list[int], more: Needed, pruner: ColumnPruner
 ) -> tuple[LogicalPlan, dict[int, int], tuple[AggregateCall, ...]]:
-    """Return the input with the columns that the keys, ``more`` and the calls ``keep`` read, where they are
-    now, and these calls over it.
+    """Return the pruned input, the new positions of its columns, and the calls ``keep`` over it. The input
+    keeps the columns that keys, ``more`` and these calls read.
     """
     calls = tuple(node.aggregates[i] for i in keep)
     reads = columns_read(e for call in calls for e in (*call.args, call.filter))

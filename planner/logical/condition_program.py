@@ -1,8 +1,8 @@
-"""Conditions of DEFINE taken apart: what can be told of a row alone, as columns, and what depends on the rows
-matched before, as a stack program.
+"""DEFINE conditions compiled to programs. Parts that read only the row being tried become columns; parts that
+read earlier rows of the match become a stack program.
 
-Columns are computed for all rows at once. A program runs per row tried; it loads cells of columns at rows of
-the match and running aggregates.
+Columns are computed for all rows at once. A program runs for each row tried; it loads cells of columns at
+rows of the match, and running aggregates.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ MAX_STACK = 64
 
 
 class Op(IntEnum):
-    """Instructions of programs; ``a`` and ``b`` are their operands. Arithmetic is on whole numbers (I) or
-    floating-point ones (F).
+    """Instructions of programs with operands ``a`` and ``b``. Suffix I is arithmetic on integers, F on
+    floating-point numbers.
     """
 
     LOAD_I = 0  # column a at place b
@@ -120,8 +120,8 @@ TOTALS = ("count", "sum", "min", "max", "avg")
 
 
 class CellKind(StrEnum):
-    """How the values of a column are held: whole numbers, floating-point numbers, or texts by their rank
-    among all texts.
+    """The representation of a column's values: integers, floating-point numbers, or texts as their rank among
+    all texts.
     """
 
     WHOLE = "whole"
@@ -131,7 +131,7 @@ class CellKind(StrEnum):
 
 @dataclass(frozen=True)
 class CellColumn:
-    """An expression over ``values`` by position, which all are read at one row."""
+    """An expression over ``values`` by position, all read at one row."""
 
     expression: Expression
     values: tuple[RowValue, ...]
@@ -140,8 +140,8 @@ class CellColumn:
 
 @dataclass(frozen=True)
 class MatchRow:
-    """A row of the match: ``offset`` rows from the first or last of ``rows``; the row tried when ``rows``
-    is None.
+    """A row of the match: ``offset`` rows from the first or last of ``rows``. Without ``rows`` it is the row
+    being tried.
     """
 
     rows: Rows | None
@@ -151,7 +151,7 @@ class MatchRow:
 
 @dataclass(frozen=True)
 class Total:
-    """A running aggregate over the cells of a column (None: rows) at ``rows``."""
+    """A running aggregate at ``rows`` over the cells of a column, or over rows when ``column`` is None."""
 
     function: str
     column: int | None
@@ -160,8 +160,8 @@ class Total:
 
 @dataclass(frozen=True)
 class RowTest:
-    """What a row alone must fulfil to be the variable's: ``condition`` over ``values`` by position, all of
-    them read at the row tried.
+    """The condition that a row alone must meet for a variable: ``condition`` over ``values`` by position, all
+    read at the row being tried.
     """
 
     variable: int
@@ -171,7 +171,9 @@ class RowTest:
 
 @dataclasses.dataclass
 class Programs:
-    """The tests of all variables; programs by variable as (op, a, b), and what they load."""
+    """The row tests of all variables, the programs by variable as (op, a, b), and the columns, rows and
+    aggregates they load.
+    """
 
     tests: list[RowTest] = field(default_factory=list)
     code: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
@@ -180,7 +182,7 @@ class Programs:
     totals: list[Total] = field(default_factory=list)
 
     def add(self, definition: Definition) -> None:
-        """Take a condition apart; raise SQL-1601 for what a program cannot do."""
+        """Compile a condition. Raise SQL-1601 for an expression that programs do not support."""
         alone: list[Expression] = []
         along: list[Expression] = []
         for part in conjuncts(definition.condition):
@@ -200,7 +202,7 @@ class Programs:
 
 
 def programs_of(definitions: Sequence[Definition]) -> Programs:
-    """Return the programs of conditions."""
+    """Return the programs of DEFINE conditions."""
     programs = Programs()
     for definition in definitions:
         programs.add(definition)
@@ -208,7 +210,7 @@ def programs_of(definitions: Sequence[Definition]) -> Programs:
 
 
 def _places(expression: Expression, definition: Definition) -> set[MatchRow] | None:
-    """Return the rows an expression is read at; None when it reads an aggregate."""
+    """Return the match rows that an expression reads; None when it reads an aggregate."""
     found = set()
     for index in expression.columns():
         value = definition.values[index]
@@ -236,7 +238,7 @@ def _index(items: list[object], item: object) -> int:
 
 
 class _Writer:
-    """Writes the program of one condition."""
+    """Compiles one condition."""
 
     def __init__(self, programs: Programs, definition: Definition) -> None:
         self._programs = programs
@@ -244,11 +246,11 @@ class _Writer:
         self.code: list[tuple[int, int, int]] = []
 
     def put(self, op: Op, a: int = 0, b: int = 0) -> None:
-        """Add an instruction."""
+        """Append an instruction."""
         self.code.append((int(op), a, b))
 
     def write(self, expression: Expression) -> None:
-        """Add the instructions that leave an expression's value on the stack."""
+        """Append the instructions that push an expression's value on the stack."""
         places = _places(expression, self._definition)
         if places is not None and len(places) <= 1:
             self._load(expression, next(iter(places), MatchRow(None)))
@@ -384,7 +386,7 @@ class _Writer:
         self.put(Op[f"{_ARITHMETIC[call.function]}_I"], _BITS.get(type(call.type), 64))
 
     def _units(self, call: Call) -> None:
-        """Whole units between two times."""
+        """Compile TIMESTAMPDIFF: whole units between two times."""
         unit, start, end = call.args
         word = str(unit.value).lower().removesuffix("s") if isinstance(unit, Literal) else ""
         if (

@@ -1,5 +1,5 @@
-"""Edge kinds: how rows travel from the tasks of one operator to the tasks of the next, and what an input
-may ask for.
+"""Distribution: the kinds of edges between subtasks of two operators, and the distribution that an input may
+require.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from penstock.catalog.frozen_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Edge:
-    """Base of edge kinds; an edge is a value with its own sign."""
+    """Base of edge kinds; an edge is an immutable value."""
 
     @property
     def sign(self) -> str:
-        """The sign EXPLAIN prints."""
+        """The edge as EXPLAIN prints it."""
         return "?"
 
     @property
     def overtakable(self) -> bool:
-        """Whether a barrier may overtake its rows, which are then kept with the checkpoint and must find
-        their subtask at any parallelism.
+        """Whether a barrier may overtake rows of the edge (unaligned checkpoint). The checkpoint then stores
+        these rows as channel state and restores them at any parallelism.
 
-        Not so where a row's place is known by its subtask alone (forward: whose key it has is decided further
-        up), or where each subtask has come another way through the same rows (broadcast).
+        Not so for forward edges, where only the subtask tells the key of a row. Not so for broadcast edges
+        either: each subtask may be at another row when the barrier arrives.
         """
         return False
 
 
 @dataclass(frozen=True)
 class Forward(Edge):
-    """Subtask i feeds subtask i; the only edge operators may be chained over."""
+    """Subtask i sends to subtask i; operators can be chained over no other edge."""
 
     @property
     def sign(self) -> str:
@@ -40,7 +40,7 @@ class Forward(Edge):
 
 @dataclass(frozen=True)
 class Partition(Edge):
-    """Rows go to the subtask that owns the key group of their key columns; no keys means everything to
+    """Rows go to the subtask that owns the key group of their key columns; without keys all rows go to
     subtask 0.
     """
 
@@ -61,7 +61,7 @@ class Partition(Edge):
 
 @dataclass(frozen=True)
 class Shuffle(Edge):
-    """Batches go round robin over the subtasks, to rebalance after a change of parallelism."""
+    """Batches go to the subtasks round robin, to rebalance after a change of parallelism."""
 
     @property
     def sign(self) -> str:
@@ -74,7 +74,7 @@ class Shuffle(Edge):
 
 @dataclass(frozen=True)
 class Broadcast(Edge):
-    """Every subtask gets every row."""
+    """Every subtask receives every row."""
 
     @property
     def sign(self) -> str:
@@ -83,8 +83,8 @@ class Broadcast(Edge):
 
 @dataclass(frozen=True)
 class Requirement:
-    """What an operator asks of one input: ``any``, ``keys`` (rows with equal keys meet), ``all`` (all rows
-    everywhere) or ``single``.
+    """The distribution an operator requires of one input: ``any``, ``keys`` (equal keys in one subtask),
+    ``all`` (all rows in every subtask) or ``single`` (one subtask).
     """
 
     kind: str
@@ -97,7 +97,9 @@ SINGLE = Requirement("single")
 
 
 def by_keys(keys: tuple[int, ...]) -> Requirement:
-    """Return the requirement that rows with equal values in these columns meet; no columns means one task."""
+    """Return the requirement that rows with equal values in these columns share a subtask; no columns means
+    one subtask.
+    """
     return Requirement("keys", keys) if keys else SINGLE
 
 
@@ -110,14 +112,14 @@ UNKNOWN: Partitioning = frozenset()
 
 
 def move_keys(known: Partitioning, places: Mapping[int, int]) -> Partitioning:
-    """Return the key lists all of whose columns a node still has, given where these are now."""
+    """Return the key lists whose columns are all in ``places``, at their new positions."""
     return frozenset(tuple(places[key] for key in keys) for keys in known if places.keys() >= set(keys))
 
 
 @dataclass(frozen=True)
 class InputFacts:
-    """What a node's requirement may depend on: whether the rows of an input are never retracted, and the
-    columns that identify one.
+    """The facts of an input that a requirement may depend on: whether it never retracts, and
+    its upsert key.
     """
 
     insert_only: bool

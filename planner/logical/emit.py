@@ -1,4 +1,4 @@
-"""EMIT in the logical plan: when a whole query gives its rows."""
+"""EMIT in the logical plan: when a query emits its rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from penstock.planner.logical.windows import Emission
 
 
 class EmitKind(StrEnum):
-    """What a query gives: rows its windows have closed over, changes as they come, or rows that are final."""
+    """EMIT modes: on window close, changes as they occur, or final rows only."""
 
     CLOSE = "on window close"
     CHANGES = "changes"
@@ -43,10 +43,10 @@ class EmitFacts(OperatorFacts):
 
 @dataclass(frozen=True)
 class Emit(PassThroughNode):
-    """Rows of a query under its EMIT clause. ``penstock.optimizer.emit_strategy`` checks it and leaves only
-    those that an operator obeys:
+    """The EMIT clause of a query. ``penstock.optimizer.emit_strategy`` checks it and leaves only those nodes
+    that have an operator:
 
-    FINAL keeps what the rows come to until all have come; CHANGES gives what has changed
+    FINAL buffers all rows and emits the final ones at the end of input. CHANGES emits accumulated changes
     ``emission.every_us`` apart.
     """
 
@@ -100,8 +100,8 @@ class Emit(PassThroughNode):
 
 
 def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:
-    """Return a query's plan with its windows giving their rows so; windows of queries within that have an
-    EMIT of their own keep to that.
+    """Return a plan whose window aggregates have this emission. Subqueries with an EMIT of their own keep
+    theirs.
     """
     if isinstance(plan, Emit):
         return plan
@@ -114,14 +114,12 @@ def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:
 
 
 def has_windows(plan: LogicalPlan) -> bool:
-    """Return whether a query aggregates within windows, those of queries with an EMIT of their own left
-    aside.
-    """
+    """Return whether a query has window aggregates, apart from subqueries with an EMIT of their own."""
     return isinstance(plan, WindowAggregate) or (
         not isinstance(plan, Emit) and any(has_windows(child) for child in plan.inputs)
     )
 
 
 def final_keys(upsert_key: tuple[int, ...] | None, width: int) -> tuple[int, ...]:
-    """Return the columns by which the changes of one row meet: its key, or all there are."""
+    """Return the columns by which changes of one row meet: its key, or all columns."""
     return tuple(range(width)) if upsert_key is None else upsert_key

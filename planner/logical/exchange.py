@@ -1,4 +1,4 @@
-"""Exchanges in the logical plan: edges between subtasks, placed by the optimizer."""
+"""Exchanges in the logical plan: edges between subtasks, inserted by the optimizer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from penstock.planner.logical.plan import PassThroughNode
 
 @dataclass(frozen=True)
 class Exchange(PassThroughNode):
-    """An edge laid by ``penstock.optimizer.exchange_placement``: how the input's rows travel to the node
-    above.
+    """An edge that ``penstock.optimizer.exchange_placement`` inserts: how the input's rows travel to the
+    subtasks above.
     """
 
     no_history = None

@@ -1,5 +1,5 @@
-"""MATCH_RECOGNIZE in the logical plan: which rows of a partition, in order, match a pattern, and what is
-told of each match.
+"""MATCH_RECOGNIZE in the logical plan: the matches of a row pattern in each ordered partition, and their
+measures.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Rows = frozenset[int]
 
 @dataclass(frozen=True)
 class MatchValue:
-    """Something of a match that a DEFINE or a measure reads as a column. ``final``: of the whole match,
-    else of its rows so far.
+    """A value of a match that a DEFINE or a measure reads as a column. ``final`` reads the whole match,
+    otherwise only its rows so far.
     """
 
     type: DataType
@@ -45,8 +45,8 @@ class MatchValue:
 
 @dataclass(frozen=True)
 class RowValue(MatchValue):
-    """An expression over the input at one row: ``offset`` rows from the first or last among ``rows``, then
-    ``before`` rows back in the partition.
+    """An expression over the input at one row of the match. The row is ``offset`` rows from the first or last
+    of ``rows``, then ``before`` rows back in the partition.
     """
 
     expression: Expression
@@ -69,7 +69,7 @@ class RowValue(MatchValue):
         return f"PREV({text}, {self.before})" if self.before else text
 
     def digest(self, columns: tuple[str, ...], texts: ExactTexts) -> str:
-        """Return what identifies the value, over the meanings of the input's columns."""
+        """Return the digest of the value, over the digests of the input's columns."""
         rows = (str(number) for number in sorted(self.rows))
         place = (*rows, str(self.first), str(self.offset), str(self.before))
         return hash_parts("row", str(self.final), texts.expression(self.expression, columns), *place)
@@ -95,13 +95,13 @@ class RowsAggregate(MatchValue):
         return f"{self.call.function}({argument})"
 
     def digest(self, columns: tuple[str, ...], texts: ExactTexts) -> str:
-        """Return what identifies the value, over the meanings of the input's columns."""
+        """Return the digest of the value, over the digests of the input's columns."""
         rows = (str(number) for number in sorted(self.rows))
         return hash_parts("rows", str(self.final), texts.call(self.call, columns), *rows)
 
 
 class Fact(StrEnum):
-    """What else there is to tell of a match."""
+    """Functions of a match that read no column."""
 
     CLASSIFIER = "CLASSIFIER"
     NUMBER = "MATCH_NUMBER"
@@ -110,7 +110,9 @@ class Fact(StrEnum):
 
 @dataclass(frozen=True)
 class MatchFact(MatchValue):
-    """The variable of the last row, the number of the match in its partition, or the time of its last row."""
+    """The variable of the last row (CLASSIFIER), the number of the match in its partition, or the time of its
+    last row.
+    """
 
     fact: Fact
 
@@ -122,7 +124,7 @@ class MatchFact(MatchValue):
         return f"{self.fact.value}()"
 
     def digest(self, columns: tuple[str, ...], texts: ExactTexts) -> str:
-        """Return what identifies the value."""
+        """Return the digest of the value."""
         return hash_parts("fact", str(self.final), self.fact.value)
 
 
@@ -150,8 +152,8 @@ Value = RowValue | RowsAggregate | MatchFact
 
 @dataclass(frozen=True)
 class Definition:
-    """The condition of a variable, over ``values`` by position. Rows are tried as the variable's, so its
-    last row is the one tried.
+    """The DEFINE condition of a variable, over ``values`` by position. The row being tried counts as the
+    variable's last row.
     """
 
     variable: int
@@ -163,8 +165,8 @@ class Definition:
 
 
 class SkipTo(StrEnum):
-    """Where to look for the next match: behind the last row, at the second row, or at the first or last
-    row of some variables.
+    """AFTER MATCH SKIP: where the search for the next match begins. That is behind the last row, at the
+    second row, or at the first or last row of some variables.
     """
 
     PAST_LAST_ROW = "past last row"
@@ -175,14 +177,17 @@ class SkipTo(StrEnum):
 
 @dataclass(frozen=True)
 class MatchRecognize(UnaryNode):
-    """The matches of a row pattern, the earliest first and of those at one row the preferred; one row each,
-    or (``all_rows``) each of its rows.
+    """The matches of a row pattern: the earliest first, and among those that begin at one row the preferred.
+    The output is one row per match, or with ``all_rows`` each row of the match.
 
-    Columns: the partition's, or with ``all_rows`` all of the input's, then the measures, over ``values`` by
-    position. ``order`` begins with an event-time attribute, ascending; its ties are broken by all columns,
-    rows without a time are dropped and counted, and rows wait until the watermark has passed them.
-    ``within_us``: the most time between a match's first and last row. ``skip_rows``: the variables of SKIP TO
-    FIRST and LAST.
+    Columns: those of the partition, or with ``all_rows`` all of the input, then the measures, over ``values``
+    by position.
+
+    ``order`` begins with an event-time attribute, ascending; all columns break ties. Rows without a time are
+    dropped and counted. Rows are buffered until the watermark has passed them.
+
+    ``within_us`` is the maximum time between the first and last row of a match. ``skip_rows`` are the
+    variables of SKIP TO FIRST and LAST.
     """
 
     no_history = "MATCH_RECOGNIZE"
@@ -224,17 +229,17 @@ class MatchRecognize(UnaryNode):
 
     @property
     def counts(self) -> bool:
-        """Whether matches are numbered."""
+        """Whether MATCH_NUMBER is read, so that matches are numbered."""
         return any(isinstance(value, MatchFact) and value.fact is Fact.NUMBER for value in self.values)
 
     @property
     def tells_time(self) -> bool:
-        """Whether the time of matches is a time attribute of the output."""
+        """Whether MATCH_ROWTIME is read, which is a time attribute of the output."""
         return any(isinstance(value, MatchFact) and value.fact is Fact.ROWTIME for value in self.values)
 
     @property
     def history(self) -> int:
-        """How many rows before a match its values may look at."""
+        """The number of rows before a match that its values may read."""
         every = [*self.values, *(value for definition in self.definitions for value in definition.values)]
         return max((value.before for value in every if isinstance(value, RowValue)), default=0)
 
@@ -288,7 +293,9 @@ class MatchRecognize(UnaryNode):
         return renamed_text(expression, lambda index: values[index].words(self.variables, source))
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
-        """What breaks ties takes part: all columns. So do the names of variables, which CLASSIFIER tells."""
+        """All columns take part, since they break ties. Variable names take part too, since CLASSIFIER
+        returns them.
+        """
         below, columns = inputs[0], inputs[0].columns
 
         def defined(one: Definition) -> str:
@@ -317,7 +324,9 @@ class MatchRecognize(UnaryNode):
         return ({key: key for key in self.partition} if self.all_rows else dict(enumerate(self.partition)),)
 
     def state_bound(self, facts: StateFacts) -> StateBound:
-        """A match in the making is given up by WITHIN; without it, it may wait for its next row for ever."""
+        """WITHIN discards a partial match in time. Without it, a partial match may wait for its next row for
+        ever.
+        """
         held = "rows until the watermark passes them, and those of matches in the making"
         names = ", ".join(self.input.schema[key].name for key in self.partition)
         if self.counts and self.partition:

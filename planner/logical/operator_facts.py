@@ -1,8 +1,8 @@
-"""What an operator must know beyond its node: facts that the planner derives from everything that feeds it.
+"""Operator facts: what an operator needs besides its node, derived by the planner from the plan below.
 
-An operator runs a node whose inputs are nothing but schemas, so whatever depends on the plan beneath an input
-is derived at planning time and sent along. ``LogicalPlan.operator_facts`` makes the facts of a node; a node
-that needs more than ``OperatorFacts`` declares a class of its own beside itself.
+An operator runs a node whose inputs are only schemas. Facts about the plan below an input are therefore
+derived at planning time and sent along. ``LogicalPlan.operator_facts`` makes them; a node that needs more
+than ``OperatorFacts`` declares a class of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from penstock.planner.expressions.nodes import SortKey
 
 
 class DerivedFacts(Protocol):
-    """What nodes ask of ``penstock.optimizer.properties.plan_properties.PlanFacts``. Nodes are ``Any`` here,
-    because their files import this one.
+    """The part of ``penstock.optimizer.properties.plan_properties.PlanFacts`` that nodes use. Nodes are
+    ``Any`` here, because their files import this one.
     """
 
     def insert_only(self, node: Any) -> bool:
@@ -29,21 +29,25 @@ class DerivedFacts(Protocol):
         """Return whether an Over emits each row once, when the watermark has passed it."""
 
     def arrival_order(self, node: Any, order: Sequence[SortKey]) -> int:
-        """Return how an order over rows of a node breaks ties: 1 by arrival, -1 by arrival in reverse, 0 by
-        all columns.
+        """Return how ties of an order over a node are broken: 1 by arrival, -1 by reverse arrival, 0 by all
+        columns.
         """
 
     def bounded_ports(self, join: Any) -> tuple[int, ...]:
         """Return the side of a join that is loaded first."""
 
     def copied(self, join: Any) -> int | None:
-        """Return the side of a join that every subtask has."""
+        """Return the side of a join that every subtask receives."""
 
     def side_ttl_ms(self, join: Any, port: int) -> int:
-        """Return how long a row of a side of a join is kept untouched; 0: for ever."""
+        """Return the time to live of a row of a join's side, in milliseconds since its last use (0: for
+        ever).
+        """
 
     def ttl_ms(self, node: Any) -> int:
-        """Return how long a group or a partition is kept untouched; 0: for ever."""
+        """Return the time to live of a group or partition, in milliseconds since its last row
+        (0: for ever).
+        """
 
 
 class SettingReader(Protocol):
@@ -55,7 +59,9 @@ class SettingReader(Protocol):
 
 @dataclass(frozen=True)
 class OperatorFacts:
-    """The facts of every operator. ``insert_only_inputs``: by port, whether its rows are never retracted."""
+    """The facts of every operator. ``insert_only_inputs``: by port, whether the input never
+    retracts a row.
+    """
 
     insert_only_inputs: tuple[bool, ...] = ()
 
@@ -67,10 +73,10 @@ class OperatorFacts:
 
 @dataclass(frozen=True)
 class PartitionFacts(OperatorFacts):
-    """The facts of an operator that keeps rows by groups or partitions.
+    """The facts of an operator with state per group or partition.
 
-    ``ttl_ms``: how long one lives untouched, 0 for ever; the node's own ``ttl_ms`` is only what a hint asks
-    for. ``arrival``: how ties of the order are broken, see ``DerivedFacts.arrival_order``.
+    ``ttl_ms`` is the time to live of one, in milliseconds (0: for ever); ``ttl_ms`` of the node is only the
+    hint. ``arrival``: how ties of the order are broken, see ``DerivedFacts.arrival_order``.
     """
 
     ttl_ms: int = 0

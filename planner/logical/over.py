@@ -1,5 +1,5 @@
-"""OVER in the logical plan: rows with what calls find in their partition, and the first rows of each
-partition.
+"""OVER in the logical plan: rows with the values of window functions, and the first rows of
+each partition.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OVER_ONLY = RANKS | PLACES
 
 
 class FrameUnit(StrEnum):
-    """What a frame is measured in: rows, or distance of the order key."""
+    """The unit of a frame: rows, or distances of the order key."""
 
     ROWS = "rows"
     RANGE = "range"
@@ -46,11 +46,10 @@ class FrameUnit(StrEnum):
 
 @dataclass(frozen=True)
 class Frame:
-    """The rows of its partition that a row's aggregates see, as signed distances from it: rows, or
+    """The frame of a window function, as signed distances from the current row. They count rows, or are
     microseconds or units of the one order key.
 
-    None means to the partition's end on that side. In RANGE the row's peers, equal in all order keys, are at
-    distance 0.
+    None is unbounded on that side. In RANGE the peers of a row, equal in all order keys, are at distance 0.
     """
 
     unit: FrameUnit = FrameUnit.RANGE
@@ -63,7 +62,7 @@ class Frame:
 
     @property
     def has_distance(self) -> bool:
-        """Whether an end is measured along the order key."""
+        """Whether a bound is a distance along the order key."""
         return self.unit is FrameUnit.RANGE and bool(self.start or self.end)
 
 
@@ -80,8 +79,8 @@ WHOLE = Frame(FrameUnit.RANGE, None, None)
 
 
 def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tuple[Field, ...]:
-    """Return columns of rows that may come again, later than their time, without the roles that ends;
-    within windows the windows' own stay.
+    """Return fields without the time roles that end when rows may be emitted again, later than their time.
+    Within windows the window columns keep their roles.
     """
     kept = {Role.PROCESSING_TIME} | (WINDOW_ROLES if window is not None else frozenset())
     return tuple(
@@ -98,13 +97,15 @@ class OverFacts(PartitionFacts):
 
 @dataclass(frozen=True)
 class Over(PassThroughNode):
-    """Each row, with one column per call appended; all calls share partition, order and frame (ranks, LAG and
-    LEAD look past the frame).
+    """Each input row with one column appended per call. All calls share partition, order and frame; ranks,
+    LAG and LEAD ignore the frame.
 
-    Ties of the order are broken by all columns. ``timely``: the order begins with an event-time attribute,
-    ascending; then rows without a time are dropped and counted, and a stream's rows wait until the watermark
-    has passed their time. ``window``: the window columns, when the partition is within windows. ``ttl_ms``:
-    how long a hint lets a partition live untouched (0: for ever).
+    All columns break ties of the order. ``timely``: the order begins with an ascending event-time attribute.
+    Rows without a time are then dropped and counted, and a stream's rows are buffered until the watermark
+    passes them.
+
+    ``window`` are the window columns, when the partition is within windows. ``ttl_ms`` is a hint: the time to
+    live of a partition since its last row, in milliseconds (0: for ever).
     """
 
     no_history = "OVER"
@@ -128,7 +129,7 @@ class Over(PassThroughNode):
 
     @property
     def time_column(self) -> int:
-        """The position of the first order key, -1 when it is no column."""
+        """The position of the first order key, -1 when it is not a column."""
         first = self.order[0].expression if self.order else None
         return first.index if isinstance(first, Column) else -1
 
@@ -138,28 +139,26 @@ class Over(PassThroughNode):
 
     @property
     def breaks_ties(self) -> bool:
-        """Whether the answer depends on the order of rows that are equal in all order keys, and so on all
-        columns.
-        """
+        """Whether the result depends on the order of peers, and therefore on all columns."""
         ordinal = {"row_number", *PLACES}
         return self.frame.unit is FrameUnit.ROWS or any(call.function in ordinal for call in self.calls)
 
     @property
     def history(self) -> int:
-        """How many earlier rows of its partition a row in time needs, besides those within a RANGE
-        distance.
+        """The number of earlier rows of the partition that a row needs in time order, besides those within a
+        RANGE distance.
         """
         reach = [int(getattr(call.args[1], "value", 0)) for call in self.calls if call.function == "lag"]
         return max([*reach, -(self.frame.start or 0) if self.frame.unit is FrameUnit.ROWS else 0])
 
     @property
     def numbers(self) -> bool:
-        """Whether some call counts the rows of a partition from its first."""
+        """Whether some call numbers the rows of a partition from its first."""
         return any(call.function in RANKS for call in self.calls)
 
     @property
     def remembers(self) -> str | None:
-        """What a node in time keeps of each partition for ever, None when time frees everything."""
+        """The state per partition that event time never frees; None when it frees everything."""
         framed = [call for call in self.calls if call.function not in RANKS | {"lag", "lead"}]
         if self.frame.start is None and any(call.keeps_values for call in framed):
             return "each different value"
@@ -199,7 +198,7 @@ class Over(PassThroughNode):
         return isinstance(facts, OverFacts) and facts.in_time
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
-        """What breaks ties takes part: all columns where the answer depends on them."""
+        """All columns take part where the result depends on ties."""
         columns, rows = inputs[0].columns, inputs[0].rows
         order = (texts.sort(key, columns) for key in self.order)
         ties = texts.ties(columns) if self.breaks_ties else ()
@@ -231,7 +230,7 @@ class Over(PassThroughNode):
         return ({key: key for key in self.partition},)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """Calls nobody reads go, and with the last of them the node, unless it drops rows without a time."""
+        """Drop unread calls, and the node with the last of them, unless it drops rows without a time."""
         width = len(self.input.schema)
         keep = [i for i in range(len(self.calls)) if width + i in needed] or ([0] if self.timely else [])
         if not keep:
@@ -276,13 +275,14 @@ class Over(PassThroughNode):
 
 @dataclass(frozen=True)
 class PartitionTop(PassThroughNode):
-    """The rows whose ``rank`` (row_number, rank, dense_rank) within their partition is at most ``limit``,
-    kept up to date.
+    """Top-N per partition: the rows whose ``rank`` (row_number, rank, dense_rank) is at most ``limit``, kept
+    up to date.
 
-    ``rank_name``: the rank is appended as a column of that name. Ties of row_number are broken by all
-    columns. ``window``: the window columns, when the partition is within windows: then an insert-only
-    stream's rows come once, when their window closes. ``ttl_ms``: how long a hint lets a partition live
-    untouched (0: for ever).
+    ``rank_name`` appends the rank as a column. All columns break ties of row_number. ``window`` are the
+    window columns, when the partition is within windows. Rows of an insert-only stream are then emitted once,
+    when their window closes.
+
+    ``ttl_ms`` is a hint: the time to live of a partition since its last row, in milliseconds (0: for ever).
     """
 
     no_history = None
@@ -334,7 +334,7 @@ class PartitionTop(PassThroughNode):
         return Digest(rows, columns if self.rank_name is None else (*columns, hash_parts("rank", rows)))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
-        """Numbered rows of a partition differ in their number, and a single one needs none."""
+        """With row_number, the partition and the number are a key; with limit 1 the partition alone is."""
         keys = frozenset(self.partition)
         if self.rank != "row_number":
             return inputs[0]
@@ -355,7 +355,7 @@ class PartitionTop(PassThroughNode):
         return ({key: key for key in self.partition},)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """Ties of row_number are broken by all columns, so all stay."""
+        """All columns stay where they break ties of row_number."""
         width = len(self.input.schema)
         reads = range(width) if self.rank == "row_number" else _columns_of_specification(self, needed)
         child, positions = pruner.narrow(self.input, reads)
@@ -392,7 +392,7 @@ class PartitionTop(PassThroughNode):
 
 
 def _columns_of_specification(node: Over | PartitionTop, needed: Needed) -> Needed:
-    """Return the input's columns that are needed, or that partition, order and window read."""
+    """Return the input columns that are needed, or that partition, order and window read."""
     width = len(node.input.schema)
     window = frozenset[int]() if node.window is None else node.window.columns()
     order = columns_read(key.expression for key in node.order)
@@ -400,7 +400,7 @@ def _columns_of_specification(node: Over | PartitionTop, needed: Needed) -> Need
 
 
 def _moved_specification(node: Over | PartitionTop, positions: Mapping[int, int]) -> dict[str, Any]:
-    """Return the fields of partition, order and window when the input's columns have moved."""
+    """Return the fields partition, order and window for new positions of the input's columns."""
     order = tuple(key.map(lambda e: e.remap(dict(positions))) for key in node.order)
     window = None if node.window is None else node.window.moved(positions)
     return {"partition": tuple(positions[key] for key in node.partition), "order": order, "window": window}
@@ -413,6 +413,6 @@ def _specification(node: Over | PartitionTop) -> str:
 
 
 def frame_text(frame: Frame, order: Sequence[SortKey]) -> str:
-    """Return a frame in words, distances of time in their largest unit."""
+    """Return a frame in words, with distances of time in their largest unit."""
     timed = frame.has_distance and isinstance(order[0].expression.type, Timestamp | TimestampLtz)
     return re.sub(r"\d+", lambda size: duration_text(int(size[0])), str(frame)) if timed else str(frame)

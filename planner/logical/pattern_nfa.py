@@ -1,4 +1,4 @@
-"""The automaton of a row pattern: for each place of the pattern, the places the next row may take, the
+"""The automaton (NFA) of a row pattern: for each pattern position, the positions of the next row, the
 preferred first.
 """
 
@@ -24,10 +24,11 @@ ACCEPT = -1
 
 @dataclass(frozen=True)
 class Automaton:
-    """Places by number; by place its variable (an index) and whether its rows are excluded.
+    """A nondeterministic automaton. Positions are numbers; each has the index of its variable and a flag
+    whether its rows are excluded.
 
-    The targets of place i, best first, are ``targets[offsets[i]:offsets[i + 1]]``: places, or ACCEPT. The
-    place before the first row is the last one.
+    The successors of position i, best first, are ``targets[offsets[i]:offsets[i + 1]]``: positions, or
+    ACCEPT. The last position is the start, before the first row.
     """
 
     variables: tuple[int, ...]
@@ -38,8 +39,8 @@ class Automaton:
 
 @dataclasses.dataclass(eq=False)
 class _Node:
-    """A place for a row (``place`` and where it leads), a fork (where it leads, best first), or the end
-    (leads nowhere).
+    """A position that consumes a row (``place`` and its one successor), a fork (successors, best first), or
+    the end (no successor).
     """
 
     place: int = ACCEPT
@@ -47,7 +48,9 @@ class _Node:
 
 
 def automaton_of(pattern: Pattern, variables: Sequence[str]) -> Automaton:
-    """Return the automaton of a pattern whose variables are numbered as in a list of all their names."""
+    """Return the automaton of a pattern; ``variables`` lists all variable names, whose indexes
+    number them.
+    """
     builder = _Builder({name: number for number, name in enumerate(variables)})
     end = _Node()
     start = builder.before(pattern, end, False)
@@ -59,8 +62,8 @@ def automaton_of(pattern: Pattern, variables: Sequence[str]) -> Automaton:
 
 
 def _reached(start: _Node, end: _Node) -> list[int]:
-    """Return the places reached without taking a row. A fork met again leads nowhere new: so an empty
-    iteration ends.
+    """Return the positions that are reachable without consuming a row. A fork is followed once only: that
+    ends an empty iteration.
     """
     found: list[int] = []
     seen: set[int] = set()
@@ -89,7 +92,7 @@ class _Builder:
         self.excluded: list[bool] = []
 
     def before(self, pattern: Pattern, after: _Node, excluded: bool) -> _Node:
-        """Return the node where a pattern begins that goes on with ``after``."""
+        """Return the start node of a pattern that is followed by ``after``."""
         match pattern:
             case Variable(name=name):
                 node = _Node(len(self.places), [after])

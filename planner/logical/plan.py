@@ -1,7 +1,7 @@
-"""The logical plan: a closed set of frozen nodes.
+"""The base of logical plan nodes: frozen nodes, a closed set.
 
-A node answers for itself alone, given the answers of its inputs: its line of EXPLAIN, its digest, its keys,
-changelog mode, partitioning and requirements. Recursion and caches are in ``penstock.optimizer.properties``.
+A node derives its own properties from those of its inputs: EXPLAIN line, digest, keys, changelog mode,
+partitioning, requirements. Recursion and caches are in ``penstock.optimizer.properties``.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ Needed = frozenset[int]
 
 
 class StateFacts(Protocol):
-    """Facts that bound a node's state; implemented by ``PlanFacts`` of the optimizer."""
+    """Facts that bound a node's state; ``PlanFacts`` of the optimizer implements them."""
 
     default_ttl_ms: int
     """How long state lives untouched where no hint says otherwise, milliseconds; 0: for ever."""
 
     def finite(self, node: LogicalPlan) -> bool:
-        """Return whether a node's rows end by themselves."""
+        """Return whether a node's output is finite."""
         ...
 
     def bounded(self, node: LogicalPlan) -> bool:
@@ -58,14 +58,14 @@ class StateFacts(Protocol):
         ...
 
     def tells_time(self, node: LogicalPlan) -> bool:
-        """Return whether a watermark is assigned in a plan."""
+        """Return whether a plan contains a watermark assigner."""
         ...
 
 
 @dataclass(frozen=True)
 class StateBound:
-    """What a node keeps (None: nothing between rows), why it grows as long as rows come (None: it does
-    not), and how long entries live untouched.
+    """The state of a node in words: what it ``keeps`` between rows (None: nothing) and why it ``grows``
+    without bound (None: it does not). ``ttl`` is the time to live of entries.
     """
 
     keeps: str | None
@@ -74,14 +74,14 @@ class StateBound:
 
 
 class ColumnPruner(Protocol):
-    """The recursion of the rule ``prune_columns``, as a node asks it to prune its inputs."""
+    """The recursion of the rule ``prune_columns``: a node prunes its inputs through it."""
 
     def prune(self, node: LogicalPlan, needed: Needed) -> Pruned:
-        """Return a node that gives at least the needed columns, and where each of these is."""
+        """Return a node whose output has at least the needed columns, and their new positions."""
         ...
 
     def narrow(self, node: LogicalPlan, needed: Iterable[int]) -> Pruned:
-        """Return a node that gives exactly the needed columns, for rows that an edge or state holds."""
+        """Return a node whose output has exactly the needed columns, for rows in state or on an edge."""
         ...
 
 
@@ -91,12 +91,12 @@ class LogicalPlan:
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
-        """The nodes rows come from, by port."""
+        """The input nodes, by port."""
         return ()
 
     @property
     def schema(self) -> Schema:
-        """The columns of the rows this node gives."""
+        """The output columns."""
         raise AssertionError(type(self))
 
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
@@ -105,7 +105,7 @@ class LogicalPlan:
 
     @property
     def only_ours(self) -> bool:
-        """Whether no bounded backend has a word for this node, so that our own runtime runs it over
+        """Whether no bounded backend supports this node. Our own runtime then runs it over
         bounded rows too.
         """
         return False
@@ -116,7 +116,7 @@ class LogicalPlan:
         return False
 
     def transform(self, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-        """Return the plan rebuilt bottom-up through ``rewrite``; the one recursion over plans."""
+        """Return the plan rebuilt bottom-up through ``rewrite``; this is the only recursion over plans."""
         inputs = self.inputs
         changed = tuple(node.transform(rewrite) for node in inputs)
         same = all(new is old for new, old in zip(changed, inputs, strict=True))
@@ -129,60 +129,64 @@ class LogicalPlan:
             yield from node.walk()
 
     def text(self) -> str:
-        """Return one line saying what the node does, columns by name: EXPLAIN's line."""
+        """Return the node's line of EXPLAIN, with columns by name."""
         raise AssertionError(type(self))
 
     def operator_name(self) -> str:
-        """Return the short name of the operator that runs the node."""
+        """Return the short name of the node's operator."""
         return type(self).__name__.lower()
 
     @property
     def written_name(self) -> str:
-        """The name of the node's kind in operator ids and in EXPLAIN's JSON. Checkpoints hold what is made of
-        it, so it stays when a class is renamed.
+        """The kind of the node in operator ids and in EXPLAIN's JSON. Checkpoints store operator ids, so this
+        name stays when a class is renamed.
         """
         return type(self).__name__
 
     @property
     def subplans(self) -> tuple[LogicalPlan, ...]:
-        """The plans its rows are computed from: its inputs, or what a backend computes first."""
+        """The plans that the rows are computed from: the inputs, or the subplan that a backend computes
+        first.
+        """
         return self.inputs
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
-        """Return what the rows and each column mean, given what those of the subplans do. Operator ids are
-        made of it: what it hashes, and in which order, never changes.
+        """Return the digest of the rows and of each column, from the digests of the subplans. Operator ids
+        derive from it: what it hashes, and in which order, must never change.
         """
         raise AssertionError(type(self))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
-        """Return what identifies the rows, given what identifies those of the subplans."""
+        """Return the unique keys of the output, from those of the subplans."""
         return NO_KEYS
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
-        """Return by whose hash the rows lie over their subtasks, given how those of the inputs lie."""
+        """Return the key lists that the output is hash-partitioned by, from those of the inputs."""
         return UNKNOWN
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
-        """Return whether rows are never retracted, given the same of each input. ``loaded_first``: the ports
-        that are read to their end before the others.
+        """Return whether the node never retracts a row, from the same property of each input.
+        ``loaded_first`` are the ports that are read to their end before the others.
         """
         return all(inputs)
 
     def state_bound(self, facts: StateFacts) -> StateBound:
-        """Return what the node keeps between rows and what bounds it, without its time to live.
+        """Return the state between rows and its bound, time to live aside.
 
-        Inputs that end bound everything.
+        Finite inputs bound every state.
         """
         return StateBound(None)
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
-        """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds; 0:
-        for ever, or as long as time says.
+        """Return the time to live of an entry since its last row, in milliseconds. An entry is a group, a
+        partition or the versions of a key. 0 means for ever, or until event time frees it.
         """
         return 0
 
     def _grows(self, facts: StateFacts, keeps: str, why: str) -> StateBound:
-        """Return the bound of a state that grows as long as rows come, for a reason."""
+        """Return the bound of a state that grows with every row for the reason ``why``, unless all inputs are
+        finite.
+        """
         return StateBound(keeps, None if all(map(facts.finite, self.inputs)) else why)
 
     no_history: ClassVar[str | None] = "this operator"
@@ -192,73 +196,75 @@ class LogicalPlan:
 
     @property
     def is_row_wise(self) -> bool:
-        """Whether each row the node gives is made of one row of its input, or is a partial result."""
+        """Whether each output row derives from one input row, or is a partial result."""
         return False
 
     @property
     def history_needs_time(self) -> bool:
-        """Whether the node goes on from a history only if that tells how far event time has come."""
+        """Whether the node can only continue from a history whose watermark is known."""
         return False
 
     def refuse_updates(self, port: int) -> PenstockError | None:
-        """Return the error for an input whose rows are retracted, None for a node that takes retractions."""
+        """Return the error for an input that retracts rows; None for a node that accepts retractions."""
         return None
 
     @property
     def unsteady_function(self) -> str | None:
-        """The name of a function, beside those of expressions, that may give other rows for a retraction."""
+        """The name of a function, besides those of expressions, that may return other rows for a retraction
+        than for the insertion.
+        """
         return None
 
     def update_cause(self) -> str:
-        """Return in words why the node retracts rows though its inputs do not."""
+        """Return in words why the node retracts rows although its inputs do not."""
         return f"{self.written_name} takes rows back"
 
     @property
     def clock_ports(self) -> tuple[int, ...]:
-        """The inputs whose rows the node remembers, so that the current time is read of each row beneath."""
+        """The inputs whose rows the node stores. Below them the current time is read once for each row."""
         return ()
 
     @property
     def pair_condition(self) -> Expression | None:
-        """What pairs of rows of a join must satisfy beside equal keys; None for a node that is no join."""
+        """The residual condition on pairs of rows of a join, besides equal keys; None for other nodes."""
         return None
 
     @property
     def drops_late_rows(self) -> bool:
-        """Whether rows behind the watermark are dropped, so that a retraction may be, too."""
+        """Whether rows behind the watermark are dropped; a retraction may then be dropped too."""
         return False
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """Return the node without columns that nobody needs, and where each needed column is now.
+        """Return the node without unneeded columns, and the new position of each needed column.
 
-        By default a node reads and gives every column.
+        By default a node reads and emits every column.
         """
         every = (pruner.narrow(child, range(len(child.schema))) for child in self.inputs)
         whole = self.with_inputs(tuple(child for child, _ in every))
         return whole, {i: i for i in range(len(whole.schema))}
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
-        """Return the node with each of its expressions replaced by what ``rewrite`` makes of the whole
-        expression; the node itself if none changes.
+        """Return the node with ``rewrite`` applied to each of its expressions as a whole; the node itself if
+        none changes.
         """
         return self
 
     def _changed(self, **fields: object) -> LogicalPlan:
-        """Return the node with other values in these fields; the node itself if they are equal."""
+        """Return the node with new values of these fields; the node itself if they are equal."""
         same = all(getattr(self, name) == value for name, value in fields.items())
         return self if same else replace(self, **fields)  # type: ignore[arg-type]  # names of the node's fields
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
-        """Return for each input the output columns that whole rows of it, or whole groups, share, and their
-        positions in the input. A filter that reads only these drops the same rows below the node.
+        """Return for each input a map from output columns to input columns, for filters. The columns are
+        constant over an input row or over a group, so a filter on them drops the same rows below.
         """
         return ({},) * len(self.inputs)
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
-        """Split the ANDed parts of a filter above the node: return those that must stay above it, and for
-        each input those (over its columns) that may be tested below.
+        """Split the ANDed parts of a filter above the node. Return the parts that stay above, and for each
+        input the parts that move below, over its columns.
 
-        By default a part goes below that reads only filterable columns, if it never raises: it meets rows
+        By default a part moves below when it reads only filterable columns and never raises. It may meet rows
         there that it did not meet above.
         """
         stay, below = parts, []
@@ -269,28 +275,30 @@ class LogicalPlan:
         return stay, tuple(below)
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
-        """Return how the rows of each input must lie. ``copied``: the side of a join all subtasks get."""
+        """Return the distribution that each input must have. ``copied`` is the side of a join that every
+        subtask receives.
+        """
         return (ANY,) * len(self.inputs)
 
     @property
     def keeps_state(self) -> bool:
-        """Whether a checkpoint must know the operator of the node."""
+        """Whether checkpoints must include the node's operator."""
         return True
 
     def drops_late(self, facts: OperatorFacts) -> bool:
-        """Return whether the operator of the node drops late rows of its input, which then are rows of
+        """Return whether the node's operator drops late rows of its input; they then appear in
         ``<job>$late``.
         """
         return False
 
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> OperatorFacts:
-        """Return what the operator of the node must know beyond the node over the schemas of its inputs."""
+        """Return the facts that the node's operator needs besides the node over the schemas of its inputs."""
         return OperatorFacts(tuple(map(derived.insert_only, self.inputs)))
 
 
 @dataclass(frozen=True)
 class UnaryNode(LogicalPlan):
-    """Base of nodes with one input; the schema is the input's unless the node says otherwise."""
+    """Base of nodes with one input; the schema is the input's by default."""
 
     input: LogicalPlan
 
@@ -308,8 +316,8 @@ class UnaryNode(LogicalPlan):
 
 @dataclass(frozen=True)
 class PassThroughNode(UnaryNode):
-    """Base of nodes that hand rows on, or drop them: columns at their places come first, and no row comes
-    more often than it came.
+    """Base of nodes that pass rows on or drop them. The input's columns come first at their positions, and no
+    row is emitted more often than it arrived.
     """
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
@@ -324,7 +332,9 @@ Pruned = tuple[LogicalPlan, dict[int, int]]
 
 
 def cheapest_column(schema: Schema) -> int:
-    """Return the column to keep where only the number of rows matters: nested ones and texts come last."""
+    """Return the cheapest column to keep where only the number of rows matters. Texts and nested columns come
+    last.
+    """
 
     def weight(kind: DataType) -> int:
         return 2 if isinstance(kind, Array | Map | Row) else 1 if isinstance(kind, String | Binary) else 0

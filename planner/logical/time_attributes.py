@@ -1,4 +1,4 @@
-"""Time attributes in the logical plan: watermarks of event time, and stamps of processing time."""
+"""Time attributes in the logical plan: watermarks of event time, and processing time."""
 
 from __future__ import annotations
 
@@ -52,15 +52,17 @@ from penstock.planner.logical.windows import (
 
 @dataclass(frozen=True)
 class WatermarkFacts(OperatorFacts):
-    """``idle_timeout_ms``: after how long without rows a split no longer holds the watermark back."""
+    """``idle_timeout_ms``: milliseconds without rows after which a split no longer holds the
+    watermark back.
+    """
 
     idle_timeout_ms: int = 0
 
 
 @dataclass(frozen=True)
 class WatermarkAssign(PassThroughNode):
-    """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds
-    its split's watermark from below.
+    """The watermark assigner: it makes ``time_column`` the event-time attribute. A row's ``watermark``
+    expression, of the same type, is a lower bound of its split's watermark.
     """
 
     no_history = None
@@ -114,11 +116,10 @@ class WatermarkAssign(PassThroughNode):
 
 @dataclass(frozen=True)
 class ProcessingTime(UnaryNode):
-    """Stamp ``time_column`` with the clock as rows pass, and let the clock be the watermark of what stands
-    above.
+    """Set ``time_column`` to the clock as rows pass; above the node the clock is the watermark.
 
-    So windows and OVER by processing time are windows and OVER by a time no row is late for. The time rows
-    had below ends here.
+    Windows and OVER by processing time therefore are those by an event time without late rows. Event-time
+    attributes of the input end here.
     """
 
     no_history = "PROCTIME()"
@@ -177,7 +178,7 @@ _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, Pa
 
 
 def is_by_clock(plan: LogicalPlan, column: int) -> bool:
-    """Return whether a column of a plan is a processing time, stamped already or not."""
+    """Return whether a column of a plan is a processing time, materialized or not."""
     if plan.schema[column].role is Role.PROCESSING_TIME:
         return True
     match plan:
@@ -203,11 +204,11 @@ def is_by_clock(plan: LogicalPlan, column: int) -> bool:
 
 
 def arrival_order(plan: LogicalPlan, order: Sequence[SortKey]) -> int:
-    """Return how an order over rows of a plan sets those apart that its keys do not: 1 by arrival, -1 by
-    arrival in reverse, 0 by all columns.
+    """Return how ties of an order over a plan are broken: 1 by arrival, -1 by reverse arrival, 0 by all
+    columns.
 
-    A clock gives many rows one time, and an order by it means the order in which rows came, first or last
-    ones first.
+    A clock gives many rows the same time. An order by it therefore means the order of arrival, or its reverse
+    when descending.
     """
     for key in order:
         if isinstance(key.expression, Column) and is_by_clock(plan, key.expression.index):
@@ -219,7 +220,7 @@ def up_to(plan: LogicalPlan, moment: str, span: Span) -> LogicalPlan:
     """Return a plan that reads only rows whose event time is at most ``moment``; tables without a watermark
     are read whole.
 
-    VER-7004 for a text that is no timestamp, VER-7003 for a plan of whose tables none has a watermark.
+    Raise VER-7004 for a text that is not a timestamp, VER-7003 when no table of the plan has a watermark.
     """
     try:
         datetime.fromisoformat(moment.strip())

@@ -1,6 +1,4 @@
-"""Kinds of windows: how each is written, its lengths, what holds of it; the columns windows add, and when
-they emit.
-"""
+"""The kinds of windows, the columns that windows add, and when windows emit."""
 
 from __future__ import annotations
 
@@ -15,20 +13,21 @@ from penstock.catalog.types import TIMESTAMP
 
 
 def demand(condition: bool, message: str) -> None:
-    """Refuse a node that cannot mean anything: a bug of ours, never of the statement (INT-9001)."""
+    """Raise INT-9001 for an inconsistent node: a bug of ours, never of the statement."""
     if not condition:
         raise PenstockError("INT-9001", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
 
 
 @dataclass(frozen=True)
 class Windowing:
-    """How event times fall into windows, in microseconds; each kind of window is a class derived from it.
+    """A window assigner over event time, in microseconds; each kind of window is a derived class.
 
-    A kind states what the planner, the optimizer and the engine ask of it. Its arithmetic over columns is in
+    A kind declares what planner, optimizer and engine need. Its arithmetic over columns is in
     ``engine/windowing/window_arithmetic``, its SQL for backends in ``planner/sql_generator/windows``.
-    ``partition_keys`` (merging windows) are positions of the columns that have windows of their own.
-    ``sliced``: the time column holds the ends of slices aggregated below, so a row of slice end e counts as
-    time e - 1 us.
+
+    ``partition_keys`` are the columns whose values have windows of their own; only merging windows have them.
+    ``sliced``: the time column holds the ends of slices aggregated below, so slice end e counts as time e - 1
+    us.
     """
 
     name: ClassVar[str]
@@ -60,18 +59,18 @@ class Windowing:
 
     @property
     def slice_us(self) -> int:
-        """The longest stretch of time that no window cuts; what is aggregated in it is shared by all windows
-        that hold it. Merging windows have none.
+        """The longest interval that no window bound cuts. All windows over it share its aggregate. Merging
+        windows have no slices.
         """
         return self.step_us if self.overlapping else self.size_us
 
     @property
     def windows_per_slice(self) -> int:
-        """How many windows hold a slice at most."""
+        """The maximum number of windows over one slice."""
         return self.size_us // self.slice_us
 
     def slices(self) -> TumbleWindow:
-        """Return the slices as windows of their own."""
+        """Return the slices as tumbling windows."""
         return TumbleWindow(
             self.time_column,
             self.slice_us,
@@ -81,22 +80,22 @@ class Windowing:
         )
 
     def lengths_us(self) -> tuple[int, ...]:
-        """Return the lengths in the order a call has them, without the offset."""
+        """Return the lengths in the order of a call's arguments, without the offset."""
         return tuple(getattr(self, field) for field in self.parameters.values() if field != "offset_us")
 
     def columns(self) -> frozenset[int]:
-        """Return the columns that say in which windows a row is."""
+        """Return the columns that determine the windows of a row."""
         return frozenset({self.time_column, *self.partition_keys})
 
     def moved(self, positions: Mapping[int, int]) -> Windowing:
-        """Return the windows when their columns have moved."""
+        """Return the windows for new positions of their columns."""
         keys = tuple(positions[key] for key in self.partition_keys)
         return replace(self, time_column=positions[self.time_column], partition_keys=keys)
 
 
 @dataclass(frozen=True)
 class TumbleWindow(Windowing):
-    """Windows of one size that follow each other."""
+    """Consecutive windows of one size."""
 
     name = "tumble"
     usage = "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)"
@@ -115,7 +114,9 @@ class HopWindow(Windowing):
 
 @dataclass(frozen=True)
 class CumulateWindow(Windowing):
-    """Windows that begin together and end one ``step_us`` after another, until ``size_us``; then anew."""
+    """Windows with one start, whose ends are ``step_us`` apart up to ``size_us``; then the next start
+    follows.
+    """
 
     name = "cumulate"
     usage = "CUMULATE(TABLE t, DESCRIPTOR(ts), step, size)"
@@ -126,8 +127,8 @@ class CumulateWindow(Windowing):
 
 @dataclass(frozen=True)
 class SessionWindow(Windowing):
-    """Rows of a key that are no further apart than ``size_us``, the gap; the window ends a gap after the
-    last of them.
+    """Rows of a key that are at most ``size_us``, the gap, apart. The window ends one gap after
+    its last row.
     """
 
     name = "session"
@@ -143,26 +144,26 @@ WINDOW_FUNCTIONS: dict[str, type[Windowing]] = {
 
 
 def window_functions_text(last: str) -> str:
-    """Return the names of the window functions, the last after a word (``and``, ``or``)."""
+    """Return the names of the window functions, with ``and`` or ``or`` before the last one."""
     *names, end = WINDOW_FUNCTIONS
     return f"{', '.join(names)} {last} {end}"
 
 
 @dataclass(frozen=True)
 class AttachedWindow:
-    """Windows already on the rows as two columns (below: a WindowTable, a window join, an earlier window
-    aggregate).
+    """A window that the rows carry as two columns, from a WindowTable, a window join or a window aggregate
+    below.
     """
 
     start_column: int
     end_column: int
 
     def columns(self) -> frozenset[int]:
-        """Return the columns that say in which window a row is."""
+        """Return the columns that determine the window of a row."""
         return frozenset({self.start_column, self.end_column})
 
     def moved(self, positions: Mapping[int, int]) -> AttachedWindow:
-        """Return the window when its columns have moved."""
+        """Return the window for new positions of its columns."""
         return AttachedWindow(positions[self.start_column], positions[self.end_column])
 
 
@@ -176,13 +177,15 @@ def window_fields() -> tuple[Field, Field, Field]:
 
 
 def without_bound(field: Field) -> Field:
-    """Return a column beneath a new window: no bound of a window any more; its time still orders rows."""
+    """Return a field as it is below a new window: it is a window bound no longer, but its time still orders
+    rows.
+    """
     return replace(field, role=None) if field.role in (Role.WINDOW_START, Role.WINDOW_END) else field
 
 
 def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field, ...]:
-    """Return columns beneath a new window; rows of sessions come when these are over, later than their
-    time, which ends there.
+    """Return the fields of rows in new windows. Sessions emit rows later than their time, so its role ends
+    there.
     """
     kept = tuple(map(without_bound, fields))
     return without_event_time(kept) if window.merging else kept
@@ -190,11 +193,11 @@ def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field
 
 @dataclass(frozen=True)
 class Emission:
-    """When the windows of an aggregate give rows; microseconds.
+    """When the windows of an aggregate emit, in microseconds.
 
-    ``early``: also while they are open, every change of a result, ``every_us`` apart. ``lateness_us``: they
-    take rows until the watermark is that far past their end, each changing the result given at their close.
-    Without either a window gives its rows once.
+    ``early``: open windows emit changes of their result too, ``every_us`` apart. ``lateness_us``: windows
+    accept rows until the watermark is that far past their end, and each such row corrects the result. Without
+    either a window emits once.
     """
 
     early: bool = False
@@ -203,7 +206,7 @@ class Emission:
 
     @property
     def corrects(self) -> bool:
-        """Whether rows that were given may be taken back."""
+        """Whether emitted rows may be retracted."""
         return self.early or self.lateness_us > 0
 
 
