@@ -1,4 +1,4 @@
-"""One aggregate call: from what a user may write to the few forms the plan knows."""
+"""One aggregate call, normalized: aliases and special forms become the few functions that the plan has."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _POSITIONED = frozenset({"first_value", "last_value"})
 _REPEATABLE = frozenset(
     {"bool_and", "bool_or", "bit_and", "bit_or", "max_by", "min_by", "collect_set", *_POSITIONED}
 )
-"""Aggregates that a value given twice does not change: DISTINCT says nothing there."""
+"""Aggregates that ignore duplicates: DISTINCT has no effect on them."""
 
 Order = list[tuple[Expression, Direction]]
 
 
 def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
-    """Return a call whose arguments are read through ``binder``; raise as ``resolve_aggregate``, and
-    SQL-1064 for an order that cannot be.
+    """Return the aggregate call of a tree, its arguments bound by ``binder``. Raises as
+    ``resolve_aggregate``, and SQL-1064 for an invalid ORDER BY.
     """
     consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
     name, distinct = str(call.this).lower(), bool(call.args.get("distinct"))
@@ -90,7 +90,7 @@ def _check_star(call: FunctionCall, name: str, given: int) -> None:
 
 
 def _order(call: FunctionCall, binder: ExpressionBinder) -> Order:
-    """The ORDER BY of a call, written inside or in WITHIN GROUP."""
+    """Return the ORDER BY of a call, inside its parentheses or in WITHIN GROUP."""
     name, inside, within = str(call.this).lower(), call.args.get("order") or [], call.args.get("within") or []
     trees = [*inside, *within]
     if not trees:
@@ -129,7 +129,9 @@ def _canonical(
     keep: Expression | None,
     binder: ExpressionBinder,
 ) -> AggregateCall:
-    """Return the call as the plan knows it: functions that are others under another name become those."""
+    """Return the call in the plan's form: aliases and derived functions are rewritten to the
+    canonical ones.
+    """
     name, span, distinct = signature.canonical, span_of(call), bool(call.args.get("distinct"))
     nullable = True if signature.nullable is None else signature.nullable
     if name == "count_if":
@@ -173,7 +175,7 @@ def _canonical(
 
 
 def _marked(condition: Expression) -> Expression:
-    """Something to count: a value where a condition is TRUE, else NULL."""
+    """Return an argument for COUNT: not NULL where a condition is TRUE, else NULL."""
     return Case(
         BOOLEAN,
         True,
@@ -213,8 +215,8 @@ def _python_aggregate_call(
     distinct: bool,
     keep: Expression | None,
 ) -> PythonAggregateCall:
-    """Return the call on bound arguments; DISTINCT gives each row of values once. Raises as ``arguments``,
-    and SQL-1105 for other words.
+    """Return the call of a Python aggregate. With DISTINCT it aggregates each distinct row of arguments once.
+    Raises as ``arguments``, and SQL-1105 for clauses it does not support.
     """
     span, name = span_of(call), str(call.this).lower()
     for key, word in (("star", "*"), ("nulls", "NULLS"), ("order", "ORDER BY"), ("within", "WITHIN GROUP")):

@@ -1,4 +1,6 @@
-"""The binder's door: statements in, typed plans and catalog nouns out; every refusal has a place."""
+"""The binder's entry point: binds statements to typed plans and catalog objects. Every error
+carries a span.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ from penstock.planner.statements.nodes import (
 
 
 class _NestedQueries:
-    """Queries within queries: whoever binds a part of a query finds these in its context."""
+    """Binds nested queries, lateral joins and joins on subqueries. Every bind context carries one."""
 
     def query(self, tree: exp.Expr, context: BindContext) -> Relation:
         return bind_query(tree, context)

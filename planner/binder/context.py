@@ -1,5 +1,5 @@
-"""What binding a statement carries along: catalog, settings, parameters, the names WITH gives, the views
-being opened.
+"""The bind context of one statement: catalog, settings, parameters, common table expressions, and the views
+being expanded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.planner.parser.syntax_nodes import LateralQuery
 
 
 class NestedBinder(Protocol):
-    """The parts of the binder that bind a query within another: what FROM and expressions need of what lies
+    """Binds queries within queries. FROM and expressions call it, so that they need not import the modules
     above them.
     """
 
@@ -40,7 +40,7 @@ class NestedBinder(Protocol):
         context: BindContext,
         condition: Expression | None = None,
     ) -> FromClause:
-        """Return rows joined with a query that may read them, on a ``condition`` over both."""
+        """Return rows joined with a query that may read them; ``condition`` is over both."""
 
     def join_with_subqueries(
         self,
@@ -51,16 +51,16 @@ class NestedBinder(Protocol):
         join: JoinSides,
         context: BindContext,
     ) -> FromClause:
-        """Return the join on a condition that holds subqueries."""
+        """Return the join on a condition that contains subqueries."""
 
 
 @dataclass(frozen=True)
 class BindContext:
-    """Handed down through one statement. ``binder`` binds nested queries, so that no part of the binder needs
-    to import the whole.
+    """The context passed down through one statement. ``binder`` binds nested queries, so that no module needs
+    to import the whole binder.
 
-    ``follows``: materialized views are read with their changes, not as they are now.
-    ``text`` is the query as written; it begins ``text_start`` characters into the statement.
+    ``follows``: materialized views are read as changelogs, not as their current rows. ``text`` is the query's
+    text; it begins ``text_start`` characters into the statement.
     """
 
     catalog: Catalog
@@ -74,13 +74,13 @@ class BindContext:
     follows: bool = False
 
     def written(self, span: Span | None) -> str:
-        """Return the text of a place on one line, as a column without an alias is called."""
+        """Return the text of a span on one line, the name of a column without an alias."""
         if span is None or not self.text:
             return ""
         return " ".join(self.text[span.start - self.text_start : span.end - self.text_start].split())
 
     def is_aggregate(self, name: str) -> bool:
-        """Return whether a name is an aggregate function, of the language or of the program."""
+        """Return whether a name is an aggregate function, built in or registered in Python."""
         return is_aggregate(name) or isinstance(self.catalog.functions.find(name), PythonAggregate)
 
     def query(self, tree: exp.Expr) -> Relation:
@@ -88,12 +88,12 @@ class BindContext:
         return self.binder.query(tree, self)
 
     def with_table(self, name: str, relation: Relation) -> BindContext:
-        """Return the context in which a name of WITH is known."""
+        """Return the context with one more common table expression."""
         return replace(self, common_tables={**self.common_tables, name.lower(): relation})
 
     def inside_view(self, view: View) -> BindContext:
-        """Return the context of a view's own query: no names of WITH, no parameters, its own text, names
-        looked for where it was created.
+        """Return the context of a view's query: no common table expressions, no parameters, its own text.
+        Names resolve in the namespace where the view was created.
         """
         name, text, catalog = view.name, view.query, self.catalog.at(view.path)
         return replace(

@@ -1,4 +1,4 @@
-"""The EMIT clause: which windows it speaks of, and its intervals."""
+"""The EMIT clause: its kind, its intervals and the windows it applies to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def emitted(relation: Relation, clause: EmitClause | None, context: BindContext) -> Relation:
-    """Return a query under its EMIT clause; raise SQL-1710 for a lateness without windows."""
+    """Return a query under its EMIT clause. Raises SQL-1710 for WITH LATENESS without windows."""
     if clause is None:
         return relation
     kind = EmitKind(str(clause.this))
@@ -44,7 +44,7 @@ def emitted(relation: Relation, clause: EmitClause | None, context: BindContext)
 
 
 def _shown(relation: Relation, node: Emit) -> tuple[Field, ...]:
-    """The roles that the node ends, end."""
+    """Return the fields after EMIT: only ON WINDOW CLOSE preserves event times."""
     return relation.fields if node.kind is EmitKind.CLOSE else without_event_time(relation.fields)
 
 

@@ -139,8 +139,8 @@ def group(
 def _project_keys(
     plan: LogicalPlan, fields: Sequence[Field], keys: Sequence[Expression], names: Sequence[str]
 ) -> tuple[LogicalPlan, list[Field], list[int]]:
-    """Compute keys that are no columns in a projection beneath, all columns kept; return it, its fields
-    and the keys' positions.
+    """Project the keys that are no plain columns behind all input columns. Return the plan, its fields and
+    the keys' positions.
     """
     rows, positions = list(fields), []
     expressions: list[Expression] = [

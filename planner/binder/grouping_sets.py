@@ -1,5 +1,5 @@
-"""GROUPING SETS, ROLLUP and CUBE: one aggregate per set, NULL for the keys it leaves out, all in one
-union.
+"""GROUPING SETS, ROLLUP and CUBE: a union of one aggregate per set, with NULL for the keys that a set leaves
+out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def group_sets(
 ) -> Groups:
     """Return the union of one aggregate per set.
 
-    Its rows: all keys, the aggregates, one mark per key (1: left out), and the window's time where every set
-    has it.
+    Its columns: all keys, the aggregates, one flag per key (1: the set leaves it out). The window time
+    follows if every set has it.
     """
     keys: list[Expression] = []
     for chosen in sets:

@@ -16,8 +16,8 @@ BACKENDS = ("spark", "duckdb")
 
 
 def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
-    """Return what an INSERT's own query says of its history, None when it says nothing; BND-5000 for a
-    backend there is not.
+    """Return the history option of an INSERT's query, or None without one. Raises BND-5000 for an unknown
+    backend.
     """
     backend, span = None, None
     for part in _unwrapped(tree):
@@ -34,7 +34,7 @@ def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
 
 
 def refuse_history(tree: exp.Expr) -> None:
-    """Refuse WITH HISTORY and BACKFILL in a query that is not an INSERT's own; SQL-1714."""
+    """Refuse WITH HISTORY and BACKFILL outside of an INSERT's own query; SQL-1714."""
     clause = tree.args.get("history")
     places = [span_of(clause)] if clause is not None else [hint.span for hint in _hints(tree)]
     if places:
@@ -48,7 +48,7 @@ def refuse_history(tree: exp.Expr) -> None:
 
 
 def _unwrapped(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield a query and, while it is one in parentheses, the one within."""
+    """Yield a query and, inside its parentheses, the nested ones."""
     yield tree
     while isinstance(tree, exp.Subquery):
         tree = tree.this
@@ -60,8 +60,8 @@ def _hints(tree: exp.Expr) -> Iterator[SelectHint]:
 
 
 def reject_mixed_history(requests: list[HistoryOption | None]) -> None:
-    """Refuse a set of INSERTs some of which want their history loaded and some do not, or by different
-    backends; SQL-1714.
+    """Refuse a statement set in which only some INSERTs load their history, or load it by different backends;
+    SQL-1714.
     """
     requested = [request for request in requests if request is not None]
     if requested and (len(requested) < len(requests) or len({request.backend for request in requested}) > 1):

@@ -1,5 +1,5 @@
-"""LATE ROWS INTO: the rows that come too late for a query's window, written to a table of their own by the
-same job.
+"""LATE ROWS INTO: rows that arrive too late for the query's window are written to a second table by the same
+job.
 """
 
 from __future__ import annotations

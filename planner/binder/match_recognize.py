@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE: its clauses bound over a relation."""
+"""MATCH_RECOGNIZE: binds its clauses over a relation."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ _WHERE = {"past": SkipTo.PAST_LAST_ROW, "next": SkipTo.NEXT_ROW, "first": SkipTo
 def bind_matches(
     tree: RowMatches, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]
 ) -> Relation:
-    """Return the matches of a pattern among the rows of a table; raise SQL-174x for clauses that do not
-    fit together.
-    """
+    """Return MATCH_RECOGNIZE as a relation. Raises SQL-174x for clauses that contradict each other."""
     consume(
         tree,
         "this",
@@ -64,7 +62,7 @@ class _Clauses:
     context: BindContext
 
     def bind(self) -> Relation:
-        """Return the node and what it shows."""
+        """Return the node as a relation."""
         order = self._order()
         key = order[0].expression
         assert isinstance(key, Column)
@@ -153,7 +151,9 @@ class _Clauses:
         return tuple(dict.fromkeys(keys))
 
     def _order(self) -> tuple[SortKey, ...]:
-        """The order begins with the time by which rows of a stream become final."""
+        """Return the sort keys. The first must be an ascending time attribute, because the watermark makes
+        rows final in that order. Raises SQL-1744.
+        """
         nodes = self.tree.args.get("order") or []
         times = [f.name for f in self.relation.fields if f.is_time]
         hint = (
@@ -193,7 +193,7 @@ class _Clauses:
         return parse_pattern(str(text.this), span.start if span is not None else 0)
 
     def _variables(self, pattern: Pattern) -> Variables:
-        """Return the variables of the pattern and the subsets of them."""
+        """Return the variables of the pattern and its subsets."""
         names = tuple(dict.fromkeys(pattern.names()))
         known: dict[str, Rows] = {name.lower(): frozenset({number}) for number, name in enumerate(names)}
         written = list(names)

@@ -1,5 +1,5 @@
-"""OVER: calls gathered from the select list, partition keys beneath, and one node for all calls that share
-partition, order and frame.
+"""OVER: collects the calls of the select list, projects their partition keys, and builds one node for all
+calls of equal partition, order and frame.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Queries: WITH, ORDER BY, LIMIT; each kind of query as a relation.
+"""Queries: WITH, ORDER BY and LIMIT, and each kind of query as a relation.
 
-What a stream cannot do, said while names and places are still known.
+It also refuses orders that a stream cannot have, while names and spans are still known.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ from penstock.planner.parser.syntax_nodes import consume, span_of
 
 
 def check_order(endless: bool, limited: bool, nested: bool, span: Span | None) -> None:
-    """Refuse an order that no result can have: of an endless stream (SQL-1703), or of a subquery that
-    keeps all its rows (SQL-1064).
-    """
+    """Refuse an ORDER BY without LIMIT over an endless stream (SQL-1703) or in a subquery (SQL-1064)."""
     if limited:
         return
     if nested:
@@ -59,8 +57,8 @@ def check_order(endless: bool, limited: bool, nested: bool, span: Span | None) -
 
 
 def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> Relation:
-    """Return a query as a relation; ``nested`` says that it is not the statement's own query, so its order
-    alone means nothing.
+    """Return a query as a relation. ``nested``: it is not the statement's own query, so its ORDER BY needs a
+    LIMIT.
     """
     if nested:
         refuse_late_rows(tree)
@@ -141,7 +139,9 @@ def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
 
 
 def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> list[SortKey]:
-    """Keys over the columns a UNION or VALUES gives: names, positions or expressions of them."""
+    """Return the sort keys over the output of UNION or VALUES: names, positions or expressions of its
+    columns.
+    """
     binder = ExpressionBinder(Scope.of(relation, None), context, "ORDER BY")
     keys = []
     for node in order.expressions:
@@ -165,8 +165,8 @@ def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> l
 def _ordered(
     relation: Relation, keys: Sequence[SortKey], tree: exp.Expr, context: BindContext, nested: bool
 ) -> Relation:
-    """Return a relation under its ORDER BY, LIMIT and OFFSET. The first rows of a stream change late, so
-    their time attributes end.
+    """Return a relation under its ORDER BY, LIMIT and OFFSET. Top-N over a stream loses its time attributes,
+    because it updates old rows late.
     """
     plan = relation.plan
     limit = _rows(tree.args.get("limit"), context, "LIMIT")

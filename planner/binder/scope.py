@@ -21,8 +21,8 @@ from penstock.planner.parser.syntax_nodes import span_of
 
 @dataclass(frozen=True)
 class Relation:
-    """A bound plan and the fields its rows show. Roles are the binder's own: a join of two streams ends
-    them though the plan's schema keeps them.
+    """A bound plan and its output fields. Roles are the binder's own: a join of two streams drops them from
+    the fields, though the plan's schema still has them.
     """
 
     plan: LogicalPlan
@@ -34,7 +34,7 @@ class Relation:
         return tuple(field.name for field in self.fields)
 
     def renamed(self, names: Sequence[str]) -> Relation:
-        """Return the relation showing its columns under other names."""
+        """Return the relation with its columns renamed."""
         return Relation(
             self.plan, tuple(field.renamed(name) for field, name in zip(self.fields, names, strict=True))
         )
@@ -42,8 +42,8 @@ class Relation:
 
 @dataclass(frozen=True)
 class ScopeColumn:
-    """A column in reach: its position in the rows below, its field, the table it goes by. A ``merged`` one
-    is reached through its table only.
+    """A visible column: its position in the input, its field and its table name. A ``merged`` column (USING)
+    is visible with its table name only.
     """
 
     index: int
@@ -53,7 +53,7 @@ class ScopeColumn:
 
 
 def check_readable(column: ScopeColumn, span: Span | None) -> None:
-    """Refuse to read a column whose type has no like here: SQL-1207."""
+    """Refuse to read a column of a type that this engine does not have: SQL-1207."""
     if isinstance(column.field.type, Foreign):
         name = column.field.name
         message = f'column "{name}" is of the type {column.field.type}, which has no like here'
@@ -63,8 +63,8 @@ def check_readable(column: ScopeColumn, span: Span | None) -> None:
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns in reach, in the order ``*`` shows them; in a subquery those of the query around it
-    (``outer``) come second.
+    """The visible columns, in the order of ``*``. In a subquery ``outer`` is the scope of the outer query; a
+    name is resolved in it last.
     """
 
     columns: tuple[ScopeColumn, ...] = ()
@@ -77,7 +77,7 @@ class Scope:
 
     @property
     def tables(self) -> list[str]:
-        """The table names in reach, in order."""
+        """The visible table names, in order."""
         return list(dict.fromkeys(column.table for column in self.columns if column.table is not None))
 
     def beside(self, other: Scope, offset: int) -> Scope:
@@ -96,7 +96,7 @@ class Scope:
         )
 
     def with_roles_of(self, schema: Schema) -> Scope:
-        """Return the scope with the event times that the rows' schema has too."""
+        """Return the scope with only those time roles that the plan's schema has too."""
         plain = self.without_roles().columns
         return Scope(
             tuple(
@@ -112,7 +112,7 @@ class Scope:
         )
 
     def find(self, name: str, table: str | None = None) -> list[ScopeColumn]:
-        """Return the columns of a name, of one table or of all."""
+        """Return the columns of a name, in one table or in all."""
         folded = name.lower()
         if table is None:
             return [c for c in self.columns if c.field.name.lower() == folded and not c.merged]
@@ -123,16 +123,16 @@ class Scope:
         ]
 
     def has_table(self, name: str) -> bool:
-        """Return whether a table of that name is in reach."""
+        """Return whether a table of that name is visible."""
         return any(table.lower() == name.lower() for table in self.tables)
 
     def resolves(self, parts: Sequence[exp.Identifier]) -> bool:
-        """Return whether a path begins with a table or a column in reach."""
+        """Return whether a path begins with a visible table or column."""
         return (len(parts) > 1 and self.has_table(parts[0].name)) or bool(self.find(parts[0].name))
 
     def resolve(self, parts: Sequence[exp.Identifier]) -> tuple[ScopeColumn, int]:
-        """Return the column a path names and how many of its parts that took; raise SQL-1042, 1043 or 1044
-        with candidates.
+        """Return the column of a path and how many parts of the path it consumed; the rest are fields of
+        rows. Raises SQL-1042, 1043 or 1044 with candidates.
         """
         if self.outer is not None and not self.resolves(parts) and self.outer.resolves(parts):
             return self.outer.resolve(parts)
@@ -189,8 +189,8 @@ class Scope:
 
 @dataclass(frozen=True)
 class FromClause:
-    """What FROM gives: a plan and the columns in reach. ``halves``: the sides of an inner join that
-    further conditions may settle by time.
+    """A bound FROM: a plan and the visible columns. ``halves``: the inputs of an inner join that conditions
+    of WHERE may turn into an interval join.
     """
 
     plan: LogicalPlan
@@ -200,7 +200,9 @@ class FromClause:
 
 @dataclass(frozen=True)
 class Halves:
-    """The sides of an inner join, its conditions over left ++ right, and what hints say of it."""
+    """The sides of an inner join, its conditions over left ++ right, and the function that
+    applies its hints.
+    """
 
     left: FromClause
     right: FromClause
@@ -209,7 +211,7 @@ class Halves:
 
 
 Combine = Callable[[tuple[Expression, ...]], FromClause]
-"""Joins the sides it knows on conditions over left ++ right."""
+"""Joins two known sides on conditions over left ++ right."""
 
 
 JoinSides = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClause]
@@ -217,4 +219,4 @@ JoinSides = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClaus
 
 
 Hinted = Callable[[LogicalPlan], LogicalPlan]
-"""Writes into a join what hints say of its sides."""
+"""Returns a join with the hints for its sides applied."""

@@ -441,8 +441,8 @@ def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> ex
 
 
 def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[Expression]]:
-    """Return the keys of ORDER BY over the projected rows, and the extra columns they need behind the
-    select list.
+    """Return the keys of ORDER BY over the projection, and the extra columns that they need behind the select
+    list.
     """
     extra: list[Expression] = []
     keys = []
@@ -461,7 +461,7 @@ def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[
 
 
 def sort_name(node: exp.Expr, bound: BoundSelect) -> str:
-    """Return what a sort key that is in no list is called."""
+    """Return the column name of a sort key that is not in the select list."""
     return item_name(node, bound.binder.context)
 
 

@@ -118,8 +118,8 @@ class BlockHints:
         return replace(plan, ttl_ms=None if ttl == (None, None) else ttl, copied=copied)
 
     def on_block(self, plan: LogicalPlan, source: LogicalPlan) -> LogicalPlan:
-        """Return what a SELECT makes of its only table, with what is said of the table's state in its
-        aggregates and its OVER.
+        """Return the plan of a SELECT over one table, with the table's state TTL in its aggregates and OVER
+        nodes.
         """
         if self.only is None or self.only.lower() not in self.lifetimes or plan is source:
             return plan
@@ -136,9 +136,7 @@ class BlockHints:
         )
 
     def on_distinct(self) -> int | None:
-        """Return how long the rows of a DISTINCT over the only table of a SELECT live, ``None`` when
-        nothing is said.
-        """
+        """Return the state TTL of DISTINCT in milliseconds, ``None`` without a hint."""
         return self._lifetime(self.only)
 
     def _lifetime(self, name: str | None) -> int | None:
@@ -154,7 +152,7 @@ class BlockHints:
         return True
 
     def check_used(self) -> None:
-        """Refuse a hint that nothing has taken: SQL-1602."""
+        """Refuse a hint that no plan node has used: SQL-1602."""
         for (hint, name), span in self.unused.items():
             if hint == "BROADCAST":
                 instead = (
@@ -184,7 +182,7 @@ class BlockHints:
 
 
 def table_name(tree: exp.Expr) -> str | None:
-    """Return the name a table reference of FROM goes by: its alias, else the last part of its name."""
+    """Return the visible name of a table reference: its alias, else the last part of its name."""
     if isinstance(tree, AsOf):
         tree = tree.this
     alias = tree.args.get("alias")

@@ -30,9 +30,7 @@ from penstock.planner.parser.syntax_nodes import (
 
 
 def item_name(node: exp.Expr, context: BindContext) -> str:
-    """Return the name of a select item without an alias: a column's own, else the expression as it is
-    written.
-    """
+    """Return the name of a select item without an alias: the column's name, else the expression's text."""
     if isinstance(node, Reference):
         return node.expressions[-1].name
     if isinstance(node, exp.Paren):
@@ -41,8 +39,8 @@ def item_name(node: exp.Expr, context: BindContext) -> str:
 
 
 def call_text(node: exp.Expr) -> str:
-    """Return a call as a column name, ``count(*)`` or ``sum(x)``, or an empty string for what is no simple
-    call.
+    """Return a call as a column name, such as ``count(*)`` or ``sum(x)``. Return an empty string for other
+    expressions.
     """
     if not isinstance(node, FunctionCall):
         return ""
@@ -143,8 +141,8 @@ def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
 def with_generator(
     source: FromClause, tree: exp.Select, context: BindContext
 ) -> tuple[FromClause, Sequence[exp.Expr]]:
-    """Return the rows with those of the list's table function for each, and the list with its columns;
-    raise SQL-1111 for two, or beside groups.
+    """Bind a table function in the select list. Return FROM joined to its rows, and the list with its
+    columns. Raises SQL-1111 for two such functions, or with GROUP BY.
     """
     found = [node for node in tree.expressions if _call(node, context) is not None]
     if not found:

@@ -1,4 +1,6 @@
-"""UNION, INTERSECT and EXCEPT: branches in one layout; what both sides hold is counted per row."""
+"""UNION, INTERSECT and EXCEPT. Branches are cast to common types; INTERSECT and EXCEPT count each row on both
+sides.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ _ZERO = Literal(BIGINT, False, value=0)
 
 
 def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation:
-    """Return UNION, INTERSECT or EXCEPT: columns by position in common types, named by the first branch;
-    without ALL rows that differ.
+    """Return UNION, INTERSECT or EXCEPT. Columns match by position and have the first branch's names. Without
+    ALL the rows are distinct.
     """
     distinct = bool(tree.args.get("distinct"))
     if isinstance(tree, exp.Union) and not distinct:
@@ -57,7 +59,7 @@ def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation
 
 
 def _branches(tree: exp.Union) -> list[exp.Expr]:
-    """The branches of a chain of UNION ALL, first to last."""
+    """Return the branches of a chain of UNION ALL, first to last."""
     branches = []
     node: exp.Expr = tree
     while isinstance(node, exp.Union) and not node.args.get("distinct") and not _modified(node, tree):
@@ -79,8 +81,8 @@ def _united(nodes: Sequence[exp.Expr], word: str, context: BindContext) -> Relat
 
 
 def _alike(relations: Sequence[Relation], nodes: Sequence[exp.Expr], word: str) -> list[Relation]:
-    """Return the branches cast to common types; raise SQL-1083 for unequal widths and SQL-1084 for types
-    that have nothing in common.
+    """Return the branches cast to common types. Raises SQL-1083 for unequal widths, SQL-1084 for types
+    without a common one.
     """
     width = len(relations[0].fields)
     for relation, node in zip(relations, nodes, strict=True):
@@ -116,7 +118,7 @@ def _alike(relations: Sequence[Relation], nodes: Sequence[exp.Expr], word: str) 
 
 
 def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tuple[Field, ...]:
-    """A column keeps its role where it has the same one in every branch."""
+    """Return the output fields. A column has a role if every branch has the same one there."""
     merged = []
     for i, field in enumerate(fields):
         roles = {relation.fields[i].role for relation in relations}
@@ -155,7 +157,7 @@ def _smaller(mine: Column, theirs: Column) -> Expression:
 
 
 def _less(mine: Column, theirs: Column, distinct: bool) -> Expression:
-    """How often a row stays of EXCEPT: without ALL a single one on the right takes all away."""
+    """Return the count of a row in EXCEPT. Without ALL, one row on the right removes all copies."""
     if not distinct:
         return Call(BIGINT, False, function="subtract", args=(mine, theirs))
     absent = Call(BOOLEAN, False, function="equal", args=(theirs, _ZERO))

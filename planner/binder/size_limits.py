@@ -37,7 +37,7 @@ def check_size(relation: Relation, settings: Settings, span: Span | None) -> Non
 
 
 def check_plan(plan: LogicalPlan, settings: Settings, span: Span | None = None) -> None:
-    """Refuse a plan of more nodes than the setting says: SQL-1016."""
+    """Refuse a plan with more nodes than the setting allows: SQL-1016."""
     most = int(str(settings.get(PLAN_NODES)))
     if _nodes(plan, {}) > most:
         message = f"the query is a plan of more than {most:,} nodes when its views and names are opened"
@@ -48,7 +48,7 @@ def check_plan(plan: LogicalPlan, settings: Settings, span: Span | None = None) 
 
 
 def _nodes(plan: LogicalPlan, known: dict[int, int]) -> int:
-    """Count the nodes of a plan written out as a tree; one that is shared is visited once."""
+    """Count the nodes of a plan as a tree. A shared node is visited once but counted at each use."""
     if id(plan) not in known:
         known[id(plan)] = 1 + sum(_nodes(node, known) for node in plan.inputs)
     return known[id(plan)]

@@ -1,4 +1,4 @@
-"""TUMBLE, HOP, CUMULATE and SESSION in FROM."""
+"""Windowing table functions in FROM: TUMBLE, HOP, CUMULATE and SESSION."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class WindowArguments:
 
     @property
     def kind(self) -> type[Windowing]:
-        """The kind of windows the function makes."""
+        """The windowing class of the function."""
         return WINDOW_FUNCTIONS[self.function]
 
     def need(self, name: str) -> exp.Expr:
-        """Return an argument or complain that it is missing."""
+        """Return an argument; raise SQL-1102 if it is missing."""
         if name not in self.values:
             hint = f"write {self.kind.usage}"
             raise PenstockError(
@@ -67,8 +67,8 @@ class WindowArguments:
 def bind_window(
     tree: WindowTableFunction, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]
 ) -> Relation:
-    """Return the rows of a windowing function: its input, each row once per window, with window_start,
-    window_end and window_time.
+    """Return a windowing function's rows: each input row once per window, with window_start, window_end and
+    window_time.
     """
     arguments = _arguments(tree)
     data = arguments.need("DATA")
@@ -93,8 +93,8 @@ def bind_window(
 
 
 def _hidden(field: Field) -> Field:
-    """An earlier window's columns lose their names beneath a new window, and its bounds, whatever they are
-    called, are bounds no more.
+    """Return an input field beneath a new window. The columns of an earlier window lose their names, and its
+    bounds lose their roles.
     """
     return (
         replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else without_bound(field)
@@ -155,8 +155,8 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
 
 
 def attach_time_attribute(relation: Relation, time: int) -> Relation:
-    """Return a relation that advances by one of its time attributes: by the watermark for an event time,
-    by the clock for a processing time.
+    """Return a relation driven by one of its time attributes: by the watermark for event time, by the clock
+    for processing time.
     """
     if relation.fields[time].is_event_time:
         return relation
@@ -164,7 +164,7 @@ def attach_time_attribute(relation: Relation, time: int) -> Relation:
 
 
 def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
-    """Return the complaint that a column of a relation is no time attribute, with what would make it one."""
+    """Return SQL-1701 for a column that is no time attribute, with a hint that names one or declares it."""
     times = [f.name for f in relation.fields if f.is_time]
     message = f'"{field.name}" is no time attribute, so no window can be cut on it'
     if times:
@@ -207,8 +207,8 @@ def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, .
 
 
 def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], context: BindContext) -> Windowing:
-    """Return the windows that arguments cut on a time column; raise SQL-1704 and SQL-1705 for lengths that
-    are none.
+    """Return the windowing of the arguments over a time column. Raises SQL-1704 for lengths that do not
+    divide, SQL-1705 for an invalid length, SQL-1715 for too many windows per row.
     """
     kind = arguments.kind
     fields = {field: name for name, field in kind.parameters.items()}

@@ -1,6 +1,4 @@
-"""Column expressions of the Table API: Python operators that build the same syntax trees the SQL grammar
-does.
-"""
+"""Column expressions of the Table API. Python operators build the same syntax trees as the SQL grammar."""
 
 from __future__ import annotations
 
@@ -13,8 +11,8 @@ from penstock.planner.parser.type_parser import parse_type
 
 
 class ColumnExpression:
-    """An expression over the columns of a table, with an optional name. Combine with ``& | ~`` (never
-    ``and or not``).
+    """An expression over the columns of a table, with an optional name. Combine conditions with ``& | ~``:
+    ``and or not`` do not build trees.
     """
 
     __hash__ = None  # type: ignore[assignment]  # == builds an expression, so these cannot be dictionary keys
@@ -97,7 +95,7 @@ class ColumnExpression:
         return ColumnExpression(exp.Is(this=self.tree.copy(), expression=exp.Null()))
 
     def is_not_null(self) -> ColumnExpression:
-        """Return whether there is a value."""
+        """Return whether the value is not NULL."""
         return ColumnExpression(exp.Not(this=self.is_null().tree))
 
     def isin(self, *values: Any) -> ColumnExpression:
@@ -117,7 +115,7 @@ class ColumnExpression:
     # types, names, order
 
     def cast(self, sql_type: str) -> ColumnExpression:
-        """Return the value as another SQL type, e.g. ``"BIGINT"``."""
+        """Return the value cast to another SQL type, e.g. ``"BIGINT"``."""
         node = CastTo(this=self.tree.copy(), safe=False)
         node.meta["sql_type"] = parse_type(sql_type)
         return ColumnExpression(node)
@@ -159,7 +157,7 @@ class ColumnExpression:
         return call("max", self)
 
     def where(self, condition: ColumnExpression) -> ColumnExpression:
-        """Return the aggregate over the rows a condition keeps (FILTER)."""
+        """Return the aggregate over the rows that satisfy a condition (FILTER)."""
         node = self.tree.copy()
         node.set("filter", condition.tree.copy())
         return ColumnExpression(node)
@@ -191,7 +189,7 @@ def lit(value: Any) -> ColumnExpression:
 
 
 def call(function: str, *args: Any) -> ColumnExpression:
-    """Return a call of any SQL function by name; strings among ``args`` are constants, columns are written
+    """Return a call of any SQL function by name. Strings among ``args`` are constants; write columns as
     ``col("a")``.
     """
     return ColumnExpression(FunctionCall(this=function, expressions=[tree_of(arg) for arg in args]))

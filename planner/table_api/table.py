@@ -102,7 +102,7 @@ def _lengths(**lengths: Length | None) -> tuple[tuple[str, Length], ...]:
 
 
 class Table:
-    """A bound relational expression; every method returns a new one."""
+    """A bound relational expression, immutable: every method returns a new one."""
 
     def __init__(
         self, binder: Binder, relation: Relation, name: str | None = None, run: Runner | None = None

@@ -1,4 +1,4 @@
-"""ALTER TABLE: a table's own declaration with one change, bound again as CREATE TABLE would bind it."""
+"""ALTER TABLE: the table's declaration with one change, bound again as CREATE TABLE binds it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from penstock.planner.statements.script import parse_statement
 
 
 def altered_declaration(statement: AlterTable, table: CatalogTable) -> CreateTable:
-    """Return the declaration of a table after a change; SQL-13xx for a change that cannot be made."""
+    """Return the declaration of a table after a change. Raises SQL-13xx for a change that is not possible."""
     base = parse_statement(create_statement(table, redact=False))
     assert isinstance(base, CreateTable)
     place = statement.name.span
@@ -191,7 +191,7 @@ def _renamed(base: CreateTable, old: Name, new: Name) -> CreateTable:
 
 
 def _refuse_if_used(base: CreateTable, name: Name, what: str, keys_too: bool) -> None:
-    """Raise SQL-1342 when something of the table is made from a column."""
+    """Raise SQL-1342 when a computed column, the watermark, the key or the partitioning reads a column."""
     users = [
         f'column "{column.name.text}" is computed from it'
         for column in base.columns

@@ -1,5 +1,5 @@
-"""CREATE TABLE, CREATE TABLE .. LIKE and CREATE VIEW: from declarations to the catalog's tables, with the
-rules of tables that hold a changelog.
+"""CREATE TABLE, also with LIKE and AS: binds declarations to catalog tables and checks the rules of changelog
+tables.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _check_written(table: CatalogTable, statement: CreateTable) -> None:
 
 
 def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
-    """Return the table a CREATE TABLE declares; raise SQL-13xx, SQL-15xx (options) and SQL-17xx
+    """Return the table that CREATE TABLE declares. Raises SQL-13xx, SQL-15xx (options) and SQL-17xx
     (watermarks) with spans.
     """
     _refuse_repeated(statement)
@@ -378,8 +378,8 @@ def _at(column: ColumnDef, source: Name) -> ColumnDef:
 
 
 def table_of_query(statement: CreateTableAs, relation: Relation) -> CreateTable:
-    """Return the declaration of a table with the columns of a query; raise SQL-1309 for a column that has
-    no type of its own.
+    """Return a CREATE TABLE with the columns of a query. Raises SQL-1309 for a column that is always NULL,
+    because it has no type.
     """
     columns: list[ColumnDef] = []
     for field in relation.fields:

@@ -1,4 +1,4 @@
-"""INSERT: the query's columns matched to the sink's physical columns."""
+"""INSERT: matches the query's columns to the sink's physical columns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from penstock.planner.statements.nodes import Insert, Name
 
 
 def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink:
-    """Return the sink of an INSERT: columns in the table's order, cast to its types, NULL where the
-    statement names none.
+    """Return the sink of an INSERT: columns in the table's order, cast to its types. Columns that the
+    statement does not name are NULL.
     """
     if isinstance(table, MaterializedView):
         message = f'"{table.name}" is a materialized view: its rows are those of its query'
@@ -134,8 +134,8 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
 
 
 def storable(source: DataType, wanted: DataType) -> bool:
-    """Return whether a value may be stored in a column without a written CAST: Spark's ANSI rule, no text
-    into anything but text.
+    """Return whether a column may store a value without CAST. This is Spark's ANSI rule: text goes into text
+    columns only.
     """
     if source == wanted or isinstance(source, Null):
         return True
@@ -143,7 +143,9 @@ def storable(source: DataType, wanted: DataType) -> bool:
 
 
 def _always_null(plan: LogicalPlan, index: int) -> bool:
-    """Whether a column is NULL in some row for certain: a NULL literal in VALUES or in the select list."""
+    """Return whether a column is certainly NULL in some row: a NULL literal in VALUES or in the
+    select list.
+    """
     if isinstance(plan, Values):
         return any(row[index].value is None for row in plan.rows)
     if isinstance(plan, Project):
@@ -153,7 +155,7 @@ def _always_null(plan: LogicalPlan, index: int) -> bool:
 
 
 def _span_of_column(plan: LogicalPlan, index: int) -> Span | None:
-    """Where a column of a query is written, if the query's last step is its select list or VALUES."""
+    """Return the span of an output column, if the query ends in its select list or VALUES."""
     if isinstance(plan, Project):
         return plan.expressions[index].span
     if isinstance(plan, Values) and plan.rows:

@@ -1,4 +1,4 @@
-"""CASE, and the functions that are CASE in short: COALESCE, NULLIF, IF, NVL2."""
+"""CASE, and the functions that are short for CASE: COALESCE, NULLIF, IF, NVL2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONDITIONALS = frozenset(("coalesce", "nullif", "if", "nvl2", "zeroifnull", "nul
 
 
 class PartBinder(Protocol):
-    """What CASE needs of the expression binder."""
+    """The part of the expression binder that CASE uses."""
 
     def bind(self, tree: exp.Expr) -> Expression:
         """Bind a part."""

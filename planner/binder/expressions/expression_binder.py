@@ -77,7 +77,7 @@ _BINARY: dict[type, str] = {
     exp.BitwiseXor: "bitwise_xor",
 }
 _LAZY = CONDITIONALS - {"nullif"}
-"""Functions that may never look at an argument, so that one that cannot be read does no harm."""
+"""Conditionals that may skip an argument, so a literal there that cannot be cast must not fail planning."""
 _OF_AGGREGATES = {
     "distinct": "DISTINCT",
     "star": "*",
@@ -114,7 +114,7 @@ class Subqueries(Protocol):
 
 @dataclass
 class ExpressionBinder:
-    """Binds expressions over one scope. ``clause`` names the place in errors, e.g. ``WHERE``."""
+    """Binds expressions over one scope. ``clause`` names the clause in errors, e.g. ``WHERE``."""
 
     scope: Scope
     context: BindContext
@@ -126,7 +126,7 @@ class ExpressionBinder:
     lambda_parameters: tuple[LambdaVariable, ...] = ()
 
     def bind(self, tree: exp.Expr) -> Expression:
-        """Return the typed expression of a tree; raise SQL-10xx and SQL-11xx with spans."""
+        """Return the typed expression of a tree. Raises SQL-10xx and SQL-11xx with spans."""
         self.depth += 1
         if self.depth > 4 * MAX_DEPTH:
             raise too_deep(span_of(tree) or Span(0, 1))
@@ -135,8 +135,8 @@ class ExpressionBinder:
         return bound
 
     def condition(self, tree: exp.Expr, clause: str | None = None) -> Expression:
-        """Return a BOOLEAN expression; raise SQL-1103 for another type, naming ``clause`` or the binder's
-        own.
+        """Return a BOOLEAN expression. Raises SQL-1103 for another type; ``clause`` names it in the error,
+        else the binder's clause.
         """
         bound = self.bind(tree)
         if not isinstance(bound.type, Boolean | Null):
@@ -169,8 +169,8 @@ class ExpressionBinder:
         return bound
 
     def inside_lambda(self, parameters: Sequence[LambdaVariable], clause: str) -> ExpressionBinder:
-        """Return the binder of a function's body: it reads parameters too, and takes no aggregate, no OVER
-        and no subquery.
+        """Return the binder of a lambda's body. It resolves the parameters first and allows no aggregate,
+        OVER or subquery.
         """
         return replace(
             self,
@@ -182,7 +182,7 @@ class ExpressionBinder:
         )
 
     def parameter(self, tree: exp.Expr) -> LambdaVariable | None:
-        """Return the parameter of a function around it that a name begins with, the innermost one."""
+        """Return the lambda parameter that a name begins with, the innermost one, or None."""
         first = tree.expressions[0].name.lower()
         return next(
             (variable for variable in reversed(self.lambda_parameters) if variable.name.lower() == first),

@@ -27,8 +27,8 @@ _PLAIN_IN_SETS = re.compile(r"[\w\s,;:.%#@!-]|[^\x00-\x7f]")
 
 
 def resolve_unit_function(name: str, arguments: int) -> str:
-    """Return the function that a name means when called with ``count`` arguments: ``datediff(DAY, a, b)`` is
-    ``timestampdiff``.
+    """Return the function that a name means when called with ``arguments`` arguments: ``datediff(DAY, a, b)``
+    is ``timestampdiff``.
     """
     return _OF_A_UNIT.get(name.lower(), name) if arguments == 3 else name
 
@@ -49,7 +49,7 @@ def rounded_to(tree: RoundedTo, value: Expression, call: Caller) -> Expression:
 
 
 def decoded(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
-    """Return ``decode(x, a, b, .., otherwise)`` as CASE, where NULL finds NULL."""
+    """Return ``decode(x, a, b, .., otherwise)`` as CASE, where NULL matches NULL."""
     pairs, rest = args[1:], None
     if len(pairs) % 2:
         pairs, rest = pairs[:-1], pairs[-1]
@@ -63,7 +63,7 @@ def decoded(args: Sequence[Expression], call: Caller, span: Span | None) -> Expr
 def similar(
     value: Expression, pattern: Expression, escape: exp.Expr | None, call: Caller, span: Span | None
 ) -> Expression:
-    """Return ``x SIMILAR TO pattern`` as a regular expression; raise SQL-1011 for a pattern that is no
+    """Return ``x SIMILAR TO pattern`` as a regular expression. Raises SQL-1011 for a pattern that is not
     constant or not well formed.
     """
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
@@ -87,8 +87,8 @@ def similar(
 
 
 def _regex(pattern: str, escape: str) -> str | None:
-    """The pattern of SIMILAR TO as a regular expression of the whole text; ``None`` for one that is not
-    well formed.
+    """Return a SIMILAR TO pattern as a regular expression of the whole text, or ``None`` if it is
+    malformed.
     """
     out: list[str] = []
     inside, letters = False, iter(pattern)
@@ -121,8 +121,8 @@ GROUPING = frozenset({"grouping", "grouping_id"})
 
 @dataclass(frozen=True)
 class GroupingMark(Expression):
-    """One bit per key, the last key's the lowest: 1 where the row's grouping set leaves the key out. No
-    keys: all of GROUP BY.
+    """GROUPING: one bit per key, the last key's the lowest, 1 where the row's grouping set leaves the key
+    out. No keys: all of GROUP BY.
     """
 
     keys: tuple[Expression, ...] = ()
@@ -139,7 +139,7 @@ class GroupingMark(Expression):
 
 
 def bits(marks: list[Expression]) -> Expression:
-    """Return a number whose bits are the marks, the last one's the lowest."""
+    """Return the number with ``marks`` as bits, the last one the lowest."""
     total: Expression = Literal(BIGINT, False, value=0)
     for place, mark in enumerate(marks):
         total = mark if place == 0 else Call(BIGINT, False, function="add", args=(_doubled(total), mark))

@@ -1,4 +1,4 @@
-"""JSON in expressions: the type FROM_JSON reads, and the objects and arrays that are put together."""
+"""JSON in expressions: the type of FROM_JSON, and the JSON constructors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""
 
 CONSTRUCTORS = {"json_object": "null", "json_array": "absent"}
-"""What puts JSON together, and what becomes of NULLs where that is not said."""
+"""The JSON constructors, with their default for NULLs."""
 
 _NESTED = re.compile(r"\s*(ARRAY|MAP|ROW|STRUCT)\s*[<(]", re.IGNORECASE)
 _WRITES_JSON = ("json_object", "json_array", "to_json", "json_query")
 
 
 def json_read(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
-    """Return ``from_json(text, schema[, options])``, of the type its constant schema names; SQL-1103 and
-    SQL-1204 for what is none.
+    """Return ``from_json(text, schema[, options])`` of the type in its constant schema. Raises SQL-1103 and
+    SQL-1204 for an invalid type.
     """
     called = call("from_json", [*args[:2], *(_mode(option) for option in args[2:])], span)
     schema = args[1]
@@ -46,7 +46,7 @@ def _declared(text: str, span: Span | None) -> DataType:
 
 
 def _mode(option: Expression) -> Expression:
-    """The mode alone, of ``map('mode', 'FAILFAST')``."""
+    """Return the mode in ``map('mode', 'FAILFAST')`` as a literal, empty without one."""
     if isinstance(option, Call) and option.function == "map" and len(option.args) == 2:
         key, mode = option.args
         if isinstance(key, Literal) and isinstance(mode, Literal) and str(key.value).lower() == "mode":
@@ -57,8 +57,8 @@ def _mode(option: Expression) -> Expression:
 def json_constructor(
     name: str, args: Sequence[Expression], nulls: str | None, call: Caller, span: Span | None
 ) -> Expression:
-    """Return JSON_OBJECT or JSON_ARRAY; ``nulls`` is NULL or ABSENT. What is written as JSON already is
-    put in as it is.
+    """Return JSON_OBJECT or JSON_ARRAY; ``nulls`` is NULL or ABSENT. The result of a JSON function is
+    inserted as it is, unquoted.
     """
     if name == "json_object" and len(args) % 2:
         raise PenstockError(
@@ -76,7 +76,7 @@ def json_constructor(
 
 
 def tuple_fields(args: Sequence[Expression], call: Caller, span: Span | None) -> tuple[Expression, ...]:
-    """Return the one row ``json_tuple(text, 'a', ..)`` gives, as the arguments of ``stack``."""
+    """Return the row of ``json_tuple(text, 'a', ..)`` as the arguments of ``stack``."""
     keys = [str(key.value) for key in args[1:] if isinstance(key, Literal)]
     fields = [
         call("get_json_object", [args[0], Literal(STRING, False, value=f"$['{key}']", span=span)], span)

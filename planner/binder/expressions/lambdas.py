@@ -22,7 +22,7 @@ _WITH_PLACE = ("transform", "filter")
 
 
 class BodyBinder(Protocol):
-    """What binds the arguments of a call and the bodies of its functions."""
+    """Binds the arguments of a call and the bodies of its lambdas."""
 
     clause: str
     lambda_parameters: tuple[LambdaVariable, ...]
@@ -31,7 +31,7 @@ class BodyBinder(Protocol):
         """Return the typed expression of a tree."""
 
     def inside_lambda(self, parameters: Sequence[LambdaVariable], clause: str) -> BodyBinder:
-        """Return what binds the body of a function with these parameters, more than those around it."""
+        """Return the binder of a lambda's body, with these parameters added."""
 
 
 def takes_lambda(tree: FunctionCall) -> bool:
@@ -40,8 +40,8 @@ def takes_lambda(tree: FunctionCall) -> bool:
 
 
 def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
-    """Return a call with functions among its arguments; raise SQL-1113 for a function that does not fit
-    there, else as for other calls.
+    """Return a call with lambdas among its arguments. Raises SQL-1113 for a lambda that does not fit, else as
+    for other calls.
     """
     name, span, args = str(tree.this).lower(), span_of(tree), tree.expressions
     declared = LAMBDA_NAMES.get(name)
@@ -84,7 +84,7 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
 
 
 def _elements(name: str, values: Sequence[Expression]) -> list[tuple[DataType, bool]]:
-    """What a function may read: types, and whether NULL."""
+    """Return the types of the lambda's parameters, and whether each may be NULL."""
     kinds: list[tuple[DataType, bool]] = []
     for value in values:
         if isinstance(value.type, Map):
@@ -155,7 +155,7 @@ def _result(name: str, values: Sequence[Expression], function: Lambda) -> DataTy
 def _aggregate(
     bound: Sequence[Expression], bodies: Sequence[LambdaFunction], binder: BodyBinder, span: Span | None
 ) -> Expression:
-    """The value takes the common type of the start and of what the function makes of it."""
+    """Bind AGGREGATE: the accumulator has the common type of the start value and the lambda's result."""
     array, start = bound
     assert isinstance(array.type, Array)
     element = (array.type.element, True)
@@ -182,5 +182,5 @@ def _misplaced(message: str, span: Span | None, hint: str | None = None) -> Pens
 
 
 def refuse_lambda(binder: BodyBinder, tree: exp.Expr) -> Expression:
-    """Raise SQL-1113 for a function where a value is wanted."""
+    """Raise SQL-1113 for a lambda outside of a call."""
     raise _misplaced(f"a function cannot stand in {binder.clause} by itself", span_of(tree))

@@ -65,9 +65,7 @@ def _bad(message: str, span: Span | None, hint: str | None = None) -> PenstockEr
 
 
 def integer_type(value: int) -> DataType | None:
-    """Return INT or BIGINT, whichever first holds the value, a DECIMAL for more digits, or ``None`` above
-    38 digits.
-    """
+    """Return the smallest of INT, BIGINT and DECIMAL that holds the value; ``None`` above 38 digits."""
     for kind in (INT, BIGINT):
         if -_RANGES[kind] <= value < _RANGES[kind]:
             return kind
@@ -76,7 +74,7 @@ def integer_type(value: int) -> DataType | None:
 
 
 def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
-    """Return a numeric literal, its sign read with it so that the smallest INT is one."""
+    """Return a numeric literal. The sign belongs to it, so that the smallest INT is representable."""
     text, suffix = ("-" if negative else "") + node.name, node.meta.get("suffix")
     if len(text) > _LONGEST:
         raise _bad(
@@ -139,8 +137,8 @@ def typed(node: TypedLiteral, zone: ZoneInfo) -> Literal:
 
 
 def interval(node: IntervalLiteral) -> Literal:
-    """Return an interval literal: a timedelta for days to microseconds, a number of months for years and
-    months.
+    """Return an interval literal: a timedelta for units up to weeks, a number of months for years
+    and months.
     """
     text, span, sign = node.this.strip(), span_of(node), -1 if node.args.get("negative") else 1
     unit, last = node.args.get("unit"), node.args.get("last")
@@ -200,7 +198,9 @@ def _interval_parts(
 
 
 def parameter(value: Any, span: Span | None) -> Literal:
-    """Return the literal of a parameter's Python value; raise SQL-1014 for a type no SQL type holds."""
+    """Return the literal of a parameter's Python value. Raises SQL-1014 for a Python type without an SQL
+    type.
+    """
     kind = _python_type(value)
     if kind is None:
         hint = "pass None, bool, int, float, str, bytes, Decimal, date, time, datetime or timedelta"

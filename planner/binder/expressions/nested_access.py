@@ -1,4 +1,4 @@
-"""Reading parts of rows, arrays and maps, and naming the fields of rows that are built."""
+"""Access to fields of rows and elements of arrays and maps, and the field names of constructed rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 
 
 def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
-    """Return a field of a row by its name without case; raise SQL-1110 where there is none and SQL-1108
-    for what is no row.
+    """Return a field of a row by its name, ignoring case. Raises SQL-1110 for an unknown field, SQL-1108 for
+    a value that is no row.
     """
     kind = base.type
     if not isinstance(kind, Row):
@@ -48,7 +48,9 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
 
 
 def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> list[tuple[str, Expression]]:
-    """Return all fields of a row by name, for ``r.*``; the names ``hidden`` by EXCEPT must be among them."""
+    """Return all fields of a row by name, for ``r.*``. Every name in ``hidden`` (EXCEPT) must be
+    one of them.
+    """
     if not isinstance(row.type, Row):
         hint = "a star stands behind a table or a ROW"
         raise PenstockError(
@@ -60,7 +62,7 @@ def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> l
 
 
 def element_of(base: Expression, place: Expression, call: Caller, span: Span | None) -> Expression:
-    """Return ``a[i]`` or ``m[key]``; raise SQL-1108 for what has no elements and SQL-1109 for a constant
+    """Return ``a[i]`` or ``m[key]``. Raises SQL-1108 for a value without elements, SQL-1109 for a constant
     position below 1.
     """
     if not isinstance(base.type, Array | Map):
@@ -90,8 +92,8 @@ def element_of(base: Expression, place: Expression, call: Caller, span: Span | N
 
 
 def with_field_names(row: Expression, args: Sequence[exp.Expr]) -> Expression:
-    """Return ``struct(..)`` with its fields called as the columns they are; others col1, col2, .. by their
-    position.
+    """Return ``struct(..)`` with fields named after its columns; other fields are col1, col2, ..
+    by position.
     """
     assert isinstance(row.type, Row)
     names = [_name(arg) or f"col{i}" for i, arg in enumerate(args, 1)]
@@ -109,7 +111,7 @@ def _name(arg: exp.Expr) -> str | None:
 
 
 def orderable(expression: Expression, tree: exp.Expr) -> Expression:
-    """Return what is ordered by; raise SQL-1112 for a type without an order."""
+    """Return a sort expression; raise SQL-1112 for a type without an order."""
     if not is_orderable(expression.type):
         hint = "order by a value in it, as m['key'], or by size(m)"
         raise PenstockError(

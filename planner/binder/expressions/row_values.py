@@ -17,12 +17,12 @@ Binder = Callable[[exp.Expr], Expression]
 """Binds one part."""
 
 ROW_COMPARISONS = ("equal", "not_equal", "null_safe_equal", "less", "less_equal", "greater", "greater_equal")
-"""What two rows may stand around."""
+"""The comparisons that two rows allow."""
 
 
 def compared_rows(function: str, left: exp.Expr, right: exp.Expr, bind: Binder, call: Caller) -> Expression:
-    """Return ``(a, b) < (c, d)``: parts decide from left to right; raise SQL-1114 where they are not rows
-    of as many values.
+    """Return ``(a, b) < (c, d)`` in lexicographic order. Raises SQL-1114 unless both are rows of equal
+    length.
     """
     pairs = _pairs(left, right, bind)
     span = span_of(left)

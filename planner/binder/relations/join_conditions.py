@@ -1,4 +1,4 @@
-"""What a join condition says: equalities between the two sides (equi keys), and time bounds that make an
+"""Join conditions: equalities between the two sides (equi keys), and time bounds that make an
 interval join.
 """
 

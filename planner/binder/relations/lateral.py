@@ -39,7 +39,7 @@ _ORDERED = ("order", "limit", "offset")
 
 @dataclass(frozen=True)
 class _Listed:
-    """One column of the query's list, over the outer columns and the query's own behind them."""
+    """One column of the query's list, over the outer columns ++ the query's own."""
 
     name: str
     value: Expression
@@ -52,10 +52,10 @@ def bind_lateral(
     context: BindContext,
     condition: Expression | None = None,
 ) -> FromClause:
-    """Return the rows so far joined with a query that may read them in its WHERE; raise SQL-1601 for one that
-    reads them elsewhere.
+    """Return the input joined with a query that may read it in WHERE. Raises SQL-1601 for a query that reads
+    it elsewhere.
 
-    ``condition``: the ON of a LEFT JOIN, over the rows so far and the columns the query gives.
+    ``condition``: the ON of a LEFT JOIN, over the input ++ the query's columns.
     """
     query = tree.this
     while isinstance(query, exp.Subquery) and not any(query.args.get(key) for key in (*_ORDERED, "with_")):
@@ -76,7 +76,7 @@ def bind_lateral(
 
 
 def _keeps_time(below: LogicalPlan, plan: LogicalPlan) -> bool:
-    """Whether all that was joined is bounded, so that the rows so far still come in their time."""
+    """Return whether all joined inputs are bounded, so that the join delays no row."""
     while plan is not below:
         if len(plan.inputs) > 1 and not all(bounded(other) for other in plan.inputs[1:]):
             return False
@@ -174,8 +174,8 @@ def _with_list(
     on: tuple[Expression, ...],
     span: Span | None,
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
-    """The join, what the list computes of the query's own columns below it, what it computes of both above
-    it.
+    """Return the join with its select list. Items over the query's own columns are projected below it, items
+    over both sides above it.
     """
     own = len(rows.plan.schema)
     inner = [item.value for item in listed if all(i >= rows.width for i in item.value.columns())]

@@ -1,4 +1,4 @@
-"""FOR SYSTEM_TIME AS OF a processing time, of a table in a database: a lookup join."""
+"""Lookup joins: FOR SYSTEM_TIME AS OF a processing time, with a table in a database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ Pair = tuple[Expression, Expression]
 
 @dataclass(frozen=True)
 class LookupSide:
-    """A right side as a scan with its filters, and each of its columns over the scan's."""
+    """The right side of a lookup join: a scan with its filters, and each output column over the scan's
+    columns.
+    """
 
     scan: Scan
     columns: tuple[Expression, ...]
@@ -80,7 +82,7 @@ def _over(expression: Expression, columns: Sequence[Expression]) -> Expression:
 
 
 def in_terms_of(parts: Sequence[Expression], looked: LookupSide, width: int) -> tuple[Expression, ...]:
-    """Return conditions over left ++ right as conditions over left ++ scan."""
+    """Rewrite conditions over left ++ right to left ++ scan."""
 
     def moved(node: Expression) -> Expression:
         if not isinstance(node, Column) or node.index < width:
@@ -92,8 +94,8 @@ def in_terms_of(parts: Sequence[Expression], looked: LookupSide, width: int) -> 
 
 
 def is_lookup_key(pair: Pair) -> bool:
-    """Return whether a database can be asked for an equality: a column of it, of a type that is the same
-    in all of them.
+    """Return whether an equality can be a lookup key: a plain column, of a type that compares alike in all
+    databases.
     """
     column = pair[1].arg if isinstance(pair[1], Cast) else pair[1]
     if not isinstance(column, Column):
@@ -103,7 +105,7 @@ def is_lookup_key(pair: Pair) -> bool:
 
 
 def lookup_keys(pairs: Sequence[tuple[Expression, Pair]]) -> list[tuple[Expression, Pair]]:
-    """Return the equalities a database is asked by, one for each of its columns."""
+    """Return the equalities that form the lookup key, one per database column."""
     first: dict[int, tuple[Expression, Pair]] = {}
     for part, pair in pairs:
         if is_lookup_key(pair):
@@ -119,8 +121,8 @@ def lookup_plan(
     of_table: Sequence[Expression],
     rest: Sequence[Expression],
 ) -> LogicalPlan:
-    """Return the join: ``keys`` are columns of the left side and of the scan, ``of_table`` conditions over
-    the scan, ``rest`` over left ++ scan.
+    """Return the lookup join. ``keys`` are columns of the left side and of the scan; ``of_table`` are
+    conditions over the scan, ``rest`` over left ++ scan.
     """
     known = () if looked.scan.predicate is None else conjuncts(looked.scan.predicate)
     scan = replace(looked.scan, predicate=conjunction((*known, *of_table))) if of_table else looked.scan
@@ -142,7 +144,7 @@ def _column(expression: Expression) -> Column:
 
 
 def refuse_keyless(tree: AsOf) -> PenstockError:
-    """Return SQL-1728: there is nothing a database could be asked for."""
+    """Return SQL-1728 for a join without a lookup key."""
     message = (
         "a lookup join compares a column of the table it looks up, a whole number, STRING, DATE or "
         "BOOLEAN, for equality"
@@ -152,8 +154,8 @@ def refuse_keyless(tree: AsOf) -> PenstockError:
 
 
 def refuse_computed(looked: LookupSide, kind: JoinKind, tree: AsOf) -> None:
-    """Refuse computed columns of a table a LEFT JOIN looks up: they are computed on what is joined, and
-    there would be nothing. SQL-1728.
+    """Refuse computed columns in the table of a LEFT lookup join; SQL-1728. They are computed above the join,
+    where an unmatched row has only NULLs.
     """
     computed = [column for column in looked.columns if not isinstance(column, Column)]
     if computed and kind is JoinKind.LEFT:

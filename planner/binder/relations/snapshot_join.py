@@ -1,4 +1,6 @@
-"""LATERAL SNAPSHOT(..): a table loaded to a point in its time, then joined as it is."""
+"""LATERAL SNAPSHOT(..): a table that is loaded up to a point in its time, then joined as it is when a row
+arrives.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The table of a snapshot join, and when it is loaded; without a time column it is a bounded table,
+    """The table of a snapshot join and when it counts as loaded. Without a time column it is a bounded table,
     loaded to its end.
+
+    ``loaded_us``: microseconds of the table's time. ``idle_ms``, ``ttl_ms``: milliseconds.
     """
 
     source: Source
@@ -50,7 +54,9 @@ class Snapshot:
     ttl_ms: int | None
 
     def joined(self, plan: LogicalPlan) -> LogicalPlan:
-        """Write into a join (a projection may drop its computed keys) how its right side is loaded."""
+        """Return the snapshot join of a join, which a projection may cover. A bounded table leaves the join
+        as it is.
+        """
         if isinstance(plan, Project):
             return replace(plan, input=self.joined(plan.input))
         assert isinstance(plan, Join)
@@ -62,10 +68,10 @@ class Snapshot:
 
 
 def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:
-    """Return what a call of SNAPSHOT says.
+    """Return the bound arguments of SNAPSHOT.
 
-    Raises SQL-1102 for its arguments, SQL-1729 without the time of a table that does not end, and for values
-    that are none.
+    Raises SQL-1102 for unknown arguments. Raises SQL-1729 for an unbounded table without ``on_time``, and for
+    invalid values.
     """
     consume(tree, "expressions", "alias", "lateral")
     given = _arguments(tree)
@@ -148,8 +154,8 @@ def _time(descriptor: exp.Expr | None, source: Source, tree: SnapshotTable) -> i
 
 
 def _moment(tree: exp.Expr, has_zone: bool, context: BindContext) -> int:
-    """Return a constant time as microseconds of the table's time; one of the other kind is seen from the
-    session's zone.
+    """Return a constant time in microseconds of the table's time. A time of the other kind is converted by
+    the session's zone.
     """
     bound = ExpressionBinder(Scope(), context, "SNAPSHOT").bind(tree)
     literal: Expression = bound

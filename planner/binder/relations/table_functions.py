@@ -60,7 +60,7 @@ def _python_table(
 def _beside(
     plan: LogicalPlan, tree: TableFunctionCall, call: TableCall, outer: bool
 ) -> tuple[LogicalPlan, Scope]:
-    """Each row beside those a call gives, under the names the statement gives them."""
+    """Return the Unnest node of a call and the scope of its columns, renamed by the alias."""
     count, ordinality = (
         len(call.columns),
         [Field("ordinality", BIGINT, False)] if tree.args.get("ordinality") else [],
@@ -78,8 +78,8 @@ def _operand(arg: Expression) -> Operand:
 
 
 def _named(columns: Sequence[Field], tree: TableFunctionCall) -> tuple[str | None, list[Field]]:
-    """The alias, and the columns under the names it gives them; the only column of a function goes by the
-    alias itself.
+    """Return the table alias and the renamed columns. A function's only column has the name of the alias
+    itself.
     """
     alias = tree.args.get("alias")
     if alias is None:

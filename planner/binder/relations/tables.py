@@ -1,4 +1,4 @@
-"""FROM: tables, views, names of WITH, subqueries and VALUES as relations."""
+"""FROM: tables, views, common table expressions, subqueries and VALUES as relations."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ MAX_VIEW_DEPTH = 50
 
 @dataclass(frozen=True)
 class Source:
-    """One table reference of FROM: its relation and the name its columns go by."""
+    """One table reference of FROM: its relation and its visible name."""
 
     relation: Relation
     name: str | None
 
     @property
     def scope(self) -> Scope:
-        """The columns it brings into reach."""
+        """The columns it makes visible."""
         return Scope.of(self.relation, self.name)
 
 
 def bind_source(tree: exp.Expr, context: BindContext) -> Source:
-    """Return the relation of a table reference under its alias, columns renamed as the alias says."""
+    """Return the relation of a table reference, its columns renamed by its alias."""
     alias = tree.args.get("alias")
     name = (
         alias.this.name
@@ -80,8 +80,8 @@ def bind_source(tree: exp.Expr, context: BindContext) -> Source:
 
 
 def renamed(relation: Relation, columns: Sequence[exp.Identifier], span: Span | None) -> Relation:
-    """Return a relation under the column names of an alias or a WITH table; raise SQL-1046 and SQL-1045
-    for wrong numbers and repeated names.
+    """Return a relation under the column names of an alias or WITH. Raises SQL-1046 for a wrong number,
+    SQL-1045 for repeated names.
     """
     if len(columns) != len(relation.fields):
         message = (
@@ -195,7 +195,7 @@ def named_relation(name: str, span: Span | None, context: BindContext) -> Relati
 
 
 def read_table(relation: CatalogTable, span: Span | None, context: BindContext) -> Relation:
-    """Return the rows of a table of the catalog; SQL-1047 for one that is only written."""
+    """Return the relation of a catalog table. Raises SQL-1047 for a table that is only written."""
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
         raise PenstockError(
@@ -246,7 +246,7 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
 
 
 def scanned(table: CatalogTable) -> Relation:
-    """Return a table's rows as queries see them: scan, computed columns in declared order, watermark."""
+    """Return a table as queries read it: scan, computed columns in declared order, watermark."""
     source = table.source_schema
     plan: LogicalPlan = Scan(table, tuple(range(len(source))))
     if table.schema.names != source.names:
@@ -271,7 +271,9 @@ def _column(fields: Sequence[Field], index: int) -> Column:
 
 
 def bounded(plan: LogicalPlan) -> bool:
-    """Return whether all sources of a plan are bounded tables (a recording read as a stream is none)."""
+    """Return whether all sources of a plan are bounded tables. A recording that is read as a
+    stream is not.
+    """
     return all(
         boundedness(node.table) is Boundedness.BOUNDED for node in plan.walk() if isinstance(node, Scan)
     )
@@ -288,12 +290,14 @@ def endless(plan: LogicalPlan) -> bool:
 
 
 def one_row() -> LogicalPlan:
-    """Return a single row with one column nobody reads, the input of a SELECT without FROM."""
+    """Return a single row with an unused column, the input of a SELECT without FROM."""
     return Values(((Literal(INT, False, value=0),),), Schema((Field("nothing", INT, False),)))
 
 
 def bind_values(tree: exp.Expr, context: BindContext) -> Relation:
-    """Return the rows of VALUES, columns named col1, col2, ..; raise SQL-1081 for rows of unequal width."""
+    """Return the rows of VALUES, columns named col1, col2, .. Raises SQL-1081 for rows of unequal width,
+    SQL-1082 for columns without a common type.
+    """
     binder = ExpressionBinder(Scope(), context, "VALUES")
     rows = [[binder.bind(cell) for cell in row.expressions] for row in tree.expressions]
     width = len(rows[0])
@@ -328,8 +332,8 @@ def bind_values(tree: exp.Expr, context: BindContext) -> Relation:
 
 
 def literal_rows(cells: Sequence[tuple[Expression, ...]], names: tuple[str, ...]) -> LogicalPlan:
-    """Return rows of constant expressions: VALUES where all are literals, else projections of one row
-    each.
+    """Return rows of constant expressions: VALUES where all are literals, else a union of one-row
+    projections.
     """
     fields = tuple(
         Field(name, cell.type, any(row[i].nullable for row in cells))

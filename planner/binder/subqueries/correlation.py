@@ -1,4 +1,4 @@
-"""A subquery seen from the query around it: its rows, the conditions the two share, the values it lists."""
+"""A correlated subquery: its own rows, the conditions it shares with the outer query, and its select list."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from penstock.planner.logical.projection import Filter
 from penstock.planner.parser.syntax_nodes import AllColumns, Reference, span_of
 
 Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
-"""How a FROM clause is filtered by conditions that may hold subqueries themselves."""
+"""Filters a FROM clause by conditions that may contain subqueries."""
 
 
 @dataclass(frozen=True)
 class InnerRows:
-    """Rows under their own conditions. ``shared`` conditions, ``items`` and ``scope`` see the ``width``
-    columns of the outer rows before them.
+    """The rows of a subquery, filtered by its own conditions. ``shared`` conditions, ``items`` and ``scope``
+    are over the outer rows' ``width`` columns ++ the own ones.
 
-    ``times``: the own columns that tell time.
+    ``times``: the time roles of the own columns.
     """
 
     plan: LogicalPlan
@@ -43,14 +43,14 @@ class InnerRows:
     times: Roles = field(default_factory=dict)
 
     def own(self, expression: Expression) -> Expression:
-        """Return an expression that reads own columns only as one over the own rows."""
+        """Return an expression that reads own columns only, shifted to the own plan."""
         return expression.remap({i: i - self.width for i in expression.columns()})
 
     def pairs(
         self, values: Sequence[Expression], tree: exp.Expr, binder: ExpressionBinder
     ) -> list[tuple[Expression, Expression]]:
-        """Return each value with the listed one it is compared with, both in one type; raise SQL-1085 for
-        lists of unequal length.
+        """Return each tested value with the listed one, both cast to one type. Raises SQL-1085 for lists of
+        unequal length.
         """
         if len(values) != len(self.items):
             many = f"{len(values)} value{'s' if len(values) != 1 else ''}"
@@ -72,9 +72,7 @@ def tested_values(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def is_plain(tree: exp.Expr) -> bool:
-    """Return whether a subquery is a FROM, a WHERE and a list, with nothing between its rows and those of
-    FROM but its list.
-    """
+    """Return whether a subquery is only SELECT, FROM and WHERE: no groups, order, limit or WITH."""
     between = ("group", "having", "limit", "offset", "with_", "order")
     return isinstance(tree, exp.Select) and not any(tree.args.get(key) for key in between)
 
@@ -95,8 +93,8 @@ def inner_rows(
     *,
     list_matters: bool = True,
 ) -> InnerRows:
-    """Bind a subquery inside a query whose rows have ``width`` columns; without ``list_matters`` it is
-    asked for nothing but whether it has rows.
+    """Bind a subquery of an outer query with ``width`` columns. Without ``list_matters`` the caller only asks
+    whether it has rows.
     """
     tree = subquery.this
     try:
@@ -120,7 +118,7 @@ def inner_rows(
 def bound_rows(
     tree: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering
 ) -> InnerRows:
-    """Bind FROM and WHERE of a plain subquery: conditions on its own rows filter them, the others are
+    """Bind FROM and WHERE of a plain subquery. Conditions on its own columns filter its rows, the others are
     shared.
     """
     from_ = tree.args.get("from_")
@@ -189,8 +187,8 @@ def _resolves(scope: Scope, node: exp.Expr) -> bool:
 
 
 def correlation_error(error: PenstockError, tree: exp.Expr, outer: Scope) -> PenstockError:
-    """Return the error of an unknown name in a subquery. It says so if the name is a column of the outer
-    query that cannot be read at this point.
+    """Return the error of an unknown name in a subquery. If the name is an outer column that the subquery may
+    not read, SQL-1601 says so.
     """
     if error.code not in ("SQL-1042", "SQL-1044") or error.span is None:
         return error

@@ -128,7 +128,7 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
 
 
 def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expression]) -> LogicalPlan:
-    """Return a plan whose ``OuterValues`` are the different values of ``domain`` over ``rows``."""
+    """Return a plan with its ``OuterValues`` replaced by the distinct values of ``domain`` over ``rows``."""
     if not domain:
         return plan
     wide, positions = with_keys(rows, domain)
@@ -141,7 +141,7 @@ def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expressio
 
 
 def _refuses_null(part: Expression, index: int) -> bool:
-    """Whether a condition is not TRUE where a column is NULL, by its very form."""
+    """Return whether the form of a condition proves that it is not TRUE where a column is NULL."""
     if isinstance(part, Column):
         return part.index == index
     if isinstance(part, Cast) or (isinstance(part, Call) and part.function in _STRICT):
@@ -154,7 +154,7 @@ def _equal(left: Expression, right: Expression) -> Call:
 
 
 def _alike(left: Expression, right: Expression, span: Span | None) -> list[Expression]:
-    """Two equalities that both hold exactly where two values are equal or both NULL."""
+    """Return two equalities that both hold exactly where two values are equal or both NULL."""
     flags = [Call(BOOLEAN, False, function="is_null", args=(side,)) for side in (left, right)]
     filled = [_filled(side, span) for side in (left, right)]
     return [_equal(*flags), _equal(*filled)]
@@ -193,8 +193,8 @@ def _zero(kind: DataType) -> Literal | None:
 def first_rows(
     rows: InnerRows, query: exp.Expr, context: BindContext, listed: Sequence[Expression] = ()
 ) -> InnerRows:
-    """Return the first rows by the query's order for each value of what the rows share with those around
-    them; ``listed`` is read of both.
+    """Return the Top-N of a correlated subquery: its first rows per value of the correlating columns.
+    ``listed`` expressions may read outer columns too.
 
     Raises SQL-1601 for ORDER BY or LIMIT alone, and for OFFSET.
     """

@@ -1,5 +1,5 @@
-"""Subqueries in ON: of an inner join they filter its rows, of another one they are values joined to the
-side they read.
+"""Subqueries in ON: those of an inner join filter its rows. Those of an outer join are values joined to the
+side that they read.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from penstock.planner.logical.joins.join import JoinKind
 def join_with_subqueries(
     left: FromClause, right: FromClause, kind: JoinKind, tree: exp.Expr, join: JoinSides, context: BindContext
 ) -> FromClause:
-    """Return the join on a condition with subqueries in it; raise SQL-1601 for one of an outer join whose
-    subquery reads both sides.
+    """Return the join on a condition with subqueries. Raises SQL-1601 for an outer join whose subquery reads
+    both sides.
     """
     width = len(left.plan.schema)
     scope = left.scope.beside(right.scope, width)
@@ -39,8 +39,8 @@ def join_with_subqueries(
 
 
 class _Sides:
-    """The two sides of a join with the values of subqueries joined to them; columns of the right side are
-    negative until both are known.
+    """The two sides of a join, with the values of subqueries joined to them. Right columns have negative
+    numbers until the left width is known.
     """
 
     def __init__(self, left: FromClause, right: FromClause) -> None:
@@ -50,23 +50,21 @@ class _Sides:
 
     @property
     def left(self) -> FromClause:
-        """The left side with what was joined to it."""
+        """The left side with the subqueries joined to it."""
         return self._side(0)
 
     @property
     def right(self) -> FromClause:
-        """The right side with what was joined to it."""
+        """The right side with the subqueries joined to it."""
         return self._side(1)
 
     @property
     def added(self) -> int:
-        """How many columns the left side has now."""
+        """The current width of the left side."""
         return len(self._attached[0].plan.schema)
 
     def over(self, expression: Expression) -> Expression:
-        """Return a condition reading the joined values; columns of the right side are numbered -1, -2 ..
-        there.
-        """
+        """Return a condition over the joined values. Right columns are numbered -1, -2 .."""
         if isinstance(expression, ScalarSubquery):
             return self._value(expression)
         if isinstance(expression, Column):
