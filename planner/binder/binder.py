@@ -114,6 +114,7 @@ class Binder:
         """
         table = self.catalog.table(statement.target.text, statement.target.span)
         relation = self._top_level(statement.query, parameters)
+        # ORDER BY an ascending time attribute sorts a stream: the watermark tells when a row is final.
         if (
             isinstance(relation.plan, Sort)
             and not bounded(relation.plan)
@@ -149,11 +150,13 @@ class Binder:
         sinks: list[Sink] = []
         used = 0
         for insert in statement.inserts:
+            # Each INSERT consumes its own share of the parameters, in the order of the text.
             count = _parameter_count(insert.query.tree)
             bound = self.bind_insert(insert, parameters[used : used + count])
             sinks += bound.sinks if isinstance(bound, StatementSet) else [bound]
             used += count
         _check_parameters(used, parameters, statement.inserts[-1].query)
+        # The sinks run as one job, which reads its sources from one point.
         reject_mixed_history([sink.history for sink in sinks])
         return StatementSet(tuple(sinks))
 
@@ -181,6 +184,7 @@ class Binder:
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         _check_parameters(_parameter_count(query.tree), (), query)
         context = self.context((), query)
+        # CREATE OR REPLACE VIEW v AS SELECT .. FROM v would read itself: v counts as open already.
         relation = bind_query(
             query.tree, replace(context, views=(name.lower(),)) if statement.or_replace else context
         )
@@ -202,6 +206,7 @@ class Binder:
         refuse_late_rows(query.tree)
         refuse_history(query.tree)
         relation = self._top_level(query, (), follows=True)
+        # A view is a set of rows: ORDER BY matters only with LIMIT, and then the root is a Top-N.
         if isinstance(relation.plan, Sort):
             hint = (
                 "leave the order out and order what you select from the view, or add LIMIT n to keep "
@@ -234,6 +239,7 @@ class Binder:
         """
         table = self.catalog.stored_table(statement.name.text, statement.name.span)
         if isinstance(change := statement.change, RenameTable):
+            # RENAME TO without a namespace stays in the current one.
             full = self.catalog.qualified(change.new.text, change.new.span)
             statement = replace(statement, change=RenameTable(replace(change.new, text=full)))
         try:

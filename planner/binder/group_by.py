@@ -70,14 +70,17 @@ class Groups:
         """Return an expression over the input rows as one over the groups. Raises SQL-1061 for a column that
         is neither a key nor aggregated.
         """
+        # A subtree equal to a key is that key's column: GROUP BY a + b allows SELECT (a + b) * 2.
         for key, position in self.keys:
             if key == expression:
                 return self._column(position, expression)
+        # The placeholder of an aggregate becomes its output column.
         if isinstance(expression, AggregateResult):
             return self._column(self.results[expression.index], expression)
         if isinstance(expression, GroupingMark):
             return self._marked(expression)
         if isinstance(expression, Column):
+            # window_time depends on window_end, so a window's groups may read it without naming it.
             if self.window_time is not None and expression.index == self.window_time[0]:
                 return self._column(self.window_time[1], expression)
             raise _ungrouped(expression, bool(self.keys))
@@ -99,6 +102,7 @@ class Groups:
                     sqlstate="42803",
                 )
         places = dict(self.marks)
+        # A plain GROUP BY leaves no key out.
         zero = Literal(mark.type, False, value=0)
         return bits([self._column(places[key], mark) if self.marks else zero for key in mark.keys or known])
 
@@ -127,10 +131,12 @@ def group(
     """Return the aggregate of ``calls`` by ``keys``. With window_start and window_end among the keys it is a
     window aggregate.
     """
+    # GROUP BY a + b: computed keys are projected first, so that keys are columns.
     below, rows, positions = _project_keys(plan, fields, keys, names)
     labels = tuple(str(call) for call in calls)
     starts = [i for i in positions if rows[i].role is Role.WINDOW_START]
     ends = [i for i in positions if rows[i].role is Role.WINDOW_END]
+    # Both window bounds among the keys make it a window aggregate, which emits when the window closes.
     if not starts or not ends:
         return _plain(below, rows, keys, positions, calls, labels)
     return _windowed(below, rows, keys, positions, calls, labels, AttachedWindow(starts[0], ends[0]))
@@ -146,6 +152,7 @@ def _project_keys(
     expressions: list[Expression] = [
         Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)
     ]
+    # A key that is a column needs no projection.
     for key, name in zip(keys, names, strict=True):
         if isinstance(key, Column):
             positions.append(key.index)
@@ -193,6 +200,7 @@ def _windowed(
 ) -> Groups:
     # the rows' own time may be that of an earlier window
     times = [i for i, f in enumerate(rows) if f.role is Role.WINDOW_TIME][-1:]
+    # The node appends its window's bounds and time itself, behind the aggregates.
     of_window = {window.start_column, window.end_column, *times}
     columns = _unique([position for position in positions if position not in of_window])
     plan = WindowAggregate(below, window, columns, tuple(calls), labels)

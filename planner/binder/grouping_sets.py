@@ -30,8 +30,10 @@ def group_sets(
     """
     keys: list[Expression] = []
     for chosen in sets:
+        # All keys of all sets, each once: the columns of the union.
         keys += [key for key in chosen if key not in keys]
     groups = [group(plan, fields, chosen, [str(key) for key in chosen], calls) for chosen in sets]
+    # window_time is only a column of the union if every branch has it.
     timed = all(one.window_time is not None for one in groups)
     branches = tuple(_branch(one, keys, len(calls), timed) for one in groups)
     united: LogicalPlan = Union(branches) if len(branches) > 1 else branches[0]
@@ -58,10 +60,12 @@ def _branch(groups: Groups, keys: Sequence[Expression], calls: int, timed: bool)
         places[next(i for i, known in enumerate(keys) if known == key)] = position
     expressions: list[Expression] = []
     for i, key in enumerate(keys):
+        # A key that this set leaves out is NULL.
         expressions.append(
             column(groups.plan, places[i]) if i in places else Literal(key.type, True, value=None)
         )
     expressions += [column(groups.plan, groups.results[i]) for i in range(calls)]
+    # The flags tell such a NULL from a NULL in the data; GROUPING() reads them.
     expressions += [Literal(BIGINT, False, value=int(i not in places)) for i in range(len(keys))]
     names = [f"key{i + 1}" for i in range(len(keys))]
     for i, key in enumerate(keys):

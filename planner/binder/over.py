@@ -65,6 +65,7 @@ from penstock.planner.parser.syntax_nodes import (
     span_of,
 )
 
+# Clauses of a call that OVER does not support yet: (word in the error, hint).
 _NOT_OVER = {
     "distinct": ("DISTINCT", "GROUP BY the values first, in a subquery"),
     "filter": ("FILTER", "write CASE WHEN .. THEN x END inside the call"),
@@ -72,6 +73,7 @@ _NOT_OVER = {
     "within": ("WITHIN GROUP", "write percentile(x, p), or order the rows in OVER"),
     "nulls": ("IGNORE NULLS", "filter the rows without a value out in a subquery"),
 }
+# These look at neighbours or peers in the partition, so a frame has no effect on them.
 _FRAMELESS = RANKS | {"lag", "lead"}
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -115,6 +117,7 @@ class OverList:
         consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
         clause = call.args["over"]
         inner = replace(binder, clause="OVER", windows=None)
+        # PARTITION BY compares keys, so their type must be comparable.
         partition = tuple(inner.bind(node) for node in clause.args["partition"])
         for key, node in zip(partition, clause.args["partition"], strict=True):
             if not is_orderable(key.type):
@@ -126,6 +129,7 @@ class OverList:
                 )
         order = tuple(_sort_key(node, inner) for node in clause.args["order"])
         bound = _call(call, inner)
+        # Ranks and neighbours are defined by the order alone.
         if bound.function in RANKS | {"lag", "lead"} and not order:
             hint = "write OVER (PARTITION BY .. ORDER BY ..)"
             raise PenstockError(
@@ -137,6 +141,7 @@ class OverList:
             )
         frame = _frame(clause, order, bound.function)
         whole = OverCall(bound, partition, order, frame)
+        # Equal calls share one column.
         if whole not in self.calls:
             self.calls.append(whole)
         return OverResult(bound.type, bound.nullable, index=self.calls.index(whole), span=span_of(call))
@@ -159,16 +164,21 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
     )
     args = [binder.bind(arg) for arg in tree.expressions]
     for key, (word, hint) in _NOT_OVER.items():
+        # Aggregates support DISTINCT and FILTER with OVER, ranks and neighbours do not.
         if tree.args.get(key) and (key not in ("distinct", "filter") or name in RANKS | PLACES):
             raise _not_over(word, hint, span)
+    # ROW_NUMBER, RANK, DENSE_RANK
     if name in RANKS:
         _check_count(name, len(args), 0, 0, tree)
         return AggregateCall(name, (), INT, False, span=span)
+    # FIRST_VALUE(x), LAST_VALUE(x): NULL for an empty frame
     if name in ("first_value", "last_value"):
         _check_count(name, len(args), 1, 1, tree)
         return AggregateCall(name, tuple(args), args[0].type, True, span=span)
+    # LAG, LEAD
     if name in PLACES:
         return _neighbour(name, args, tree)
+    # Only aggregates are left: an unknown name and a scalar function have errors of their own.
     if not binder.context.is_aggregate(name):
         if name not in function_names():
             known = [*OVER_ONLY, *binder.context.catalog.functions.names(), *function_names()]
@@ -198,6 +208,7 @@ def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> Agg
     _check_count(name, len(args), 1, 3, tree)
     distance = args[1] if len(args) > 1 else Literal(INT, False, value=1)
     count = distance.value if isinstance(distance, Literal) else None
+    # bool is an int in Python; LAG(x, TRUE) is an error all the same.
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count < 1 << 31:
         hint = f"write {name}(x, 2)"
         raise PenstockError(
@@ -245,6 +256,7 @@ def _check_count(name: str, given: int, least: int, most: int, tree: FunctionCal
 
 
 def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame | None:
+    # SQL's default frame: up to the current row with ORDER BY, the whole partition without.
     if clause.args.get("unit") is None:
         return None if function in _FRAMELESS else RUNNING if order else WHOLE
     if function in _FRAMELESS:
@@ -259,6 +271,7 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
     unit = FrameUnit(clause.args["unit"].lower())
     first, last = clause.args["first"], clause.args.get("last")
     start = _distance(first, unit, order, is_end=False)
+    # A frame without BETWEEN ends at the current row.
     end = 0 if last is None else _distance(last, unit, order, is_end=True)
     if start is not None and end is not None and start > end:
         raise PenstockError(
@@ -275,13 +288,16 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
 
 
 def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, is_end: bool) -> int | None:
+    # CURRENT ROW
     if bound.args.get("current"):
         return 0
+    # UNBOUNDED PRECEDING or FOLLOWING: None, on its own side only
     if bound.this is None:
         if bool(bound.args.get("following")) is not is_end:
             word = "end at UNBOUNDED PRECEDING" if is_end else "begin at UNBOUNDED FOLLOWING"
             raise PenstockError("SQL-1066", f"a frame cannot {word}", span=span_of(bound), sqlstate="42P20")
         return None
+    # n PRECEDING is negative, n FOLLOWING positive.
     size = _size(bound.this, unit, order)
     return size if bound.args.get("following") else -size
 
@@ -294,6 +310,7 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
         literal = literals.number(tree, False, span_of(tree))
     value = literal.value if isinstance(literal, Literal) else None
     kind = order[0].expression.type if len(order) == 1 else None
+    # ROWS: a number of rows
     if unit is FrameUnit.ROWS:
         if isinstance(value, int) and value < 1 << 31:
             return value
@@ -304,6 +321,7 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
             hint="write ROWS 10 PRECEDING",
             sqlstate="22013",
         )
+    # RANGE: a distance in the values of the one ORDER BY key, an interval or a whole number
     if kind is None:
         hint = "order by one column, or use ROWS"
         raise PenstockError(
@@ -344,6 +362,7 @@ def append_over(
     """Return the input with one column per call appended, its fields, and the position of each
     call's result.
     """
+    # ORDER BY PROCTIME(): the projection beneath computes it, so that the order reads a column.
     clocks = [
         key.expression for call in calls for key in call.order[:1] if is_processing_time(key.expression)
     ]
@@ -352,9 +371,11 @@ def append_over(
     )
     calls = [replace(call, order=_over_the_clock(call.order, shown, keys)) for call in calls]
     places = [0] * len(calls)
+    # One Over node per group, each above the last; results are appended, so positions stay valid.
     for members in _shared(calls):
         first = calls[members[0]]
         plan, shown = _by_the_clock(plan, shown, first.order)
+        # Calls that ignore frames adopt the frame of their group.
         frame = next((calls[i].frame for i in members if calls[i].frame is not None), None) or RUNNING
         partition = tuple(dict.fromkeys(keys[key] for key in first.partition))
         window = _window(partition, shown)
@@ -364,6 +385,7 @@ def append_over(
         for place, member in enumerate(members):
             places[member] = len(shown) + place
         plan = Over(plan, partition, first.order, frame, bound, names, timely, window)
+        # A row whose result may still change is emitted again after its time, so event times end.
         kept = tuple(shown) if timely else settled_roles(tuple(shown), window)
         shown = [
             *kept,
@@ -410,6 +432,7 @@ def _shared(calls: Sequence[OverCall]) -> list[list[int]]:
         for members in groups:
             frames = {calls[m].frame for m in members} | {call.frame}
             like = calls[members[0]]
+            # None is compatible with every frame.
             if (like.partition, like.order) == (call.partition, call.order) and len(frames - {None}) <= 1:
                 members.append(i)
                 break
@@ -441,6 +464,7 @@ def _project_keys(
 
 
 def _window(partition: Sequence[int], fields: Sequence[Field]) -> AttachedWindow | None:
+    # PARTITION BY window_start, window_end: the partition is complete when its window closes.
     starts = [i for i in partition if fields[i].role is Role.WINDOW_START]
     ends = [i for i in partition if fields[i].role is Role.WINDOW_END]
     return AttachedWindow(starts[0], ends[0]) if starts and ends else None
@@ -458,4 +482,5 @@ def _is_timely(
         or not fields[first.expression.index].is_event_time
     ):
         return False
+    # Rows after the current one, in the frame or by LEAD, arrive later.
     return frame.end is not None and frame.end <= 0 and not any(call.function == "lead" for call in calls)

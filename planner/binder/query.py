@@ -60,6 +60,7 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
     """Return a query as a relation. ``nested``: it is not the statement's own query, so its ORDER BY needs a
     LIMIT.
     """
+    # Whoever binds the statement's own query checks these clauses itself.
     if nested:
         refuse_late_rows(tree)
         refuse_history(tree)
@@ -87,10 +88,13 @@ def _rows_of(tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
         "history",
     )
     if isinstance(tree, exp.SetOperation):
+        # UNION, INTERSECT, EXCEPT
         relation = bind_set_operation(tree, context)
     elif isinstance(tree, exp.Values):
+        # VALUES (..), (..)
         relation = bind_values(tree, context)
     else:
+        # A query in parentheses
         relation = bind_query(tree.this, context, nested=nested and not tree.args.get("order"))
     order = tree.args.get("order")
     keys = _output_keys(order, relation, context) if order is not None else []
@@ -112,6 +116,7 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
                 sqlstate="42712",
             )
         seen.add(name.lower())
+        # WITH a AS (..), b AS (.. FROM a): each name sees the ones before it.
         relation = context.query(table.this)
         columns = alias.args.get("columns")
         context = context.with_table(
@@ -130,6 +135,7 @@ def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
     relation = _ordered(bound.relation(extra), keys, tree, context, nested)
     if not extra:
         return relation
+    # ORDER BY read columns outside the list: a projection above the sort drops them.
     fields = relation.fields[: len(bound.items)]
     columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields))
     return Relation(Project(relation.plan, columns, bound.names), fields)
@@ -147,6 +153,7 @@ def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> l
     for node in order.expressions:
         target = node.this
         if isinstance(target, exp.Literal) and not target.is_string and target.name.isdigit():
+            # ORDER BY 2 is the second output column.
             index = position_of(target, len(relation.fields), "ORDER BY")
             field = relation.fields[index]
             expression: Expression = Column(
@@ -174,8 +181,10 @@ def _ordered(
     if keys:
         timely = is_time_order(keys, relation.fields)
         check_order(endless(plan) and not timely, limit is not None, nested, span_of(tree.args["order"]))
+        # ORDER BY a time attribute over a stream: each row is emitted once the watermark has passed it.
         if timely and limit is None and endless(plan):
             return Relation(_cut(TemporalSort(plan, tuple(keys)), limit, offset), relation.fields)
+    # ORDER BY .. LIMIT n is one Top-N node.
     if keys and limit is not None:
         fields = relation.fields if bounded(plan) else without_event_time(relation.fields)
         return Relation(TopN(plan, tuple(keys), limit, offset), fields)
@@ -193,6 +202,7 @@ def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:
         return None
     bound = ExpressionBinder(Scope(), context, word).bind(tree)
     value = bound.value if isinstance(bound, Literal) else None
+    # bool is an int in Python; the engine counts rows in 64 bits.
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
         raise PenstockError(
             "SQL-1012",

@@ -115,6 +115,7 @@ class Scope:
         """Return the columns of a name, in one table or in all."""
         folded = name.lower()
         if table is None:
+            # A column merged by USING is visible once without its table.
             return [c for c in self.columns if c.field.name.lower() == folded and not c.merged]
         return [
             c
@@ -134,11 +135,14 @@ class Scope:
         """Return the column of a path and how many parts of the path it consumed; the rest are fields of
         rows. Raises SQL-1042, 1043 or 1044 with candidates.
         """
+        # A name that only the outer query knows makes the subquery correlated.
         if self.outer is not None and not self.resolves(parts) and self.outer.resolves(parts):
             return self.outer.resolve(parts)
         first = parts[0].name
+        # t.c, before c.field: a table's name wins over a row column of that name.
         if len(parts) > 1 and self.has_table(first):
             return self._one(self.find(parts[1].name, first), parts[:2]), 2
+        # c, or c.field of a row column
         found = self.find(first)
         if not found and len(parts) > 1:
             raise self._no_table(parts[0])
@@ -152,6 +156,7 @@ class Scope:
         if not found:
             raise self._no_column(name, parts[0].name if len(parts) > 1 else None, span)
         tables = [column.table for column in found if column.table is not None]
+        # The same table shows the name twice, so no qualifier helps.
         if len(set(tables)) < len(found):
             raise PenstockError(
                 "SQL-1043",
@@ -169,6 +174,7 @@ class Scope:
         )
 
     def _no_column(self, name: str, table: str | None, span: Span | None) -> PenstockError:
+        # Columns of internal tables, such as GROUP BY's window, are no suggestions.
         named = [c for c in self.columns if not (c.table or "").startswith("$")]
         within = [c.field.name for c in named if table is None or (c.table or "").lower() == table.lower()]
         place = f" in {table}" if table else f" in {self.tables[0]}" if len(self.tables) == 1 else ""

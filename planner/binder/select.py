@@ -61,8 +61,10 @@ class PreProjection:
     def rows(self) -> tuple[LogicalPlan, Sequence[Field]]:
         """Return the plan joined so far and its fields."""
         plan = self._attached.plan
+        # No subquery was joined: the input's own fields, with their time roles, are still right.
         if plan is self._bottom:
             return plan, self._fields
+        # A subquery over a stream emits rows when its own input changes, after their event time.
         known = self._fields if joins_bounded(plan, self._bottom) else without_event_time(tuple(self._fields))
         added = (Field(f.name, f.type, f.nullable) for f in plan.schema.fields[len(known) :])
         return plan, [*known, *added]
@@ -112,6 +114,7 @@ class BoundSelect:
     def relation(self, extra: Sequence[Expression] = ()) -> Relation:
         """Return the projection with the ``extra`` columns behind the select list, and DISTINCT on top."""
         names = self.names + tuple(f"order{i + 1}" for i in range(len(extra)))
+        # Subqueries in the select list become joins beneath the projection.
         rows, expressions = attach(self.rows, (*self.outputs, *extra))
         fields = tuple(
             self._field(name, expression) for name, expression in zip(names, expressions, strict=True)
@@ -120,6 +123,7 @@ class BoundSelect:
             fields = without_event_time(fields)
         plan = self._projected(rows, expressions, names)
         if self.distinct:
+            # SELECT DISTINCT groups by every column, without aggregates.
             plan = Aggregate(plan, tuple(range(len(fields))), (), (), ttl_ms=self.ttl_ms)
             fields = tuple(replace(field, role=None) for field in fields)
         return Relation(plan, fields)
@@ -130,10 +134,12 @@ class BoundSelect:
         """Return the projection. An identity projection is left out, and constants without FROM become
         literal rows.
         """
+        # SELECT * over one table needs no projection.
         if names == tuple(rows.schema.names) and all(
             isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)
         ):
             return rows
+        # SELECT 1 is a row of VALUES, not a projection of a dummy row.
         if not self.fields and rows == one_row():
             return literal_rows([expressions], names)
         return Project(rows, expressions, names)
@@ -161,6 +167,7 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
 def _over_source(
     tree: exp.Select, context: BindContext, order: Sequence[exp.Expr], source: FromClause
 ) -> BoundSelect:
+    # Clauses of the query around this SELECT; ``bind_query`` binds them.
     after = ("order", "limit", "offset", "with_", "emit", "late_rows", "history")
     consume(
         tree,
@@ -177,12 +184,14 @@ def _over_source(
     )
     aggregates = AggregateList()
     plan = source.plan
+    # SQL's order of evaluation: WHERE, windows of GROUP BY, the select list, OVER, QUALIFY, groups.
     if tree.args.get("where") is not None:
         source = _where(source, tree.args["where"], context)
         plan = source.plan
     if tree.args.get("group_window") is not None:
         source = windowed(source, tree, _row_fields(plan, source.scope), context)
         plan = source.plan
+    # A table function in the list, such as explode(..), multiplies the rows before the list is bound.
     source, listed = with_generator(source, tree, context)
     plan = source.plan
     over = OverList()
@@ -204,6 +213,7 @@ def _over_source(
     )
     condition = _qualified(tree, bound)
     having = tree.args.get("having")
+    # SELECT .. FROM t ORDER BY COUNT(*) aggregates too, though its list has no aggregate.
     ordered_by_one = any(has_aggregate(node, context.is_aggregate) for node in order)
     if tree.args.get("group") is None and having is None and not aggregates.calls and not ordered_by_one:
         _refuse_marks(bound.outputs)
@@ -247,6 +257,7 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
         call.map(lambda e: below.over(e if bound.groups is None else bound.groups.over(e)))
         for call in bound.over.calls
     ]
+    # Partition keys, order keys and arguments are over the groups if there are any.
     plan, fields, places = append_over(*below.rows(), calls)
 
     def over_column(node: Expression) -> Expression:
@@ -257,6 +268,7 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
 
     if condition is not None:
         kept = condition if bound.groups is None else bound.groups.over(condition)
+        # A subquery in QUALIFY is joined above the OVER node, because it may read a call's result.
         plan, (kept,) = attach(plan, [kept.transform(over_column)])
         plan = Filter(plan, kept)
     return replace(
@@ -277,10 +289,13 @@ def _refuse_marks(expressions: Sequence[Expression]) -> None:
 
 
 def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClause:
+    # Each subquery becomes a semi-join, an anti-join or a joined value.
     if has_subquery(tree):
         return filtered(source, [tree], context)
     condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
+    # FROM a, b WHERE a.ts BETWEEN b.ts - .. AND b.ts bounds a join's time, though it is not in ON.
     joined, rest = push_time_conditions(source, conjuncts(condition))
+    # Nothing was pushed: one filter with the whole condition.
     if joined is source:
         return FromClause(Filter(source.plan, condition), source.scope)
     return FromClause(Filter(joined.plan, conjunction(rest)) if rest else joined.plan, joined.scope)
@@ -294,6 +309,7 @@ def _source(tree: exp.Select, context: BindContext, hints: BlockHints) -> FromCl
 
 
 def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
+    # Roles come from the scope: FROM may have dropped them although the plan's schema has them.
     fields = [replace(field, role=None) for field in plan.schema]
     for column in scope.columns:
         fields[column.index] = column.field
@@ -304,8 +320,10 @@ def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
 
 
 def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
+    # * or t.*
     if isinstance(node, AllColumns):
         return [Item(None, value, name) for name, value in star_columns(node, binder)]
+    # expression AS name
     if isinstance(node, exp.Alias):
         consume(node, "this", "alias")
         return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
@@ -329,12 +347,14 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
         condition = replace(bound.binder, clause="HAVING", windows=None).condition(
             _aliases_replaced(having, bound.items, scope)
         )
+    # Aggregates that only ORDER BY reads are computed with the others.
     for node in order:
         if has_aggregate(node, context.is_aggregate):
             bound.binder.bind(node)
     groups = _groups(bound, sets)
     plan = groups.plan
     if condition is not None:
+        # HAVING is a filter above the groups; its subqueries are joined there.
         plan, (condition,) = attach(plan, [groups.over(condition)])
         plan = Filter(plan, condition)
     outputs = [groups.over(expression) for expression in bound.outputs]
@@ -353,6 +373,7 @@ def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
     """
     # without FROM there is one column nobody reads
     below = PreProjection(bound.rows, bound.fields or bound.rows.schema.fields)
+    # A key may be shared by several sets; its subquery is joined once.
     over_column = {key: below.over(key) for keys in sets for key in keys}
     calls = [call.map(below.over) for call in bound.aggregates.calls]
     rows, fields = below.rows()
@@ -362,6 +383,7 @@ def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
         )
     else:
         groups = group_sets(rows, fields, [[over_column[key] for key in keys] for keys in sets], calls)
+    # The select list compares itself with the keys as they were written, before subqueries were joined.
     written = {at: key for key, at in over_column.items()}
     return replace(
         groups,
@@ -392,11 +414,13 @@ def _key(node: exp.Expr, items: Sequence[Item], binder: ExpressionBinder) -> Exp
     """Bind one key of GROUP BY: a column, an alias of the list, a position in the list, or an expression. A
     column wins over an alias of its name.
     """
+    # GROUP BY 2 is the second item of the list. It is bound again, since a key allows no aggregate.
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         item = items[position_of(node, len(items), "GROUP BY")]
         if item.tree is not None:
             return binder.bind(item.tree)
         return item.expression
+    # A name that is no column of FROM may be an alias of the list.
     if isinstance(node, Reference) and len(node.expressions) == 1:
         name = node.expressions[0].name
         if not binder.scope.find(name):
@@ -423,6 +447,7 @@ def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> ex
     """
 
     def replaced(node: exp.Expr) -> exp.Expr:
+        # A name inside a subquery is the subquery's own.
         inside = isinstance(node, Reference) and node.find_ancestor(exp.Select) is None
         if inside and len(node.expressions) == 1 and not scope.find(node.expressions[0].name):
             for item in items:
@@ -466,18 +491,22 @@ def sort_name(node: exp.Expr, bound: BoundSelect) -> str:
 
 
 def _output_index(node: exp.Expr, bound: BoundSelect, extra: list[Expression]) -> int:
+    # ORDER BY 2 is the second item of the list.
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         return position_of(node, len(bound.items), "ORDER BY")
+    # A name of the list wins over a column of FROM. Several items of one name must be the same expression.
     if isinstance(node, Reference) and len(node.expressions) == 1:
         named = [
             i for i, item in enumerate(bound.items) if item.name.lower() == node.expressions[0].name.lower()
         ]
         if len(named) == 1 or (named and len({id(bound.outputs[i]) for i in named}) == 1):
             return named[0]
+    # Other expressions are over the input. One that is in the list already adds no column.
     expression = bound.over_rows(_outputs_replaced(node, bound))
     for index, known in enumerate((*bound.outputs, *extra)):
         if known == expression:
             return index
+    # DISTINCT merges rows, so a column outside the list has no single value.
     if bound.distinct:
         hint = "add it to the list, or order by what is there"
         raise PenstockError(

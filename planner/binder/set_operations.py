@@ -41,10 +41,12 @@ def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation
     """
     distinct = bool(tree.args.get("distinct"))
     if isinstance(tree, exp.Union) and not distinct:
+        # A UNION ALL B UNION ALL C is one node of three branches, not two nested ones.
         return _united(_branches(tree), "UNION", context)
     pair = [tree.this, tree.args["expression"]]
     if isinstance(tree, exp.Union):
         merged = _united(pair, "UNION", context)
+        # UNION is UNION ALL grouped by every column.
         different = Aggregate(merged.plan, tuple(range(len(merged.fields))), (), ())
         return Relation(different, different.schema.fields)
     word = "INTERSECT" if isinstance(tree, exp.Intersect) else "EXCEPT"
@@ -52,6 +54,7 @@ def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation
     counted = _counted(left.plan, right.plan)
     width = len(left.fields)
     mine, theirs = column(counted, width), column(counted, width + 1)
+    # With ALL a row occurs min(left, right) times in INTERSECT, left - right times in EXCEPT.
     count = _smaller(mine, theirs) if word == "INTERSECT" else _less(mine, theirs, distinct)
     plan = _repeat_counted(counted, width, count, distinct)
     fields = zip(left.fields, plan.schema, strict=True)
@@ -62,6 +65,7 @@ def _branches(tree: exp.Union) -> list[exp.Expr]:
     """Return the branches of a chain of UNION ALL, first to last."""
     branches = []
     node: exp.Expr = tree
+    # The parser nests UNION to the left; a branch with its own ORDER BY or LIMIT stays a query.
     while isinstance(node, exp.Union) and not node.args.get("distinct") and not _modified(node, tree):
         branches.append(node.args["expression"])
         node = node.this
@@ -112,6 +116,7 @@ def _alike(relations: Sequence[Relation], nodes: Sequence[exp.Expr], word: str) 
         same = len(relation.plan.schema) == width and all(
             column.type == kind for column, kind in zip(columns, kinds, strict=True)
         )
+        # INT UNION ALL BIGINT: the narrower branch is cast beneath the union.
         cast = tuple(coerced(column, kind) for column, kind in zip(columns, kinds, strict=True))
         alike.append(relation if same else Relation(Project(relation.plan, cast, names), relation.fields))
     return alike
@@ -139,6 +144,7 @@ def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tup
 def _counted(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
     """Return each distinct row once, with its count on the left and on the right."""
     width = len(left.schema)
+    # A side column and two filtered counts: one aggregate, so each distinct row is in state once.
     both = Union((_tagged(left, TRUE), _tagged(right, FALSE)))
     tag = Column(BOOLEAN, False, index=width, name="side")
     other = Call(BOOLEAN, False, function="not", args=(tag,))
@@ -170,5 +176,6 @@ def _repeat_counted(counted: LogicalPlan, width: int, count: Expression, distinc
     return (
         Project(plan, columns, names)
         if distinct
+        # ALL: each row is replicated by its count.
         else Repeat(Project(plan, (*columns, count), (*names, "rows")))
     )
