@@ -1,5 +1,5 @@
-"""EXPLAIN: every stage of planning as a tree, as JSON, and the job as a Mermaid graph. The caller passes
-the facts that stand beside nodes.
+"""EXPLAIN: every stage of planning as a tree or as JSON, and the job as a Mermaid graph. The caller passes
+the facts shown beside nodes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ Annotate = Callable[[LogicalPlan], str]
 
 
 def explain(plan: LogicalPlan, annotate: Annotate | None = None) -> str:
-    """Return a logical plan as an indented tree; ``annotate`` gives what else is said of each node, behind
-    it.
-    """
+    """Return a logical plan as an indented tree; ``annotate`` returns a text to append to a node's line."""
 
     def lines(node: LogicalPlan) -> list[str]:
         said = annotate(node) if annotate is not None else ""
@@ -60,10 +58,10 @@ def explain_rules(trace: Iterable[tuple[str, LogicalPlan, LogicalPlan]]) -> str:
 def explain_job(
     graph: JobGraph, note: Callable[[str], str] = lambda operator_id: "", *, unaligned: bool = False
 ) -> str:
-    """Return a job as trees of chains, sinks first, operators with a note by id; a chain that feeds several
-    is drawn once and then only named.
+    """Return a job as trees of chains, sinks first; ``note`` returns a text for an operator id. A chain with
+    several readers is drawn once and named afterwards.
 
-    ``unaligned``: barriers may overtake rows, and the edges where they may not are marked.
+    ``unaligned``: barriers may overtake rows; edges where they may not are marked.
     """
     fed = {edge.source for edge in graph.edges}
     drawn: set[int] = set()
@@ -79,8 +77,8 @@ def explain_job(
 
 
 class _Branch:
-    """A chain as seen over one edge out of it, which barriers may overtake or not; ``again`` once it has
-    been drawn already.
+    """A chain below one of its outgoing edges. ``overtakable``: barriers may overtake rows of that edge;
+    ``again``: the chain has been drawn already.
     """
 
     def __init__(self, chain: Chain, edge: ChainEdge | None, overtakable: bool = False) -> None:
@@ -153,7 +151,7 @@ T = TypeVar("T")
 
 
 def tree_text(root: T, lines: Callable[[T], Sequence[str]], children: Callable[[T], Sequence[T]]) -> str:
-    """Return a tree, one node per ``lines`` (at least one each), children indented under it."""
+    """Return a tree: ``lines`` returns at least one line per node, and children are indented below it."""
     out: list[str] = []
     _write(root, "", "", lines, children, out)
     return "\n".join(out)

@@ -1,6 +1,4 @@
-"""What a rule may assume of an expression: that it gives the same value whenever it is asked, and that it
-never raises.
-"""
+"""Properties of expressions that rules rely on: deterministic, and never raising."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _INTEGER_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))
 
 
 def is_deterministic(expression: Expression) -> bool:
-    """Return whether equal rows always give equal values, whenever and however often they are computed."""
+    """Return whether equal rows always yield equal values, whenever and however often they are computed."""
     return all(_call_is_deterministic(node) for node in expression.walk() if isinstance(node, Call))
 
 
@@ -40,21 +38,19 @@ def _call_is_deterministic(call: Call) -> bool:
 
 
 def reads_clock(expression: Expression) -> bool:
-    """Return whether an expression asks for the time it is."""
+    """Return whether an expression reads the current time."""
     return any(isinstance(node, Call) and node.function in CLOCK_FUNCTIONS for node in expression.walk())
 
 
 def may_raise(expression: Expression) -> bool:
-    """Return whether some row could make the expression raise; such an expression must not meet rows it
-    did not meet before.
+    """Return whether some row could make the expression raise. Such an expression must not be computed for
+    more rows than written.
     """
     return any(_node_may_raise(node) for node in expression.walk())
 
 
 def is_movable(expression: Expression) -> bool:
-    """Return whether a predicate may be tested earlier, on rows that would have been dropped before they
-    reached it.
-    """
+    """Return whether a predicate may be tested earlier, on rows that would not have reached it."""
     return is_deterministic(expression) and not may_raise(expression)
 
 
@@ -65,7 +61,7 @@ def _node_may_raise(node: Expression) -> bool:
 
 
 def always_casts(source: DataType, target: DataType) -> bool:
-    """Return whether every value of one type has a value in another, so that CAST cannot fail."""
+    """Return whether a CAST between two types can never fail."""
     if source == target or isinstance(source, Null) or isinstance(target, String):
         return True
     if is_integer(source):
@@ -96,14 +92,14 @@ def _decimal_fits(source: Decimal, target: Decimal) -> bool:
 
 
 def reads_only(part: Expression, columns: Collection[int]) -> bool:
-    """Return whether a deterministic part of a condition reads no other columns than these."""
+    """Return whether a part of a condition is deterministic and reads only these columns."""
     return is_deterministic(part) and part.columns() <= frozenset(columns)
 
 
 def select_in_turn(parts: Sequence[Expression], columns: Collection[int]) -> tuple[Expression, ...]:
     """Return the parts that read only these columns.
 
-    A part that may raise is left out behind one that is left out: the earlier part may guard it.
+    A part that may raise is not selected after an unselected part, which may guard it.
     """
     selected: list[Expression] = []
     for turn, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""Putting a typed expression where another type is wanted."""
+"""Implicit casts: a typed expression as another type."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _COMPARISONS = frozenset(
 
 
 def coerced(expression: Expression, kind: DataType) -> Expression:
-    """Return the expression as that type: itself, a literal of the type where that is exact, or a Cast
-    around it.
+    """Return the expression as that type: unchanged, as a literal of the type where that is exact, or in a
+    Cast.
     """
     if expression.type == kind:
         return expression
@@ -42,8 +42,8 @@ def coerced(expression: Expression, kind: DataType) -> Expression:
 
 
 def coerced_argument(argument: Expression, kind: DataType, function: str) -> Expression:
-    """Return an argument as the type a function wants it in; SQL-1106 for a constant text that can never
-    be read as that, wherever rows are.
+    """Return an argument as the type that a function requires. Raise SQL-1106 for a constant text that no row
+    could cast to it.
     """
     if (
         isinstance(argument, Literal)

@@ -1,4 +1,4 @@
-"""Functions inside of expressions: ``x -> x + 1`` as the argument of a call."""
+"""Lambda functions in expressions: ``x -> x + 1`` as the argument of a call."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from penstock.planner.expressions.nodes import Expression
 
 @dataclass(frozen=True)
 class LambdaVariable(Expression):
-    """A parameter of the function around it: ``number`` counts the parameters outside of it; ``name`` is
-    for people only.
+    """A parameter of the enclosing lambda function. ``number`` counts the parameters of outer functions;
+    ``name`` is for display only.
     """
 
     number: int = 0
@@ -23,8 +23,8 @@ class LambdaVariable(Expression):
 
 @dataclass(frozen=True)
 class Lambda(Expression):
-    """A function as the argument of a call; its type is its body's, which may read the columns of the rows
-    too.
+    """A lambda function as an argument. Its type is the type of its body; the body may read columns of the
+    rows too.
     """
 
     parameters: tuple[LambdaVariable, ...] = ()

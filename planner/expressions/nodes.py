@@ -1,4 +1,4 @@
-"""Typed expressions: frozen nodes over column positions. The binder makes them; rules rewrite them; the
+"""Typed expressions: frozen nodes over column positions. The binder makes them, rules rewrite them, the
 engine compiles them.
 """
 
@@ -20,8 +20,8 @@ LiteralValue = None | bool | int | float | str | bytes | PyDecimal | date | date
 
 @dataclass(frozen=True)
 class Expression:
-    """Base of all typed expressions; ``span`` is where it stands in the statement and never takes part in
-    equality.
+    """Base of typed expressions. ``span`` is the position in the statement; it never takes part
+    in equality.
     """
 
     type: DataType
@@ -30,7 +30,7 @@ class Expression:
 
     @property
     def children(self) -> tuple[Expression, ...]:
-        """The direct operands in order."""
+        """The direct operands, in order."""
         return ()
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
@@ -55,25 +55,25 @@ class Expression:
         return frozenset(node.index for node in self.walk() if isinstance(node, Column))
 
     def unplaced(self) -> Expression:
-        """Return the expression without places: it goes on in statements of other texts."""
+        """Return the expression without spans, for use in statements with another text."""
         return self.transform(lambda node: replace(node, span=None))
 
     def remap(self, positions: dict[int, int]) -> Expression:
-        """Return the expression reading ``positions[i]`` where it read column ``i``."""
+        """Return the expression that reads column ``positions[i]`` instead of column ``i``."""
         return self.transform(
             lambda node: replace(node, index=positions[node.index]) if isinstance(node, Column) else node
         )
 
 
 def expression_of(bound: BoundExpression) -> Expression:
-    """Return what a table of the catalog carries as the expression it is."""
+    """Return the bound expression of a catalog table as the ``Expression`` it is."""
     assert isinstance(bound, Expression)
     return bound
 
 
 @dataclass(frozen=True)
 class Column(Expression):
-    """An input column by position; ``name`` is for people only."""
+    """An input column by position; ``name`` is for display only."""
 
     index: int = 0
     name: str = field(default="", compare=False)
@@ -107,7 +107,7 @@ class Literal(Expression):
 
 
 def _day_to_second(value: timedelta) -> str:
-    """Return an interval as SQL writes it: days, then hours:minutes:seconds, one sign for all."""
+    """Return an interval as SQL writes it: days, then hours:minutes:seconds, with one sign for all."""
     sign, value = ("-", -value) if value < timedelta() else ("", value)
     minutes, seconds = divmod(value.seconds, 60)
     fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
@@ -116,8 +116,8 @@ def _day_to_second(value: timedelta) -> str:
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """A scalar function or operator by its canonical registry name (``catalog.functions``); arguments
-    already have the exact types it wants.
+    """A call of a scalar function or operator by its canonical name (``catalog.functions``). Arguments
+    already have the required types.
     """
 
     function: str = ""
@@ -190,7 +190,7 @@ class Case(Expression):
 
 @dataclass(frozen=True)
 class Direction:
-    """How an ORDER BY item sorts. Spark's default: NULLs first ascending, last descending; NaN is the
+    """The direction of an ORDER BY item. Spark's default: NULLs first ascending, last descending; NaN is the
     largest.
     """
 
@@ -210,8 +210,8 @@ class AggregateCall:
     """One aggregate of an Aggregate node: canonical name, arguments and FILTER over the node's input,
     DISTINCT, result type.
 
-    ``order``: the last that many arguments are the keys of the ORDER BY inside the call, and this is how each
-    sorts.
+    ``order`` are the directions of an ORDER BY inside the call. Its keys are the last arguments, as many as
+    ``order`` has.
     """
 
     function: str
@@ -225,19 +225,19 @@ class AggregateCall:
 
     @property
     def values(self) -> tuple[Expression, ...]:
-        """The arguments before those it orders by."""
+        """The arguments without the keys of the inner ORDER BY."""
         return self.args[: len(self.args) - len(self.order)]
 
     @property
     def keeps_values(self) -> bool:
-        """Whether its state grows with the values in it."""
+        """Whether its state grows with each different value."""
         return self.function in KEEPS_VALUES or (
             self.distinct and self.function not in ("min", "max", "any_value")
         )
 
     @property
     def version(self) -> str | None:
-        """What tells a function of the program from others of its name; none for a function of SQL."""
+        """The version of a Python function; None for a SQL function."""
         return None
 
     @property
@@ -323,7 +323,7 @@ def conjunction(parts: tuple[Expression, ...]) -> Expression:
 
 
 def expression_role(expression: Expression, fields: Sequence[Field] = ()) -> Role | None:
-    """Return the role in time of a computed column: a bare column's own among ``fields``, processing time
+    """Return the time role of a computed column: that of a bare column among ``fields``, or processing time
     for a bare PROCTIME().
     """
     if isinstance(expression, Column):
@@ -337,12 +337,12 @@ def is_processing_time(expression: Expression) -> bool:
 
 
 def inline(expression: Expression, definitions: Sequence[Expression]) -> Expression:
-    """Return an expression over a projection's output as one over its input, given what the projection
-    computes.
+    """Return an expression over a projection's output as one over its input; ``definitions`` are the
+    projection's expressions.
     """
     return expression.transform(lambda node: definitions[node.index] if isinstance(node, Column) else node)
 
 
 def columns_read(expressions: Iterable[Expression | None]) -> frozenset[int]:
-    """Return the columns that some expressions read; None reads nothing."""
+    """Return the columns that the expressions read; None reads nothing."""
     return frozenset[int]().union(*(one.columns() for one in expressions if one is not None))

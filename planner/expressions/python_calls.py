@@ -29,8 +29,8 @@ class PythonCall(Call):
 def arguments(
     function: PythonFunction, args: Sequence[Expression], span: Span | None
 ) -> tuple[Expression, ...]:
-    """Return the arguments cast to the declared types; raise SQL-1102 for their number and SQL-1103 for
-    their types.
+    """Return the arguments cast to the declared types. Raise SQL-1102 for their number, SQL-1103 for their
+    types.
     """
     wanted = function.arg_types
     if len(args) != len(wanted):
@@ -52,7 +52,7 @@ def arguments(
 def python_call(
     name: str, function: PythonScalar, args: Sequence[Expression], span: Span | None
 ) -> PythonCall:
-    """Return the call of a scalar function on bound arguments; its value may always be NULL."""
+    """Return the call of a scalar Python function on bound arguments; its value is always nullable."""
     return PythonCall(
         function.result,
         True,
@@ -70,15 +70,13 @@ def python_calls(expression: Expression) -> list[PythonCall]:
 
 @dataclass(frozen=True)
 class PythonAggregateCall(AggregateCall):
-    """An aggregate whose value the program computes from the rows of a group; ``function`` is the name it
-    has in SQL.
-    """
+    """An aggregate that a Python function computes from the rows of a group; ``function`` is its SQL name."""
 
     body: PythonAggregate = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
 
     @property
     def keeps_values(self) -> bool:
-        """Its rows are kept, as it is computed from all of them."""
+        """Always: the function computes from all rows, so the state holds them."""
         return True
 
     @property

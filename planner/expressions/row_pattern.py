@@ -1,5 +1,5 @@
-"""Row patterns: regular expressions over the variables of MATCH_RECOGNIZE. Where branches stand first,
-they are preferred.
+"""Row patterns: regular expressions over the variables of MATCH_RECOGNIZE. An earlier alternative is
+preferred.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ class Pattern:
 
     @property
     def parts(self) -> tuple[Pattern, ...]:
-        """The patterns it is made of."""
+        """The patterns that it consists of."""
         return ()
 
     @property
     def empty(self) -> bool:
-        """Whether it matches no rows at all."""
+        """Whether it matches the empty sequence of rows."""
         raise AssertionError(type(self))
 
     @property
     def size(self) -> int:
-        """How many places it has for rows, repetitions written out."""
+        """The number of row positions, with repetitions written out."""
         return sum(part.size for part in self.parts)
 
     def names(self) -> Iterator[str]:
-        """Yield the names of its variables, left to right, as often as written."""
+        """Yield the names of its variables from left to right, as often as written."""
         for part in self.parts:
             yield from part.names()
 
 
 @dataclass(frozen=True)
 class Variable(Pattern):
-    """One row for which the variable's condition holds."""
+    """One row that meets the variable's condition."""
 
     name: str
 
@@ -75,7 +75,7 @@ class Concatenation(Pattern):
 
 @dataclass(frozen=True)
 class Alternation(Pattern):
-    """One of the branches, an earlier one rather than a later."""
+    """One of the branches; an earlier one is preferred."""
 
     branches: tuple[Pattern, ...]
 
@@ -93,8 +93,8 @@ class Alternation(Pattern):
 
 @dataclass(frozen=True)
 class Repetition(Pattern):
-    """The part ``least`` to ``most`` times (None: any number), as often as can be, or when not ``greedy``
-    as rarely.
+    """The part ``least`` to ``most`` times (None: unlimited): as often as possible, or as rarely when not
+    ``greedy``.
     """
 
     part: Pattern
@@ -128,7 +128,7 @@ class Repetition(Pattern):
 
 @dataclass(frozen=True)
 class Exclusion(Pattern):
-    """Rows that belong to the match but are not shown by ALL ROWS PER MATCH."""
+    """Rows that belong to the match, but that ALL ROWS PER MATCH does not emit."""
 
     part: Pattern
 

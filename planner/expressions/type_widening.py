@@ -1,4 +1,4 @@
-"""Widening: types that hold every value of another type as the same value."""
+"""Type widening: types that represent every value of another type unchanged."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+), (\d+)\)")
 
 
 def widens(old: DataType, new: DataType) -> bool:
-    """Return whether each number of an exact type is a number of the other one and compares alike:
-    integers and decimals, never FLOAT.
+    """Return whether every number of ``old`` is a number of ``new`` and compares alike. True for integers and
+    decimals only, never for FLOAT.
     """
     if is_integer(old) and is_integer(new):
         return _ORDER.index(str(old)) <= _ORDER.index(str(new))
@@ -25,8 +25,8 @@ def widens(old: DataType, new: DataType) -> bool:
 
 
 def keeps_layout(old: str, new: str) -> bool:
-    """Return whether a stored column of a type, as SQL writes it, goes on in another one: the same, a
-    wider integer, a decimal of more digits.
+    """Return whether stored values of type ``old`` can be read as type ``new``: the same type, a wider
+    integer or a decimal of higher precision. Types are written as in SQL.
     """
     if old == new:
         return True
@@ -39,8 +39,8 @@ def keeps_layout(old: str, new: str) -> bool:
 
 
 def crosses_words(old: str, new: str) -> bool:
-    """Return whether a decimal that fits one machine word goes on in one that takes two: aggregates of it
-    are kept otherwise.
+    """Return whether a decimal of one machine word becomes one of two words; aggregates store these
+    differently.
     """
     before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
     return before is not None and after is not None and int(before[1]) <= 18 < int(after[1])

@@ -1,5 +1,5 @@
-"""What nodes and their expressions mean, as hashes over the meanings of their input's columns: with their
-types, or alike whatever the width of their types.
+"""Digests of nodes and their expressions: hashes over the digests of their input's columns. Exact digests
+include types; alike digests ignore the width of types.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _ID_LENGTH = 16
 
 
 def hash_parts(*parts: str) -> str:
-    """Return the SHA-256 of a list of strings as hex; each is framed by its length, so no two lists run
-    together.
+    """Return the SHA-256 of a list of strings as hex. Each string is framed by its length, so different lists
+    never collide by concatenation.
     """
     framed = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(framed.encode()).hexdigest()
@@ -57,49 +57,49 @@ def hash_parts(*parts: str) -> str:
 
 @dataclass(frozen=True)
 class Digest:
-    """Hashes of the rows (as a bag, whatever columns are kept of them) and of each column."""
+    """The digest of a plan: a hash of its rows, as a bag and independent of the columns read, and a hash of
+    each column.
+    """
 
     rows: str
     columns: tuple[str, ...]
 
     def identity(self, *more: str) -> str:
-        """Return the operator id of a node with this meaning: the hash of its rows, its columns and what
-        else distinguishes it.
+        """Return the operator id of a node with this digest: the hash of its rows, its columns and further
+        details.
         """
         return hash_parts("operator", self.rows, *self.columns, *more)[:_ID_LENGTH]
 
 
 def number_parts(word: str, rows: str, count: int) -> tuple[str, ...]:
-    """Return what columns mean that a node adds to its rows, told apart by their number."""
+    """Return the digests of the ``count`` columns that a node appends, distinguished by their number."""
     return tuple(hash_parts(word, rows, str(i)) for i in range(count))
 
 
 class ExactTexts:
-    """Types are part of what an expression means, and all columns of what breaks ties among rows."""
+    """Digests that include types, and all columns where ties among rows matter."""
 
     def kind(self, kind: DataType) -> str:
-        """Return what a type is called."""
+        """Return the name of a type."""
         return str(kind)
 
     def ties(self, columns: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what stands for the columns that rows carry along, where these are part of what the rows
-        are.
-        """
+        """Return the digests of carried columns where they are part of the rows."""
         return columns
 
     def union_column(self, position: int, branches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        """Return what tells a column of a union from its others, given the columns of its branches."""
+        """Return what distinguishes a column of a union, given the columns of its branches."""
         return (str(position),)
 
     def cast(self, cast: Cast, inner: str) -> str:
-        """Return what a CAST of something means."""
+        """Return the digest of a CAST."""
         return hash_parts("cast", str(cast.safe), self.kind(cast.type), inner)
 
     def _kind_of(self, expression: Expression) -> str:
         return self.kind(expression.type)
 
     def expression(self, expression: Expression, columns: tuple[str, ...]) -> str:
-        """Return an expression as text over the meanings of its input's columns, types included."""
+        """Return the digest of an expression over the digests of its input's columns, types included."""
         kind = self._kind_of(expression)
         match expression:
             case Column(index=index):
@@ -127,7 +127,7 @@ class ExactTexts:
         return hash_parts(*head, kind, *(self.expression(child, columns) for child in expression.children))
 
     def column(self, expression: Expression, columns: tuple[str, ...]) -> str:
-        """Return what a computed column means."""
+        """Return the digest of a computed column."""
         return (
             columns[expression.index]
             if isinstance(expression, Column)
@@ -135,7 +135,7 @@ class ExactTexts:
         )
 
     def call(self, call: AggregateCall, columns: tuple[str, ...]) -> str:
-        """Return what an aggregate means."""
+        """Return the digest of an aggregate call."""
         keep = "" if call.filter is None else self.expression(call.filter, columns)
         order = [str(way) for way in call.order]
         order += [f"version {call.version}"] if call.version is not None else []
@@ -143,11 +143,11 @@ class ExactTexts:
         return hash_parts(call.function, self.kind(call.type), str(call.distinct), keep, *args, *order)
 
     def sort(self, key: SortKey, columns: tuple[str, ...]) -> str:
-        """Return what a key of an order means."""
+        """Return the digest of a sort key."""
         return hash_parts(self.expression(key.expression, columns), str(key.descending), str(key.nulls_first))
 
     def window(self, window: Windowing | AttachedWindow, columns: tuple[str, ...]) -> str:
-        """Return what a window means."""
+        """Return the digest of a window."""
         if isinstance(window, AttachedWindow):
             return hash_parts("attached", columns[window.start_column], columns[window.end_column])
         sizes: Iterable[object] = (window.size_us, window.step_us, window.offset_us, window.sliced)
@@ -160,11 +160,11 @@ class ExactTexts:
 
 
 class AlikeTexts(ExactTexts):
-    """Integers are alike whatever their width, decimals of one scale whatever their precision, and a CAST
-    that only widens means its argument.
+    """Digests that ignore widths: all integers are alike, decimals of one scale are alike, and a widening
+    CAST is its argument.
 
-    So is what carries other columns along. What is alike need not be the same: whether types were widened,
-    and not narrowed, is for who compares.
+    Rows with other carried columns are alike too. Alike is not equal: the caller checks that types were
+    widened, not narrowed.
     """
 
     def kind(self, kind: DataType) -> str:
@@ -196,8 +196,8 @@ ALIKE = AlikeTexts()
 
 
 def table_text(table: CatalogTable) -> str:
-    """Return what identifies a table: its name and the options that say where its rows are and how they
-    are read.
+    """Return the identity of a table: its name and the options that determine its location and format.
+    Secrets and lookup options play no part.
     """
     told = {
         key: text

@@ -1,6 +1,4 @@
-"""Words that the lines of plan nodes share: expressions, orders, windows, durations and edges as EXPLAIN
-prints them.
-"""
+"""Texts that EXPLAIN lines of plan nodes share: expressions, orders, windows, durations and edges."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ _UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s"
 
 
 def expression_text(expression: Expression, schema: Schema) -> str:
-    """Return an expression as text with its columns named as a schema names them now (repeated names get
-    their position).
-    """
+    """Return an expression as text with its columns named by a schema; repeated names get their position."""
     names = schema.names
     return renamed_text(
         expression,
@@ -26,7 +22,7 @@ def expression_text(expression: Expression, schema: Schema) -> str:
 
 
 def renamed_text(expression: Expression, name_of: Callable[[int], str]) -> str:
-    """Return an expression as text, its columns named by position, without a parenthesis around it all."""
+    """Return an expression as text, its columns named by position, without parentheses around the whole."""
     text = str(expression.transform(lambda node: _renamed(node, name_of)))
     return text[1:-1] if _is_wrapped(text) else text
 
@@ -49,7 +45,7 @@ def _is_wrapped(text: str) -> bool:
 
 
 def order_text(keys: Sequence[SortKey], schema: Schema) -> str:
-    """Return the keys of an order; where NULLs go is said only if it is not where they go by default."""
+    """Return the keys of an order; NULLS FIRST or LAST appears only where it is not the default."""
     words = []
     for key in keys:
         nulls = ""
@@ -60,7 +56,7 @@ def order_text(keys: Sequence[SortKey], schema: Schema) -> str:
 
 
 def keys_text(word: str, keys: Sequence[int], schema: Schema) -> str:
-    """Return a word and the names of columns, nothing when there are no columns."""
+    """Return a word and the names of columns; nothing without columns."""
     return f"{word} {', '.join(schema[key].name for key in keys)}" if keys else ""
 
 
@@ -85,7 +81,7 @@ def join_condition_text(
     right_keys: Sequence[int],
     residual: Expression | None,
 ) -> str:
-    """Return which rows of both sides meet: equal keys, and a condition over left ++ right."""
+    """Return the condition of a join: equal keys, and a condition over left ++ right."""
     left, right = sides
     parts = [f"{left[a].name} = {right[b].name}" for a, b in zip(left_keys, right_keys, strict=True)]
     if residual is not None:
@@ -106,7 +102,7 @@ def window_text(window: Windowing | AttachedWindow, schema: Schema) -> str:
 
 
 def emission_text(emission: Emission) -> str:
-    """Return when windows give rows, in words; nothing for when they close."""
+    """Return when windows emit, in words; nothing for on window close."""
     early = (
         f" early{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
         if emission.early

@@ -154,7 +154,7 @@ class Project(UnaryNode):
         return without(parts, passed), (tuple(inline(part, self.expressions) for part in passed),)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """Where nobody needs a column, one stays to stand for the row: a bare column if there is one."""
+        """Where no column is needed, one stays so that rows stay: a bare column if there is one."""
         keep = sorted(needed)
         if not keep and self.expressions:
             plain = [i for i, e in enumerate(self.expressions) if isinstance(e, Column)]
@@ -194,7 +194,7 @@ def select_columns(
 
 
 def clock_over_updates(message: str) -> PenstockError:
-    """Return the error SQL-1315 for a plan that reads the clock of rows that are retracted."""
+    """Return the error SQL-1315 of a plan that reads the clock for rows that are retracted."""
     hint = (
         "read the clock before the rows are grouped or joined, or window the rows so that each is given once"
     )

@@ -35,7 +35,7 @@ from penstock.planner.logical.windows import (
 
 @dataclass(frozen=True)
 class SourceFacts(OperatorFacts):
-    """``skips``: for each runtime filter that meets all rows as they are read, the id of its join and the
+    """``skips``: the runtime filters that apply to rows as they are read. Each has the id of its join and the
     positions of its keys in the scan's columns.
     """
 
@@ -44,11 +44,11 @@ class SourceFacts(OperatorFacts):
 
 @dataclass(frozen=True)
 class Scan(LogicalPlan):
-    """Read a table's physical and metadata columns (computed columns and watermarks stand above it as Project
-    and WatermarkAssign).
+    """Read a table's physical and metadata columns. Computed columns and watermarks are Project and
+    WatermarkAssign nodes above it.
 
-    ``columns`` are positions into ``table.source_schema``; ``predicate`` (over the scan's own output) is what
-    the connector promised to apply.
+    ``columns`` are positions in ``table.source_schema``. ``predicate``, over the scan's own output, is the
+    filter that the connector guarantees.
     """
 
     no_history = None
@@ -66,7 +66,9 @@ class Scan(LogicalPlan):
         return f"Scan {self.columns_text()}{kept}"
 
     def columns_text(self) -> str:
-        """Return the table and the columns read of it; a row that is not read whole has its fields listed."""
+        """Return the table and the columns read from it; a row column that is read in part has its fields
+        listed.
+        """
         declared = {field.name: field.type for field in self.table.schema}
         texts = []
         for column in self.schema:
@@ -158,10 +160,10 @@ class Values(LogicalPlan):
 
 @dataclass(frozen=True)
 class BoundedInput(LogicalPlan):
-    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow
-    batches (laid by ``penstock.optimizer.bounded_subplans``).
+    """A bounded subplan that a bounded backend computes; its rows enter the streaming plan as Arrow batches.
+    ``penstock.optimizer.bounded_subplans`` inserts it.
 
-    ``readers``: how many parts of the plan read it as it stands; it is computed once for all of them.
+    ``readers``: how many parts of the plan read the same subplan; it is computed once for all of them.
     """
 
     no_history = None
@@ -192,7 +194,7 @@ class BoundedInput(LogicalPlan):
         return inputs[0]
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """Rows that several parts of the plan read keep their columns: another part may need others."""
+        """Several readers keep all columns: another reader may need others."""
         if self.readers > 1:
             return super().prune_columns(needed, pruner)
         pruned, positions = pruner.narrow(self.plan, needed)
@@ -201,13 +203,13 @@ class BoundedInput(LogicalPlan):
 
 @dataclass(frozen=True)
 class HistoryScan(Scan):
-    """A scan of exactly these splits, by their ids; rows that come later play no part."""
+    """A scan of exactly these splits, by their ids; later rows are not read."""
 
     splits: tuple[str, ...] = ()
 
 
 def up_to(plan: LogicalPlan, splits: tuple[str, ...]) -> LogicalPlan:
-    """Return a plan over one table with its scan ending where the given splits do."""
+    """Return a plan over one table whose scan ends with these splits."""
 
     def ended(node: LogicalPlan) -> LogicalPlan:
         return (

@@ -1,4 +1,4 @@
-"""UNION ALL in the logical plan, and the repetition of rows that INTERSECT ALL and EXCEPT ALL end with."""
+"""UNION ALL in the logical plan, and Repeat, which ends INTERSECT ALL and EXCEPT ALL."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Union(LogicalPlan):
 
 @dataclass(frozen=True)
 class Repeat(UnaryNode):
-    """Each row as often as its last column says, a BIGINT above zero; that column goes."""
+    """Replicate each row as often as its last column says, a BIGINT above zero; that column is dropped."""
 
     no_history = None
 

@@ -1,4 +1,6 @@
-"""Sinks in the logical plan: where rows go, alone or as a set, and what history comes first."""
+"""Sinks of the logical plan: the tables that rows are written to, alone or as a set, and the history that is
+loaded first.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 
 @dataclass(frozen=True)
 class HistoryOption:
-    """WITH HISTORY, or the hint BACKFILL; ``backend`` is None where the setting ``bounded.backend`` names
-    it. ``span``: where it is written.
+    """WITH HISTORY, or the hint BACKFILL. ``backend`` is None where the setting ``bounded.backend`` names it;
+    ``span`` is the clause in the text.
     """
 
     backend: str | None
@@ -28,15 +30,15 @@ class HistoryOption:
 
 @dataclass(frozen=True)
 class SinkFacts(OperatorFacts):
-    """``upsert_key``: the columns that identify a row of a changelog; None where only the whole row does."""
+    """``upsert_key``: the columns that identify a row of a changelog; None when only the whole row does."""
 
     upsert_key: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Sink(PassThroughNode):
-    """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names
-    it. ``history``: what comes first.
+    """Write rows to a table, or collect them to the client when ``table`` is None. ``span`` is the table's
+    name in INSERT; ``history`` is loaded first.
     """
 
     no_history = None
@@ -52,7 +54,7 @@ class Sink(PassThroughNode):
         return f"sink {self._target()}"
 
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> SinkFacts:
-        """A table's primary key says which columns identify its rows; without one the plan's own key does."""
+        """A table's primary key is the upsert key; without one it is the key of the plan."""
         key = derived.upsert_key(self.input)
         if self.table is not None and self.table.primary_key:
             declared = {name.lower() for name in self.table.primary_key}
@@ -69,8 +71,8 @@ class Sink(PassThroughNode):
         return Digest(hash_parts("sink", below.rows, *below.columns, table), below.columns)
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
-        """Changes of one row must arrive in the order they were made, so they must meet. The client folds
-        weights and needs no order.
+        """Changes of one row must arrive in order, so they need one subtask. The client sums weights and
+        needs no order.
         """
         if self.table is None or inputs[0].insert_only or not self.table.primary_key:
             return (ANY,)
@@ -81,7 +83,7 @@ class Sink(PassThroughNode):
 
 @dataclass(frozen=True)
 class StatementSet(LogicalPlan):
-    """Several sinks run as one job."""
+    """Several sinks that run as one job."""
 
     no_history = None
 

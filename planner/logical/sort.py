@@ -34,7 +34,7 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class Sort(PassThroughNode):
-    """ORDER BY of the whole result: bounded backends sort; on a finite stream the client sorts the folded
+    """ORDER BY of the whole result. Bounded backends sort; on a finite stream the client sorts the final
     rows.
     """
 
@@ -65,8 +65,8 @@ class Sort(PassThroughNode):
 
 @dataclass(frozen=True)
 class Limit(PassThroughNode):
-    """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are
-    left, as many as there may be.
+    """LIMIT / OFFSET without an order: the first rows that arrive. When rows are retracted, any remaining
+    rows fill the limit.
     """
 
     no_history = "LIMIT without an order"
@@ -100,8 +100,8 @@ class Limit(PassThroughNode):
 
 @dataclass(frozen=True)
 class TopN(PassThroughNode):
-    """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are
-    broken by all columns in order.
+    """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. All columns
+    in order break ties.
     """
 
     no_history = None
@@ -154,8 +154,8 @@ class TopN(PassThroughNode):
 
 @dataclass(frozen=True)
 class TemporalSort(PassThroughNode):
-    """Rows in the order of ``keys``, the first an event time, ascending; ties are broken by all columns. Rows
-    wait until the watermark passes them.
+    """Rows sorted by ``keys``, the first of which is an ascending event time; all columns break ties. Rows
+    are buffered until the watermark passes them.
 
     Rows without a time, and late ones, are dropped and counted.
     """
@@ -179,7 +179,7 @@ class TemporalSort(PassThroughNode):
 
     @property
     def of_windows(self) -> bool:
-        """Whether the time of a row is the last millisecond of a window."""
+        """Whether the time of a row is window_time, the last millisecond of a window."""
         return self.schema[self.time_column].role is Role.WINDOW_TIME
 
     @property
@@ -223,6 +223,6 @@ class TemporalSort(PassThroughNode):
 
 
 def is_time_order(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:
-    """Return whether an order begins with an event time, ascending."""
+    """Return whether an order begins with an ascending event time."""
     first = keys[0].expression
     return isinstance(first, Column) and not keys[0].descending and fields[first.index].is_event_time

@@ -1,4 +1,4 @@
-"""Table functions in the logical plan: each row beside the rows a function gives for it."""
+"""Table functions in the logical plan: each row is joined with the rows that a function returns for it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LISTED = frozenset({"unnest", "explode", "posexplode"})
 
 @dataclass(frozen=True)
 class TableCall:
-    """A call of a table function: what computes it, its arguments (of exactly the types it wants) over the
-    rows, the columns it gives.
+    """A call of a table function: its name, its arguments over the rows, of exactly the required types, and
+    its output columns.
 
-    ``body``: the program's function, when it is one; one without arguments is given a constant, for the
+    ``body`` is the Python function, if it is one. A function without arguments receives a constant, for the
     number of rows.
     """
 
@@ -45,13 +45,16 @@ class TableCall:
 
 @dataclass(frozen=True)
 class Unnest(UnaryNode):
-    """Each row once per row the function gives for it: the columns ``keep`` of the input, those ``gives`` of
-    the function's, the number from 1.
+    """Each row once per row that the function returns for it. Output: columns ``keep`` of the input, columns
+    ``gives`` of the function, then the ordinality.
 
-    ``outer``: a row the function gives nothing for goes on once, with NULLs. ``ordinality``: the number of
-    each row among those of its input row is the last column. ``condition``, of an outer one: over the input's
-    columns, all of the function's and the number; the function gives but the rows for which it is TRUE. Keeps
-    nothing; weights, times and lateness of the input rows go on.
+    ``outer``: a row without function rows is emitted once, with NULLs. ``ordinality`` numbers the function
+    rows of each input row from 1.
+
+    ``condition``, of an outer one, is over the input's columns, all function columns and the number. Only
+    function rows for which it is TRUE count.
+
+    The node has no state; weights, times and lateness of the input rows pass through.
     """
 
     no_history = None
@@ -139,7 +142,7 @@ class Unnest(UnaryNode):
         return (dict(enumerate(self.keep)),)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """The array itself is read, but seldom kept beside its elements."""
+        """The array is read as an argument; it is rarely in the output beside its elements."""
         width, last = len(self.keep), len(self.keep) + len(self.gives)
         kept = [i for i in range(width) if i in needed]
         given = [i for i in range(width, last) if i in needed]

@@ -1,4 +1,6 @@
-"""Window table functions in the logical plan, and the mark of rows that are late for all their windows."""
+"""Window table functions in the logical plan, and LateMark, which marks rows that are late for all their
+windows.
+"""
 
 from __future__ import annotations
 
@@ -103,11 +105,13 @@ class WindowTable(PassThroughNode):
         return self.window.merging or inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
-        """Windows that rows make are made of all rows of their partition."""
+        """Merging windows need all rows of their partition in one subtask."""
         return (by_keys(self.window.partition_keys),) if self.window.merging else (ANY,)
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
-        """A filter on bounds stays. Where rows make the windows, only their keys may be read below."""
+        """Filters on window bounds stay above. Below merging windows only filters on their partition keys may
+        move.
+        """
         own = self.window.partition_keys if self.window.merging else range(len(self.input.schema))
         passed = select_in_turn(parts, own)
         return without(parts, passed), (passed,)
@@ -140,11 +144,11 @@ class WindowTable(PassThroughNode):
 
 @dataclass(frozen=True)
 class LateMark(PassThroughNode):
-    """Each row with whether it is ``late`` for every window it falls in, the end of the last of them, and the
-    watermark that says so.
+    """Append to each row whether it is ``late`` for all its windows, the end of the last of them, and the
+    deciding watermark.
 
-    Late is what a window operator above would call so, ``lateness_us`` allowed for. A row without a time is
-    not late.
+    A row is late when a window operator above would drop it, with ``lateness_us`` allowed. A row without a
+    time is not late.
     """
 
     no_history = "LATE ROWS INTO"
@@ -199,7 +203,7 @@ def late_part(marked: LateMark) -> LogicalPlan:
 
 
 def timely_part(marked: LateMark) -> LogicalPlan:
-    """Return the other rows."""
+    """Return the rows that are not late."""
     return Filter(marked, Call(BOOLEAN, False, function="not", args=(_flag(marked),)))
 
 

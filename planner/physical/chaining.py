@@ -1,4 +1,4 @@
-"""Chaining: how many subtasks operators have, and which share a task."""
+"""Chaining: the number of subtasks of operators, and which of them share a task."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from penstock.planner.physical.operator_specs import AnyOperatorSpec
 
 @dataclass(frozen=True, eq=False)
 class OperatorVertex:
-    """One operator of a job before it is chained: its spec, its number of subtasks, and by port the vertex
-    and edge its rows come from.
+    """One operator of a job before chaining: its spec, its number of subtasks, and by port the input vertex
+    and edge.
     """
 
     spec: AnyOperatorSpec
@@ -24,10 +24,11 @@ class OperatorVertex:
 
 
 def chains_of(vertices: Sequence[OperatorVertex]) -> list[list[OperatorVertex]]:
-    """Return the vertices (given inputs first) grouped into chains, inputs first.
+    """Return the vertices grouped into chains. Vertices must come inputs first; chains are returned inputs
+    first.
 
-    A vertex joins the chain of its input when that is its only input, the edge between is forward, both have
-    as many subtasks, and it alone reads it.
+    A vertex joins the chain of its only input when the edge is forward and both have equally many subtasks.
+    It must be the only reader of that input.
     """
     readers: dict[int, int] = {}
     for vertex in vertices:
@@ -52,14 +53,14 @@ def chains_of(vertices: Sequence[OperatorVertex]) -> list[list[OperatorVertex]]:
 
 
 def has_one_input(vertex: OperatorVertex) -> bool:
-    """Whether a vertex takes rows from one place; sources begin chains, and operators with several ports
-    head them.
+    """Whether a vertex has exactly one input. Sources begin chains, and operators with several ports begin
+    theirs.
     """
     return len(vertex.inputs) == 1
 
 
 def is_forward(vertex: OperatorVertex) -> bool:
-    """Whether the rows of a vertex's only input stay in their subtask."""
+    """Whether the edge of a vertex's only input is forward."""
     return isinstance(vertex.inputs[0][1], Forward)
 
 
@@ -69,8 +70,8 @@ def is_as_parallel(vertex: OperatorVertex) -> bool:
 
 
 def subtasks(node: LogicalPlan, parallelism: int) -> int:
-    """Return the number of subtasks of a node: sources have all, literal rows and bounded results one, and
-    an exchange to one task makes it one.
+    """Return the number of subtasks of a node: sources have all, literal rows and bounded results one. Below
+    an exchange to one subtask it is one.
     """
     match node:
         case Scan():

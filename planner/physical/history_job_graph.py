@@ -1,5 +1,5 @@
-"""From a job's plan to that of its first deployment, which loads history: source chains replaced by what
-gives their rows at once.
+"""The job graph of a first deployment with history: chains that begin at a source are replaced by chains that
+load its rows at once.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ Positions = Callable[[Scan], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A part of a plan that is loaded: its operators in the job (first to last), what a backend computes for
-    it, and its event times.
+    """A part of a plan to load: its operators in the job (first to last), the plan that a backend computes,
+    the operators of its event time.
 
-    ``few``: the rows that are enough where nobody but an operator that keeps the first of them reads them.
+    ``few`` is a plan of fewer rows. It suffices when the only reader keeps the first rows of a partition or
+    of an order.
     """
 
     operators: tuple[AnyOperatorSpec, ...]
@@ -65,10 +66,10 @@ def _specs(plan: LogicalPlan, facts: DerivedFacts, settings: SettingReader) -> t
 
 
 def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positions: Positions) -> JobGraph:
-    """Return the plan of the first deployment. What keeps state has the ids it has in ``graph``, so that one
-    goes on from the other's checkpoint.
+    """Return the job graph of the first deployment. Operators with state keep their ids of ``graph``, so that
+    ``graph`` resumes from its checkpoint.
 
-    ``positions``: the splits there are of a source, all of which are read.
+    ``positions`` returns the existing splits of a source, all of which are read.
     """
     known: dict[str, tuple[str, ...]] = {}
     for part in parts:
@@ -106,8 +107,8 @@ def _spec(
 
 
 def _hands_over(plan: LogicalPlan) -> bool:
-    """Whether a backend would give a row for each it reads: we read files ourselves several times quicker
-    than rows come out of Spark.
+    """Whether a backend would only pass rows through. Our own readers of files are several times faster than
+    rows from Spark.
     """
     while isinstance(plan, Project | Filter | WatermarkAssign):
         plan = plan.input
@@ -122,7 +123,7 @@ def _readers(graph: JobGraph, chain: Chain, place: int) -> list[AnyOperatorSpec]
 
 
 def _needed(chains: list[Chain], edges: list[ChainEdge]) -> tuple[list[Chain], list[ChainEdge]]:
-    """Leave out chains whose rows nobody reads any more."""
+    """Drop chains whose rows have no reader any more."""
     while True:
         read = {edge.source for edge in edges}
         idle = {
@@ -139,7 +140,7 @@ def _needed(chains: list[Chain], edges: list[ChainEdge]) -> tuple[list[Chain], l
 def _numbered(
     chains: list[Chain], edges: list[ChainEdge], known: Mapping[str, tuple[str, ...]], graph: JobGraph
 ) -> JobGraph:
-    """Number the chains anew, those that only know where a source stands behind the others."""
+    """Renumber the chains. Chains that only hold the positions of sources come last."""
     number_of = {chain.chain_id: number for number, chain in enumerate(chains)}
     made = [replace(chain, chain_id=number_of[chain.chain_id]) for chain in chains]
     sources: list[AnyOperatorSpec] = [

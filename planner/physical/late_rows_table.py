@@ -1,4 +1,4 @@
-"""`<job>$late` as a table: the columns of the operators of a job that drop late rows."""
+"""`<job>$late` as a table: its columns are those of the operators of a job that drop late rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _FIRST = (Field("operator", STRING, False), Field("window_end", TIMESTAMP), Fiel
 
 
 def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[CatalogTable, ...]:
-    """Return the tables `<id>$late` and `<name>$late` of a job's late rows; none where no operator of it
-    drops any.
+    """Return the tables `<id>$late` and `<name>$late` of a job's late rows; none when no operator drops late
+    rows.
     """
     fields = {field.name.lower(): field for field in _FIRST}
     specs = [spec for chain in graph.chains for spec in chain.operators if spec.node.drops_late(spec.facts)]

@@ -1,8 +1,7 @@
 """The physical plan as pure data: operator specs, chains of them, edges between chains. Nothing here runs.
 
-A spec holds the logical node that its operator runs, over nothing but the schemas of its inputs, and the
-facts that the planner derived from what feeds it. A few nodes are made by the physical planner alone; they
-are declared here.
+A spec holds the logical node that its operator runs, over only the schemas of its inputs, and the facts
+derived from the plan below. A few nodes exist in the physical plan only; they are declared here.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ FactsT_co = TypeVar("FactsT_co", bound=OperatorFacts, covariant=True)
 
 @dataclass(frozen=True)
 class OperatorSpec(Generic[NodeT_co, FactsT_co]):
-    """What an operator is made from.
+    """The description of one operator.
 
-    ``operator_id``: a hash of the meaning of the subplan, stable over changes of the rest. ``name`` is for
-    people; ``schema`` are the output columns. ``node``: see ``over_schemas``; what depends on the plan
-    beneath its inputs is in ``facts`` alone.
+    ``operator_id`` is a digest of the subplan, stable over changes of the rest of the plan. ``name`` is for
+    display; ``schema`` are the output columns. ``node``: see ``over_schemas``. Only ``facts`` depends on the
+    plan below its inputs.
     """
 
     operator_id: str
@@ -64,7 +63,7 @@ def over_schemas(node: LogicalPlan) -> LogicalPlan:
 
 @dataclass(frozen=True)
 class Calc(LogicalPlan):
-    """Filter and project fused: keep rows whose ``predicate`` is TRUE, then compute ``projections`` (None:
+    """Filter and projection fused: keep rows whose ``predicate`` is TRUE, then compute ``projections`` (None:
     all input columns).
     """
 
@@ -78,12 +77,14 @@ class Calc(LogicalPlan):
 
 @dataclass(frozen=True)
 class HistorySource(LogicalPlan):
-    """Emit, instead of ``operators`` (a source and what follows it, first to last), the rows these would emit
-    for ``splits``.
+    """Replace ``operators`` (a source and its followers, first to last) and emit the rows they would emit for
+    ``splits``.
 
-    ``plan``: over one table, computed by ``backend`` (None: read by ``operators``); its rows may be fewer
-    where the one above keeps the first only. ``timing``: a source and a watermark assigner over nothing but
-    the columns time is made of; none where nobody above goes by time.
+    ``plan``, over one table, is computed by ``backend`` (None: ``operators`` read it). It may have fewer rows
+    when the operator above keeps the first only.
+
+    ``timing`` is a source and a watermark assigner over only the columns that event time needs. It is empty
+    when no operator above needs event time.
     """
 
     plan: LogicalPlan
@@ -95,8 +96,8 @@ class HistorySource(LogicalPlan):
 
 @dataclass(frozen=True)
 class FinishedSplits(LogicalPlan):
-    """Emit nothing, and know that these splits of the source with this operator's id have been read to
-    their end.
+    """Emit nothing; record that these splits of the source with this operator's id have been read to their
+    end.
     """
 
     splits: tuple[str, ...]
@@ -104,8 +105,8 @@ class FinishedSplits(LogicalPlan):
 
 @dataclass(frozen=True)
 class Chain:
-    """Operators that share a task, first to last; the first may have several ports, the others take the
-    one before.
+    """Operators that share a task, first to last. The first may have several ports; each other reads the one
+    before.
     """
 
     chain_id: int
@@ -114,21 +115,21 @@ class Chain:
 
     @property
     def is_source(self) -> bool:
-        """Whether rows begin here."""
+        """Whether the chain begins with a source."""
         return isinstance(
             self.operators[0].node, Scan | Values | BoundedInput | HistorySource | FinishedSplits
         )
 
     @property
     def name(self) -> str:
-        """The chain's name for people."""
+        """The chain's name for display."""
         return " -> ".join(operator.name for operator in self.operators)
 
 
 @dataclass(frozen=True)
 class ChainEdge:
-    """Rows of ``source`` chain's last operator travel by ``edge`` into ``port`` of ``target`` chain's
-    first operator.
+    """An edge from the last operator of chain ``source`` into ``port`` of the first operator of chain
+    ``target``.
     """
 
     source: int
@@ -139,8 +140,8 @@ class ChainEdge:
 
 @dataclass(frozen=True)
 class JobGraph:
-    """A whole job: chains in topological order, the edges between them, the number of key groups, and what
-    checkpoints say of its operators.
+    """A whole job: chains in topological order, edges, the number of key groups, and what checkpoints store
+    for state compatibility.
     """
 
     chains: tuple[Chain, ...]
@@ -159,10 +160,10 @@ class JobGraph:
         return tuple(e for e in self.edges if e.source == chain_id)
 
     def overtakable(self, edge: ChainEdge) -> bool:
-        """Return whether a checkpoint's barrier may overtake the rows of an edge.
+        """Return whether a checkpoint barrier may overtake the rows of an edge (unaligned checkpoint).
 
-        Not so before windows whose results are corrected: how far time has come is one value for all their
-        subtasks only where barriers wait.
+        Not so before windows that correct their results. Their watermark state is one value for all subtasks
+        only when barriers are aligned.
         """
         target = next(chain for chain in self.chains if chain.chain_id == edge.target)
         return edge.edge.overtakable and not any(

@@ -1,5 +1,5 @@
-"""From a logical plan with edges to a job: operators with stable ids, fused, shared, and grouped into
-chains.
+"""The physical planner: a logical plan with exchanges becomes a job graph of operators with stable ids,
+fused, shared and chained.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def plan_job(
     settings: SettingReader,
     max_parallelism: int = DEFAULT_MAX_PARALLELISM,
 ) -> JobGraph:
-    """Return the job of an optimized plan on which edges were laid for ``parallelism``.
+    """Return the job graph of an optimized plan with exchanges for ``parallelism``.
 
-    Subplans of one meaning are run once. A Sort under a Sink has no operator: the client orders the folded
-    rows. Raises SQL-1402 when there are more subtasks than key groups.
+    Equal subplans run once. A Sort under a Sink has no operator: the client sorts the final rows. Raise
+    SQL-1402 when there are more subtasks than key groups.
     """
     if not 1 <= parallelism <= max_parallelism:
         raise PenstockError(
@@ -60,7 +60,7 @@ def plan_job(
 
 
 class _Planner:
-    """Builds one vertex per operator id, inputs before their readers."""
+    """Builds one vertex per operator id, inputs first."""
 
     def __init__(self, facts: DerivedFacts, parallelism: int, settings: SettingReader) -> None:
         self.facts = facts
@@ -80,10 +80,10 @@ class _Planner:
         return iter(self._vertices.values())
 
     def vertex(self, node: LogicalPlan, scope: str) -> OperatorVertex:
-        """Return the vertex of a node. A node with a digest that was planned before shares its vertex.
+        """Return the vertex of a node. Nodes with equal digests share a vertex.
 
-        ``scope``: the id of the watermark assigner above, if any. The operators between a source and its
-        assigner belong to that assigner alone, because events of splits reach it along their chain.
+        ``scope`` is the id of the watermark assigner above, if any. The operators between a source and its
+        assigner belong to that assigner alone, because split events reach it along their chain.
         """
         if isinstance(node, Sort):
             return self.vertex(node.input, scope)
@@ -106,8 +106,8 @@ class _Planner:
     def _add_runtime_filter(
         self, join: BinaryJoin, port: int, join_id: str, inputs: tuple[tuple[OperatorVertex, Edge], ...]
     ) -> tuple[tuple[OperatorVertex, Edge], ...]:
-        """Put a runtime filter before the edge into a port of a join. No operator's id depends on it, for it
-        drops only rows that no row would join.
+        """Insert a runtime filter before the edge into a port of a join. No operator id depends on it: it
+        only drops rows that would not match.
         """
         vertex, edge = inputs[port]
         spec = runtime_filter(join, port, join_id)
@@ -141,8 +141,8 @@ class _Planner:
         return operator_id
 
     def _identity_details(self, node: LogicalPlan) -> tuple[str, ...]:
-        """Return what distinguishes a node beside its digest. LIMIT stores a count of inserts, and of
-        changes all rows.
+        """Return what distinguishes a node besides its digest. For LIMIT that is the form of its state: a
+        count of inserts, or all rows of a changelog.
         """
         if isinstance(node, Limit):
             return (node.written_name, *(() if self.facts.insert_only(node.input) else ("updates",)))
@@ -169,9 +169,7 @@ def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) 
 
 
 def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
-    """Return the filter a calc tests (filters below each other merged into one), and the lowest node of
-    the calc.
-    """
+    """Return the filter of a Calc, with consecutive filters merged, and the lowest node of the Calc."""
     base = node
     if isinstance(node, Project) and isinstance(node.input, Filter):
         base = node.input

@@ -1,5 +1,5 @@
-"""What a plan means, as hashes: of its rows and of each of its columns. Names for people, unread columns
-and the order of traversal play no part.
+"""Plan digests: hashes of a plan's rows and of each of its columns. Display names, unread columns and the
+order of traversal play no part.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from penstock.planner.logical.plan import LogicalPlan
 
 
 class Meanings:
-    """Meanings of the nodes of one plan, each derived once; ``texts`` says what expressions mean."""
+    """The digests of the nodes of one plan, each derived once; ``texts`` derives those of expressions."""
 
     def __init__(self, texts: ExactTexts = EXACT) -> None:
         self._texts = texts
         self._known: dict[int, tuple[LogicalPlan, Digest]] = {}
 
     def of(self, node: LogicalPlan) -> Digest:
-        """Return the meaning of a node."""
+        """Return the digest of a node."""
         if id(node) not in self._known:
             self._known[id(node)] = (node, node.digest(tuple(map(self.of, node.subplans)), self._texts))
         return self._known[id(node)][1]

@@ -1,5 +1,5 @@
-"""Runtime filters: the keys of a join's loaded side, held against the rows of the other side before they
-travel to the join.
+"""Runtime filters: rows of one side are tested against the keys of a join's loaded side before they travel to
+the join.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _ID_LENGTH = 16
 
 @dataclass(frozen=True)
 class RuntimeFilter(LogicalPlan):
-    """Keep the rows whose ``keys`` the loaded side of the join with that id has; until these are known,
-    all.
+    """Keep the rows whose ``keys`` occur in the loaded side of the join ``join_id``. Until those keys are
+    known, keep all rows.
     """
 
     join_id: str
@@ -33,7 +33,7 @@ class RuntimeFilter(LogicalPlan):
 
 
 def runtime_filter(join: BinaryJoin, port: int, join_id: str) -> AnyOperatorSpec:
-    """Return the filter before a port of a join."""
+    """Return the runtime filter before a port of a join."""
     side, keys = (join.left, join.left_keys) if port == 0 else (join.right, join.right_keys)
     name = f"runtime filter on {', '.join(side.schema[key].name for key in keys)}"
     operator_id = hash_parts("runtime filter", join_id)[:_ID_LENGTH]
@@ -41,11 +41,11 @@ def runtime_filter(join: BinaryJoin, port: int, join_id: str) -> AnyOperatorSpec
 
 
 def skipping(chain: tuple[AnyOperatorSpec, ...]) -> tuple[AnyOperatorSpec, ...]:
-    """Return the operators of a chain, its source knowing of the runtime filters that all its rows come to as
-    they were read.
+    """Return the operators of a chain, with those runtime filters in its source's facts that apply to rows as
+    they are read.
 
-    Not so where time is made of the rows in between, or where an expression over them may fail: it fails with
-    and without the filter.
+    A filter above a watermark assigner does not apply: event time needs all rows. A filter above an
+    expression that may fail does not either: the query fails with and without the filter.
     """
     source = chain[0]
     if not isinstance(source.node, Scan):
@@ -67,7 +67,7 @@ def skipping(chain: tuple[AnyOperatorSpec, ...]) -> tuple[AnyOperatorSpec, ...]:
 
 
 def _column(expression: Expression) -> int | None:
-    """Return the column an expression is, perhaps as a wider integer, which is ordered alike."""
+    """Return the column that an expression is. A cast to a wider integer counts, since it keeps the order."""
     if isinstance(expression, Cast) and is_integer(expression.type) and is_integer(expression.arg.type):
         widens = INTEGERS.index(expression.type) >= INTEGERS.index(expression.arg.type)
         return _column(expression.arg) if widens else None

@@ -1,5 +1,5 @@
-"""What checkpoints say of a plan beyond operator ids, so that state goes on in wider types: what is alike,
-what rows carry, tables as declared.
+"""What checkpoints store of a plan besides operator ids, so that state can be restored into wider types:
+alike digests, carried columns, declared tables.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ _COMPUTED: Origins = frozenset()
 
 @dataclass(frozen=True)
 class CarriedColumn:
-    """A column of the rows that come to an operator: ``text`` is what it means whatever the width of its
-    type.
+    """A column of the rows that reach an operator. ``text`` is its digest without the width of types.
 
-    ``origins``: the table keys and columns it is copied from as it stands; none when it is computed.
+    ``origins``: the table keys and columns it is an unchanged copy of; none when it is computed.
     """
 
     text: str
@@ -44,8 +43,8 @@ class CarriedColumn:
 
 @dataclass(frozen=True)
 class StateCompatibility:
-    """``alike``: what an operator means whatever the width of types and whatever columns its rows carry
-    along. ``ports``: the rows of each input.
+    """``alike``: the digest of an operator without the width of types and without carried columns. ``ports``:
+    the columns of each input.
     """
 
     alike: str
@@ -54,8 +53,8 @@ class StateCompatibility:
 
 @dataclass(frozen=True)
 class DeclaredColumn:
-    """A column of a table: ``read`` by the plan or not; ``optional``: it may be missing from rows, and is
-    NULL then.
+    """A column of a table. ``read``: the plan reads it. ``optional``: rows may lack it, and it
+    is NULL then.
     """
 
     name: str
@@ -66,7 +65,7 @@ class DeclaredColumn:
 
 @dataclass(frozen=True)
 class DeclaredTable:
-    """A table the plan reads, under the key by which columns name it."""
+    """A table that the plan reads; ``key`` is the one that ``origins`` of columns use."""
 
     key: str
     name: str
@@ -75,7 +74,7 @@ class DeclaredTable:
 
 @dataclass(frozen=True)
 class PlanCompatibility:
-    """The meanings of a plan's operators by their ids, and its tables."""
+    """The compatibility of a plan's operators, by id, and its tables."""
 
     operators: Mapping[str, StateCompatibility] = field(default_factory=dict, hash=False)
     tables: tuple[DeclaredTable, ...] = ()
@@ -84,7 +83,7 @@ class PlanCompatibility:
 def derive_compatibility(
     nodes: Mapping[str, LogicalPlan], details: Mapping[str, tuple[str, ...]]
 ) -> PlanCompatibility:
-    """Return what checkpoints store of a plan, from its operators' nodes and other details, by id."""
+    """Return what checkpoints store of a plan, from its operators' nodes and further details, by id."""
     alike = _Alike()
     return PlanCompatibility(
         {known: alike.state(node, details[known]) for known, node in nodes.items()}, _tables(nodes.values())
@@ -92,14 +91,14 @@ def derive_compatibility(
 
 
 class _Alike:
-    """Meanings whatever the width of types, and what columns are copied from, each derived once."""
+    """Digests without the width of types, and the origins of columns, each derived once."""
 
     def __init__(self) -> None:
         self._meanings = Meanings(ALIKE)
         self._known: dict[int, tuple[Origins, ...]] = {}
 
     def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateCompatibility:
-        """Return what to say of one operator."""
+        """Return the compatibility of one operator."""
         alike = hash_parts("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[
             :_LENGTH
         ]
@@ -108,8 +107,8 @@ class _Alike:
         )
 
     def _own_columns(self, node: LogicalPlan) -> tuple[str, ...]:
-        """Return the columns an operator makes of its rows, where these are part of what it keeps; those
-        it carries along are not among them.
+        """Return the digests of the columns that an operator computes, where they are part of its state;
+        carried columns are not among them.
         """
         columns = self._meanings.of(node).columns
         if isinstance(node, Over):
@@ -124,7 +123,7 @@ class _Alike:
         )
 
     def _origins(self, node: LogicalPlan) -> tuple[Origins, ...]:
-        """Return for each column what it is copied from."""
+        """Return the origins of each column."""
         if id(node) not in self._known:
             self._known[id(node)] = self._traced(node)
         return self._known[id(node)]
@@ -161,8 +160,8 @@ def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
 
 
 def _declared(key: str, table: CatalogTable, read: set[str]) -> DeclaredTable:
-    """What connectors fill in is never missing, and of a table of changes nothing is: rows are taken back
-    with the value that is told by then.
+    """Columns that the connector fills in are never missing. Neither is any column of a changelog table: a
+    retraction carries the value read at that moment.
     """
     told = {field.name: field.type for field in table.schema}
     filled = (

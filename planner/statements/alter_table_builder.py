@@ -22,7 +22,7 @@ Part = nodes.PositionedColumn | WatermarkDef | tuple[Name, ...]
 
 
 class AlterationBuilder(Transformer):
-    """The rules under ``alter_table``; what stands in them (names, columns, options) is built already."""
+    """Transforms the rules below ``alter_table``; names, columns and options below them are nodes already."""
 
     span: Span
 

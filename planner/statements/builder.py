@@ -20,8 +20,8 @@ from penstock.planner.statements.nodes import Name, SqlExpression
 
 
 class NamespaceBuilder(Transformer):
-    """The rules of catalogs and databases; names and options are built already, words stand as flags with
-    a name.
+    """Transforms the rules of catalogs and databases. Names and options are nodes already; optional words are
+    flags.
     """
 
     span: Span
@@ -62,7 +62,7 @@ def _name(children: list[Any]) -> Name:
 
 @dataclass(frozen=True)
 class _Flag:
-    """A word that is there or not."""
+    """An optional word that was written."""
 
     name: str
     span: Span | None = None
@@ -89,7 +89,7 @@ class _On(Name):
 
 
 class _UpTo(Name):
-    """The moment of UP TO."""
+    """The timestamp of UP TO."""
 
 
 class _Comment(str):
@@ -129,7 +129,7 @@ _COPIED = ("ALL", "CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS
 
 
 def _excluded(rest: Any) -> frozenset[str]:
-    """The parts a LIKE clause leaves out: ``(INCLUDING ALL EXCLUDING OPTIONS)``."""
+    """The parts that a LIKE clause does not copy: ``(INCLUDING ALL EXCLUDING OPTIONS)``."""
     words = rest.value.strip().removeprefix("(").removesuffix(")").upper().split()
     pairs = list(zip(words[::2], words[1::2], strict=False))
     if len(words) % 2 or any(
@@ -143,8 +143,8 @@ def _excluded(rest: Any) -> frozenset[str]:
 
 
 class StatementBuilder(NamespaceBuilder, AlterationBuilder):
-    """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the
-    statement's own.
+    """Builds the node of one statement. SQL inside it is parsed at its offset, so all spans are those of the
+    statement.
     """
 
     def __init__(self, text: str) -> None:

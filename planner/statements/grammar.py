@@ -1,4 +1,4 @@
-"""The statement grammar: lark's parser, and its cached tables."""
+"""The statement grammar: lark's LALR parser, and the cache of its tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from penstock.planner.statements.lexer import StatementLexer, StatementToken, wi
 
 
 def tables_of(grammar: Path, lexer: type[Lexer], start: list[str]) -> Lark:
-    """Return the parser of a grammar with a lexer of ours: from kept tables when they were made of this
-    text by this lark, else made and kept.
+    """Return the parser of a grammar with one of our lexers. Tables are read from a cache file if they derive
+    from this text and this lark version. Otherwise they are generated and cached.
     """
     text = grammar.read_text(encoding="utf-8")
     digest = hashlib.sha256("\0".join((lark.__version__, *start, text)).encode()).hexdigest()
@@ -45,7 +45,7 @@ def _written(made: Lark, digest: str) -> bytes:
 
 
 def _read(written: bytes, digest: str, lexer: type[Lexer]) -> Lark:
-    """Return the parser of kept tables. ValueError when they are of another grammar, or not whole."""
+    """Return the parser of cached tables. Raise ValueError when they are incomplete or of another grammar."""
     of, checksum, body = written.split(b"\n", 2)
     if of.decode() != digest or checksum.decode() != hashlib.sha256(body).hexdigest():
         raise ValueError("tables of another grammar")
@@ -58,7 +58,7 @@ def _read(written: bytes, digest: str, lexer: type[Lexer]) -> Lark:
 
 
 def _by_number(written: dict[str, Any]) -> dict[int, Any]:
-    """Return a mapping by numbers, which JSON writes as texts."""
+    """Return a mapping with integer keys, which JSON writes as strings."""
     return {int(number): value for number, value in written.items()}
 
 
@@ -75,7 +75,9 @@ def _grammar() -> Lark:
 
 
 def parse_tree(text: str) -> Tree:
-    """Return lark's tree of a statement; raise SQL-1001 or SQL-1008 with a span and what was expected."""
+    """Return lark's tree of a statement. Raise SQL-1001 or SQL-1008 with a span and the
+    expected terminals.
+    """
     try:
         return _grammar().parse(text, start="statement")
     except UnexpectedToken as error:

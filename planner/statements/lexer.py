@@ -1,5 +1,5 @@
-"""Tokens for statements.lark: sqlglot's tokens, told apart by what the grammar accepts where they stand,
-and whole regions of text.
+"""The lexer of statements.lark. It classifies sqlglot's tokens by the terminals that the grammar accepts
+next, and reads whole regions of SQL as one token.
 """
 
 from __future__ import annotations
@@ -23,15 +23,19 @@ _QUERY_WORDS = ("SELECT", "WITH", "VALUES")
 
 
 class StatementLexer(Lexer):
-    """A lark lexer that is asked for one token at a time and looks at what the parser accepts there."""
+    """A contextual lark lexer: lark pulls one token at a time, and the lexer looks up which terminals the
+    parser accepts.
+    """
 
     __future_interface__ = True
 
     def __init__(self, lexer_conf: Any) -> None:
-        """Take lark's configuration, of which nothing is needed."""
+        """Accept lark's configuration; nothing of it is needed."""
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[LarkToken]:
-        """Yield lark tokens; ``accepted`` on each says which terminals the grammar took at its place."""
+        """Yield lark tokens; ``accepted`` on each are the terminals that the grammar accepted at its
+        position.
+        """
         text = str(getattr(lexer_state.text, "text", lexer_state.text))
         tokens = tokenize(text)
         index, offered = 0, frozenset[str]()
@@ -63,8 +67,8 @@ class StatementLexer(Lexer):
 
 
 def accepted_terminals(parser_state: Any) -> frozenset[str]:
-    """Return the terminals the parser can really shift now: lark's table merges look-aheads of places that
-    share a state.
+    """Return the terminals that the parser can really shift now. Lark's table alone is too wide: it merges
+    the look-aheads of positions that share a state.
     """
     table, end = parser_state.parse_conf.parse_table.states, parser_state.parse_conf.end_state
     stack = list(parser_state.state_stack)
@@ -89,8 +93,8 @@ def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
 
 
 class StatementToken(LarkToken):
-    """A lark token that knows the sqlglot token it begins with, the syntax of a type, what was accepted in
-    its place and the token before it.
+    """A lark token with its first sqlglot token, the syntax of a type, the terminals accepted at its
+    position, and the token before it.
     """
 
     accepted: frozenset[str]
@@ -100,7 +104,7 @@ class StatementToken(LarkToken):
 
 
 def with_types_begun(accepted: Collection[str]) -> frozenset[str]:
-    """Return terminals with those a type begins with in the place of a type."""
+    """Return terminals with TYPE replaced by the terminals that may begin a type."""
     return frozenset(accepted) - {"TYPE"} | TYPE_BEGINS if "TYPE" in accepted else frozenset(accepted)
 
 
@@ -109,7 +113,7 @@ def _is_word(token: Token, accepted: Collection[str]) -> bool:
 
 
 def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tuple[str, int]:
-    """Return the terminal that the token at ``index`` begins and the index behind it."""
+    """Return the terminal of the token at ``index``, and the index behind it."""
     token = tokens[index]
     if "EXPRESSION" in accepted:
         return "EXPRESSION", _region(tokens, index, (TokenType.COMMA, TokenType.R_PAREN))
@@ -147,8 +151,8 @@ def _is_keyword_here(word: str, tokens: list[Token], index: int) -> bool:
 
 
 def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) -> bool:
-    """Whether a query begins at a token; ``TABLE t`` is one where TABLE is no word of the statement
-    itself.
+    """Whether a query begins at a token. ``TABLE t`` is a query unless the statement itself accepts the word
+    TABLE.
     """
     while index < len(tokens) and tokens[index].token_type is TokenType.L_PAREN:
         index += 1
@@ -158,7 +162,7 @@ def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) ->
 
 
 def _query_end(tokens: list[Token], index: int) -> int:
-    """Return the index behind a query; the last AGAINST BATCH, and what follows it, belongs to VERIFY."""
+    """Return the index behind a query. In VERIFY the last AGAINST BATCH ends the query."""
     end = _region(tokens, index, (TokenType.SEMICOLON,))
     if index == 0 or tokens[index - 1].text.upper() != "VERIFY":
         return end
@@ -167,7 +171,7 @@ def _query_end(tokens: list[Token], index: int) -> int:
 
 
 def _region(tokens: list[Token], index: int, stops: tuple[TokenType, ...]) -> int:
-    """Return the index of the first stop outside parentheses (at least one token on)."""
+    """Return the index of the first stop outside parentheses, at least one token on."""
     depth, end = 0, index
     while end < len(tokens):
         kind = tokens[end].token_type
@@ -179,7 +183,7 @@ def _region(tokens: list[Token], index: int, stops: tuple[TokenType, ...]) -> in
 
 
 def _touching(tokens: list[Token], index: int) -> int:
-    """Return the index behind the tokens that follow each other without a blank, such as
+    """Return the index behind tokens that follow each other without a blank, such as
     ``execution.runtime-mode``.
     """
     end = index + 1

@@ -1,5 +1,5 @@
-"""Statements as the parser returns them: a closed set of frozen nodes. Names are not resolved yet; each
-part has its span in the text.
+"""Statement nodes: a closed set of frozen nodes. Names are not resolved yet; each part has its span in the
+text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.planner.parser.syntax_nodes import NOWHERE, OptionEntry
 
 @dataclass(frozen=True)
 class Name:
-    """An identifier as written (quotes removed) and where."""
+    """An identifier as written, without quotes, and its span."""
 
     text: str
     span: Span = field(default=NOWHERE, compare=False)
@@ -29,8 +29,8 @@ class Name:
 
 @dataclass(frozen=True)
 class SqlExpression:
-    """A scalar expression inside a statement: its text, and the sqlglot tree the binder reads. The tree's
-    positions are those of the statement.
+    """A scalar expression inside a statement: its text and its sqlglot tree. The tree's spans are those of
+    the statement.
     """
 
     text: str
@@ -80,7 +80,7 @@ class WatermarkDef:
 
 @dataclass(frozen=True)
 class Statement:
-    """Base of all statements; ``span`` is the whole statement without its semicolon, relative to the
+    """Base of all statements. ``span`` is the whole statement without its semicolon, relative to the
     statement's own text.
     """
 
@@ -89,7 +89,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Query(Statement):
-    """SELECT, VALUES or WITH: the text, and the sqlglot tree the binder reads."""
+    """SELECT, VALUES or WITH: the text and the sqlglot tree."""
 
     text: str
     tree: exp.Expr = field(compare=False, repr=False)
@@ -112,8 +112,8 @@ class CreateTable(Statement):
 
 @dataclass(frozen=True)
 class CreateTableLike(Statement):
-    """CREATE TABLE .. LIKE: what ``table`` adds to or changes of the table it copies; ``excluding`` names
-    what is not copied, in upper case.
+    """CREATE TABLE .. LIKE. ``table`` holds what is added or changed, ``excluding`` the parts that are not
+    copied, in upper case.
     """
 
     table: CreateTable
@@ -123,8 +123,8 @@ class CreateTableLike(Statement):
 
 @dataclass(frozen=True)
 class CreateTableAs(Statement):
-    """CREATE TABLE .. AS: a table whose columns are those of a query, and a job that fills it; ``table``
-    has no columns.
+    """CREATE TABLE .. AS: a table with the columns of a query, and a job that fills it. ``table`` has no
+    columns.
     """
 
     table: CreateTable
@@ -172,7 +172,7 @@ class CreateMaterializedView(Statement):
 
 @dataclass(frozen=True)
 class DropMaterializedView(Statement):
-    """DROP MATERIALIZED VIEW: its job stops, its rows go."""
+    """DROP MATERIALIZED VIEW: stops its job and deletes its rows."""
 
     name: Name
     if_exists: bool = False
@@ -189,21 +189,21 @@ class Insert(Statement):
 
 @dataclass(frozen=True)
 class ExecuteStatementSet(Statement):
-    """EXECUTE STATEMENT SET BEGIN .. END: many sinks, one job."""
+    """EXECUTE STATEMENT SET BEGIN .. END: several sinks in one job."""
 
     inserts: tuple[Insert, ...]
 
 
 @dataclass(frozen=True)
 class Subscribe(Statement):
-    """SUBSCRIBE [TO] a query or a table: its changes."""
+    """SUBSCRIBE [TO] a query or a table: the changelog of it."""
 
     query: Query
 
 
 @dataclass(frozen=True)
 class Verify(Statement):
-    """VERIFY query AGAINST BATCH [ON backend] [UP TO moment]; the moment is the text that was written."""
+    """VERIFY query AGAINST BATCH [ON backend] [UP TO moment]; the moment is text as written."""
 
     query: Query
     backend: Name | None = None
@@ -211,7 +211,7 @@ class Verify(Statement):
 
 
 class ExplainStage(StrEnum):
-    """What EXPLAIN prints; no stage named means LOGICAL, OPTIMIZED and PHYSICAL."""
+    """The stages of EXPLAIN; without a stage it prints LOGICAL, OPTIMIZED and PHYSICAL."""
 
     LOGICAL = "logical"
     OPTIMIZED = "optimized"
@@ -232,7 +232,7 @@ class Explain(Statement):
 
 @dataclass(frozen=True)
 class Set(Statement):
-    """SET 'key' = 'value'; without a key it lists the settings, without a value it shows one."""
+    """SET 'key' = 'value'. Without a key it lists the settings, without a value it shows one."""
 
     key: str | None = None
     value: str | None = None
@@ -269,7 +269,7 @@ class DropFunction(Statement):
 
 
 class ShowKind(StrEnum):
-    """What SHOW can list."""
+    """The kinds of SHOW."""
 
     CATALOGS = "catalogs"
     DATABASES = "databases"
@@ -289,15 +289,15 @@ IN_NAMESPACE = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS)
 
 @dataclass(frozen=True)
 class ShowNamespace:
-    """The catalog of SHOW DATABASES IN, the database of SHOW TABLES IN."""
+    """The catalog of SHOW DATABASES IN, or the database of SHOW TABLES IN."""
 
     name: Name
 
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW kind; ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over
-    names, ``place`` is the current one where it is not said.
+    """SHOW kind. ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over
+    names. Without ``place`` the current namespace is listed.
     """
 
     kind: ShowKind
@@ -308,7 +308,7 @@ class Show(Statement):
 
 @dataclass(frozen=True)
 class ShowMetrics(Statement):
-    """SHOW METRICS [FOR JOB 'id'] [LIKE 'pattern'], the pattern over names of metrics."""
+    """SHOW METRICS [FOR JOB 'id'] [LIKE 'pattern']; the pattern is over metric names."""
 
     job_id: str | None = None
     like: str | None = None
@@ -357,8 +357,8 @@ class Savepoint:
 
 @dataclass(frozen=True)
 class StopJob(Statement):
-    """STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]: a checkpoint, then stop; a drained job lets
-    its windows close first.
+    """STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]: take a checkpoint, then stop. A drained job
+    closes its windows first.
     """
 
     job_id: str
@@ -369,7 +369,7 @@ class StopJob(Statement):
 
 @dataclass(frozen=True)
 class CancelJob(Statement):
-    """CANCEL JOB 'id': stop now."""
+    """CANCEL JOB 'id': stop at once."""
 
     job_id: str
     job_span: Span = field(default=NOWHERE, compare=False)
@@ -399,22 +399,22 @@ class Quit(Statement):
 
 @dataclass(frozen=True)
 class SetOptions:
-    """SET ('key' = 'value', ..): these options get these values."""
+    """SET ('key' = 'value', ..): set these options."""
 
     options: tuple[OptionEntry, ...]
 
 
 @dataclass(frozen=True)
 class ResetOptions:
-    """RESET ('key', ..): these options have their defaults again."""
+    """RESET ('key', ..): reset these options to their defaults."""
 
     keys: tuple[Name, ...]
 
 
 @dataclass(frozen=True)
 class PositionedColumn:
-    """A column and its position: ``first``, ``after`` another column, or last. A modified column without
-    either keeps its position.
+    """A column and its position: ``first``, ``after`` another column, or last. A modified column without a
+    position keeps its own.
     """
 
     column: ColumnDef

@@ -1,4 +1,4 @@
-"""Scripts and statements: splitting a text at its semicolons, and each piece as a statement node."""
+"""Scripts: a text is split at its semicolons, and each piece is parsed into a statement node."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _NOT_YET: dict[tuple[str, ...], str] = {
 
 @dataclass(frozen=True)
 class ParsedStatement:
-    """A statement of a script: its text without the semicolon, where it starts, its ordinal from 1, its
-    node.
+    """A statement of a script: its text without the semicolon, its offset, its ordinal from 1
+    and its node.
     """
 
     text: str
@@ -43,8 +43,8 @@ class ParsedStatement:
 
 
 def _pieces(text: str) -> list[tuple[int, int, bool]]:
-    """Return (start, end, ended by a semicolon) of every statement; END closes a statement set, whose
-    semicolons do not count.
+    """Return (start, end, whether a semicolon ends it) of every statement. Semicolons inside a statement set
+    do not count; END closes the set.
     """
     pieces: list[tuple[int, int, bool]] = []
     words: list[str] = []
@@ -73,22 +73,22 @@ def _pieces(text: str) -> list[tuple[int, int, bool]]:
 
 
 def split_script(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) of every statement of a script, semicolons, comments around and empty
-    statements left out.
+    """Return (start, end) of every statement of a script, without semicolons, surrounding comments and empty
+    statements.
     """
     return [(start, end) for start, end, _ in _pieces(text)]
 
 
 def is_complete(text: str) -> bool:
-    """Return whether a text ends with the semicolon of its last statement (one in a string, a comment or a
-    statement set does not count).
+    """Return whether the last statement of a text ends with a semicolon. One in a string, a comment or a
+    statement set does not count.
     """
     pieces = _pieces(text)
     return bool(pieces) and pieces[-1][2]
 
 
 def parse_statement(text: str) -> Statement:
-    """Return the node of one statement without its semicolon; raise SQL-10xx or SQL-16xx with a span into
+    """Return the node of one statement without its semicolon. Raise SQL-10xx or SQL-16xx with a span into
     ``text``.
     """
     check_text(text)
@@ -113,7 +113,7 @@ def _parsed(text: str) -> Statement:
 
 
 def _hinted(node: Statement) -> Iterator[exp.Expr]:
-    """Yield what takes hints in the queries of a statement: the tables they name, and their SELECTs."""
+    """Yield the nodes of a statement's queries that may carry hints: tables and SELECTs."""
     if isinstance(node, Query):
         yield from node.tree.find_all(exp.Table, exp.Select)
         return
@@ -126,8 +126,8 @@ def _hinted(node: Statement) -> Iterator[exp.Expr]:
 def parse_script(
     text: str, file: str | None = None, *, errors: list[PenstockError] | None = None
 ) -> list[ParsedStatement]:
-    """Return the statements of a script; raise the first error with its source attached, or gather up to
-    20 in ``errors`` and go on.
+    """Return the statements of a script. Raise the first error with its source attached, or collect up to
+    ``MAX_ERRORS`` errors in ``errors`` and continue.
     """
     KNOWN.learn(text)
     found = []
@@ -157,7 +157,7 @@ def _is_query(text: str) -> bool:
 
 
 def _refuse_early(text: str) -> None:
-    """Refuse by their first words the statements this release has no grammar for."""
+    """Refuse statements without a grammar by their first words."""
     words: list[str] = []
     for kind, start, end in scan(text):
         if kind != "word" or len(words) == 3:

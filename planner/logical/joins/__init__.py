@@ -1,1 +1,1 @@
-"""Joins of the logical plan, one kind a file; it may import the other files of the logical plan."""
+"""The joins of the logical plan, one kind per file. It may import the other files of the logical plan."""

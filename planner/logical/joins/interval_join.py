@@ -1,5 +1,5 @@
-"""Joins settled by time: event times say until when a row can still meet rows of the other side, so state
-is freed and rows are given once.
+"""Interval and window joins. Event time bounds when a row can still match, so that state is freed and results
+are final.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _SETTLED = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1), Jo
 
 
 def slack_us(role: Role | None) -> int:
-    """Return how far below a watermark the time of a row may be that is on time."""
+    """Return how far below a watermark the time of an on-time row may be, in microseconds."""
     return 0 if role is None else _SLACK_US[role]
 
 
 def lateness_us(plan: LogicalPlan) -> int:
-    """Return how long after their end windows of a plan still give rows: as long as they correct them."""
+    """Return how long after their end windows of a plan may still emit corrections, in microseconds."""
     return max(
         (node.emission.lateness_us for node in plan.walk() if isinstance(node, WindowAggregate)), default=0
     )
@@ -47,7 +47,9 @@ def lateness_us(plan: LogicalPlan) -> int:
 
 @dataclass(frozen=True)
 class Deadline:
-    """The last time of the other side a row can meet: the value of a column of its own plus microseconds."""
+    """The last time of the other side that a row can match: the value of one of its own columns plus
+    ``offset_us``.
+    """
 
     column: int
     offset_us: int
@@ -58,11 +60,11 @@ class Deadline:
 
 @dataclass(frozen=True)
 class IntervalSide:
-    """One side of an interval join: its event-time column with that column's role, and the deadlines of its
-    rows, the earliest of which counts.
+    """One side of an interval join: its event-time column, that column's role, and the deadlines of its rows.
+    The earliest deadline counts.
 
-    Without deadlines its rows may meet rows of the other side at any later time. ``lateness_us``: how long
-    windows beneath correct what they gave.
+    Without deadlines, rows may match at any later time. ``lateness_us``: how long windows below emit
+    corrections.
     """
 
     time_column: int
@@ -72,25 +74,25 @@ class IntervalSide:
 
     @property
     def slack_us(self) -> int:
-        """How far below a watermark the time of a row may be that is on time."""
+        """How far below a watermark the time of an on-time row may be, in microseconds."""
         return slack_us(self.role) + self.lateness_us
 
     def __str__(self) -> str:
         return f"{self.role.value} {self.time_column} until {' or '.join(map(str, self.deadlines)) or 'ever'}"
 
     def moved(self, positions: Mapping[int, int]) -> IntervalSide:
-        """Return the side when its columns have moved."""
+        """Return the side for new positions of its columns."""
         deadlines = tuple(replace(d, column=positions[d.column]) for d in self.deadlines)
         return replace(self, time_column=positions[self.time_column], deadlines=deadlines)
 
     def columns(self) -> frozenset[int]:
-        """The columns that tell time."""
+        """The time column and the columns of the deadlines."""
         return frozenset({self.time_column, *(d.column for d in self.deadlines)})
 
 
 @dataclass(frozen=True)
 class JoinTime:
-    """What time says of both sides of a join."""
+    """The time bounds of both sides of a join."""
 
     left: IntervalSide
     right: IntervalSide
@@ -105,34 +107,38 @@ class JoinTime:
 
     @property
     def of_windows(self) -> bool:
-        """Whether rows meet rows of their own window only."""
+        """Whether rows match rows of their own window only."""
         return all(
             side.role is Role.WINDOW_END and any(d == Deadline(side.time_column, 0) for d in side.deadlines)
             for side in self.sides
         )
 
     def delay_us(self, port: int) -> int | None:
-        """How far behind the watermark rows of a side may come out; None when nothing says."""
+        """How far behind the watermark rows of a side may be emitted, in microseconds; None when nothing
+        bounds it.
+        """
         side, other = self.sides[port], self.sides[1 - port]
         own = [d.offset_us for d in side.deadlines if d.column == side.time_column]
         return max(0, min(own) + other.slack_us - side.slack_us) if own else None
 
     def hold_us(self, kind: JoinKind) -> int:
-        """How far the watermark is held back behind the join, so that every row given is on time above it."""
+        """How far the join holds the watermark back, in microseconds, so that every emitted row is on time
+        above.
+        """
         return max(
             (delay for port in _unpadded(kind) if (delay := self.delay_us(port)) is not None), default=0
         )
 
 
 def _unpadded(kind: JoinKind) -> tuple[int, ...]:
-    """The sides whose columns are never padded with NULLs (SEMI and ANTI show the left one only)."""
+    """The sides whose columns are never padded with NULLs; SEMI and ANTI emit the left one only."""
     padded = {JoinKind.INNER: (0, 1), JoinKind.RIGHT: (1,), JoinKind.FULL: ()}
     return padded.get(kind, (0,))
 
 
 def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
-    """Whether a join of this kind can be timed when rows of its left, and of its right, have deadlines:
-    rows without a match wait for theirs.
+    """Whether an interval join of this kind is possible, when ``left`` and ``right`` say which side has
+    deadlines. Unmatched rows wait for their deadline, so an outer side needs one.
     """
     has = (left, right)
     return any(has) and all(has[port] for port in _SETTLED.get(kind, ()))
@@ -140,8 +146,8 @@ def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
 
 @dataclass(frozen=True)
 class IntervalJoinFacts(JoinFacts):
-    """``time``: what frees rows, with the lateness of the windows beneath; None where a side is loaded first,
-    so that the join runs as a regular one.
+    """``time``: the bounds that free rows, with the lateness of the windows below. It is None where a side is
+    loaded first: the join then runs as a regular one.
     """
 
     time: JoinTime | None = None
@@ -149,11 +155,11 @@ class IntervalJoinFacts(JoinFacts):
 
 @dataclass(frozen=True)
 class IntervalJoin(BinaryJoin):
-    """A join whose condition bounds the times of matching rows: rows are freed when the watermark has passed
-    their deadline.
+    """A join whose condition bounds the times of matching rows. A row is freed when the watermark has passed
+    its deadline.
 
-    Rows without a match are given when their deadline has passed. Rows that come when no partner can be there
-    or come any more are late.
+    Unmatched rows of an outer side are emitted at their deadline. A row is late when no partner can be
+    buffered or arrive any more.
     """
 
     no_history = "an interval or window join"
@@ -177,7 +183,7 @@ class IntervalJoin(BinaryJoin):
 
     @property
     def allowing(self) -> JoinTime:
-        """What time says, with what the windows beneath allow for corrections."""
+        """The time bounds, with the lateness of the windows below."""
         left, right = (
             replace(side, lateness_us=lateness_us(plan))
             for side, plan in zip(self.time.sides, self.inputs, strict=True)
@@ -219,7 +225,7 @@ class IntervalJoin(BinaryJoin):
         return hash_parts("timed", *(below.columns[side.time_column] for side, below in sides))
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
-        """Time settles what meets, unless a side is loaded first."""
+        """Time makes results final, unless a side is loaded first."""
         return super().insert_only(inputs, loaded_first) if loaded_first else all(inputs)
 
     def time_columns(self) -> tuple[frozenset[int], frozenset[int]]:
@@ -233,15 +239,17 @@ class IntervalJoin(BinaryJoin):
         return True
 
     def loaded_ports(self, facts: StateFacts) -> tuple[int, ...]:
-        """A side whose event time a watermark tells is not loaded first, though it ends: its rows may be late
-        as those of any stream.
+        """A bounded side with a watermark is not loaded first: its rows may be late like those
+        of any stream.
         """
         sides = self.inputs
         loaded = (p for p in (1, 0) if facts.bounded(sides[p]) and not facts.tells_time(sides[p]))
         return next(((port,) for port in loaded), ())
 
     def side_bound(self, facts: StateFacts) -> StateBound:
-        """A row is freed when its earliest deadline has passed; a side without deadlines keeps its rows."""
+        """A row is freed when its earliest deadline has passed; rows of a side without deadlines are never
+        freed.
+        """
         if self.loaded_ports(facts):
             return super().side_bound(facts)
         words = [self._freed(port) for port in (0, 1)]
@@ -271,7 +279,7 @@ class IntervalJoin(BinaryJoin):
 
 
 def as_interval_join(join: Join, time: JoinTime) -> IntervalJoin:
-    """Return a join with what time says of its sides."""
+    """Return a join as an interval join with these time bounds."""
     return IntervalJoin(
         join.left,
         join.right,

@@ -1,4 +1,4 @@
-"""The base of joins of two inputs in the logical plan, the regular join, and the kinds of joins."""
+"""The base of binary joins in the logical plan, the regular join, and the kinds of joins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from penstock.planner.logical.windows import demand
 
 
 class JoinKind(StrEnum):
-    """Join kinds. SEMI and ANTI give left rows with, or without, a match."""
+    """Join kinds. SEMI and ANTI emit left rows with a match, or without."""
 
     INNER = "inner"
     LEFT = "left"
@@ -56,10 +56,10 @@ _NOT_PADDED = (
 
 @dataclass(frozen=True)
 class JoinFacts(OperatorFacts):
-    """What is decided of a join. ``bounded_ports``: the side that is loaded to its end first.
+    """The planner's decisions for a join. ``bounded_ports``: the side that is loaded to its end first.
 
-    ``copied``: the side that every subtask has; ``ttl_ms``: how long rows of each side live untouched, 0 for
-    ever. The node's own ``copied`` and ``ttl_ms`` are only what hints ask for.
+    ``copied``: the side that every subtask receives. ``ttl_ms``: the time to live of rows of each side, in
+    milliseconds (0: for ever). ``copied`` and ``ttl_ms`` of the node are only the hints.
     """
 
     bounded_ports: tuple[int, ...] = ()
@@ -72,9 +72,11 @@ class BinaryJoin(LogicalPlan):
     """Base of joins of two inputs by equal keys, with an optional residual condition over left ++ right
     columns. Output: left columns, then right columns (none for SEMI, ANTI).
 
-    ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a
-    hint sends to every subtask. ``pruned``: the side whose rows need not come here unless they have a key of
-    the other, which is loaded first (``runtime_filters``).
+    ``ttl_ms`` are hints: the time to live of rows of each side, in milliseconds (0: for ever). ``copied`` is
+    the side that a hint broadcasts.
+
+    ``pruned`` is the side with a runtime filter (``runtime_filters``). The other side is loaded first; rows
+    of ``pruned`` without a key in it may be dropped before the join.
     """
 
     no_history: ClassVar[str | None] = None
@@ -137,7 +139,7 @@ class BinaryJoin(LogicalPlan):
 
     @property
     def timing(self) -> str:
-        """What settles the join besides its condition, as the word before ``Join``; empty if nothing does."""
+        """The kind of time bounds, as the word before ``Join``; empty for a regular join."""
         return ""
 
     def loading_text(self) -> str:
@@ -145,7 +147,7 @@ class BinaryJoin(LogicalPlan):
         return ""
 
     def _pruning(self, port: int) -> str:
-        """Which rows a runtime filter keeps from the join, by the tables they are read of."""
+        """The runtime filter in words: its key columns, and the tables they are read from."""
         side, keys = (self.left, self.left_keys) if port == 0 else (self.right, self.right_keys)
         reads = (
             below
@@ -168,7 +170,7 @@ class BinaryJoin(LogicalPlan):
         return Digest(rows, columns)
 
     def timing_digest(self, inputs: tuple[Digest, ...]) -> str:
-        """Return the hash of what settles the join besides its condition; nothing for a regular one."""
+        """Return the digest of the time bounds; empty for a regular join."""
         return ""
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
@@ -187,10 +189,11 @@ class BinaryJoin(LogicalPlan):
         return frozenset(found)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
-        """Rows of the preserved side stay in their subtask. Rows that only come in pairs lie by the equal
-        keys of both sides.
+        """Rows of the preserved side stay in their subtask. Rows of an inner join are partitioned by the
+        equal keys of both sides.
 
-        Restored state moves by the join's keys; where a side is copied, the other's rows need not lie so.
+        Restored state moves by the join's keys. Where a side is broadcast, the other side need not be
+        partitioned so.
         """
         if self.copied is not None or self.kind is JoinKind.FULL:
             return UNKNOWN
@@ -201,8 +204,8 @@ class BinaryJoin(LogicalPlan):
         return right if self.kind is JoinKind.RIGHT else inputs[0]
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
-        """A side that is loaded first is met in its final form. A side whose rows may stay alone is final
-        only if the other is loaded first.
+        """A side that is loaded first is joined in its final form. A side that is padded or filtered by
+        absence of matches is final only if the other is loaded first.
         """
         steady = [port in loaded_first or inserts for port, inserts in enumerate(inputs)]
         waits_for = {
@@ -222,7 +225,7 @@ class BinaryJoin(LogicalPlan):
         return self if self.residual is None else self._changed(residual=rewrite(self.residual))
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
-        """The columns of a side whose rows are never padded with NULLs: a filter may drop them before."""
+        """The columns of a side that is never padded with NULLs: a filter on them may move below."""
         of_left, of_right = self.side_columns()
         return (
             of_left if self.kind in _NOT_PADDED[0] else {},
@@ -230,7 +233,7 @@ class BinaryJoin(LogicalPlan):
         )
 
     def side_columns(self) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Return for each side where its columns are in left ++ right, and their own positions."""
+        """Return for each side a map from its columns in left ++ right to its own positions."""
         width = len(self.left.schema)
         of_left = {i: i for i in range(width)}
         return of_left, {width + i: i for i in range(len(self.right.schema))}
@@ -259,15 +262,15 @@ class BinaryJoin(LogicalPlan):
         return pruned, left_positions if self.kind in (JoinKind.SEMI, JoinKind.ANTI) else moved
 
     def time_columns(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the columns of each side that the join reads beside its keys and its condition."""
+        """Return the columns of each side that the join reads besides its keys and its condition."""
         return frozenset(), frozenset()
 
     def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
-        """Return the fields that name these columns, when the columns of the sides have moved."""
+        """Return the fields that hold these columns, for new positions of the sides' columns."""
         return {}
 
     def state_bound(self, facts: StateFacts) -> StateBound:
-        """The bound without time to live, and then with that of each side."""
+        """The bound of both sides, with the time to live of each."""
         bound, times = self.side_bound(facts), [self.side_ttl_ms(facts, port) for port in (0, 1)]
         if not any(times):
             return bound
@@ -279,7 +282,7 @@ class BinaryJoin(LogicalPlan):
         return StateBound(bound.keeps, why.format(sides[endless[0]]) if endless else None, text)
 
     def side_bound(self, facts: StateFacts) -> StateBound:
-        """Return what the join keeps of its sides, time to live left aside."""
+        """Return the state of both sides and its bound, time to live aside."""
         first = self.loaded_ports(facts)
         if first:
             return StateBound("the left side" if first == (0,) else "the right side")
@@ -293,8 +296,8 @@ class BinaryJoin(LogicalPlan):
         return StateBound("rows of both sides", grows if endless else None)
 
     def side_ttl_ms(self, facts: StateFacts, port: int) -> int:
-        """Return how long a row of a side is kept untouched, milliseconds; 0: for ever, or as long as time or
-        a complete side says.
+        """Return the time to live of a row of a side since its last use, in milliseconds. 0: for ever, or
+        until event time or a complete side frees it.
         """
         if self.frees_by_time or self.loaded_ports(facts):
             return 0
@@ -303,12 +306,12 @@ class BinaryJoin(LogicalPlan):
 
     @property
     def frees_by_time(self) -> bool:
-        """Whether the watermark says how long rows are kept."""
+        """Whether the watermark frees rows."""
         return False
 
     def loaded_ports(self, facts: StateFacts) -> tuple[int, ...]:
         """Return the side that is loaded to its end before rows of the other are joined: a bounded one, the
-        right one where both are.
+        right one if both are.
         """
         return next(((port,) for port in (1, 0) if facts.bounded(self.inputs[port])), ())
 
@@ -326,7 +329,7 @@ class BinaryJoin(LogicalPlan):
 
 @dataclass(frozen=True)
 class Join(BinaryJoin):
-    """The regular join: any row may meet any row of the other side, whenever that comes."""
+    """The regular join: a row may match any row of the other side, whenever that arrives."""
 
 
 def digest_join_condition(
@@ -335,7 +338,7 @@ def digest_join_condition(
     residual: Expression | None,
     texts: ExactTexts,
 ) -> tuple[list[str], str]:
-    """Return what the pairs of keys of a join mean, and its condition over both sides."""
+    """Return the digests of the key pairs of a join, and of its condition over both sides."""
     left, right = (one.columns for one in inputs)
     pairs = [part for a, b in zip(*keys, strict=True) for part in (left[a], right[b])]
     if residual is None:
@@ -345,5 +348,5 @@ def digest_join_condition(
 
 
 def mark_side(side: str, rows: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what columns of a side mean behind a join."""
+    """Return the digests of a side's columns in the output of a join."""
     return tuple(hash_parts(side, rows, column) for column in columns)

@@ -1,5 +1,5 @@
-"""The lookup join in the logical plan: each row meets the rows a table of a database has for its key as it
-passes.
+"""The lookup join in the logical plan: each row is joined with the rows that a table returns for its key as
+it passes.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class LookupJoin(LogicalPlan):
-    """``left JOIN table FOR SYSTEM_TIME AS OF left.proc_time``, INNER or LEFT. ``scan`` is no input: the
-    table is asked by key.
+    """``left JOIN table FOR SYSTEM_TIME AS OF left.proc_time``, INNER or LEFT. ``scan`` is not an input: the
+    table is queried by key.
 
-    ``right_keys`` are positions in the scan, whose predicate what is found must satisfy; the residual (over
-    left ++ scan) is tested on the pairs. Whole numbers may be compared with narrower ones of the table.
-    Output: left columns, then the scan's. A row that is given is never given anew, whatever becomes of the
-    table.
+    ``right_keys`` are positions in the scan, whose predicate returned rows must meet. The residual, over left
+    ++ scan, is tested on the pairs. Integers may be compared with narrower ones of the table. Output: left
+    columns, then the scan's.
+
+    An emitted row is never revised, whatever changes in the table.
     """
 
     no_history = "a lookup join"
@@ -118,7 +119,7 @@ class LookupJoin(LogicalPlan):
         return ({i: i for i in range(len(self.left.schema))},)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """The table is asked for the columns that are needed and no others."""
+        """Only needed columns are queried from the table."""
         width = len(self.left.schema)
         reads = needed | columns_read([self.residual])
         left, of_left = pruner.narrow(self.left, {i for i in reads if i < width} | {*self.left_keys})

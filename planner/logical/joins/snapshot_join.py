@@ -1,5 +1,5 @@
-"""The snapshot join in the logical plan: a table is loaded to a point in its time, then each row meets the
-table as it is when the row passes.
+"""The snapshot join in the logical plan. A table is loaded up to a point in time; then each row is joined
+with its current contents.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class SnapshotJoin(BinaryJoin):
-    """``left JOIN LATERAL SNAPSHOT(right)``, INNER or LEFT: rows of the left side wait until the right side
-    is loaded, and are given once.
+    """``left JOIN LATERAL SNAPSHOT(right)``, INNER or LEFT. Left rows are buffered until the right side is
+    loaded; each is emitted once.
 
-    The right side's changes count when its own watermark has reached their ``build_time``. It is loaded when
-    that watermark has reached ``loaded_us`` (microseconds of its time; ``None``: the moment the job was first
-    started), when there was none for ``idle_ms``, or at its end. ``ttl_ms[1]``: how long its rows live
-    untouched. Time goes on with the left side alone, and stands still until the right one is loaded.
+    A change of the right side applies when its own watermark has reached its ``build_time``. Loading ends
+    when that watermark reaches ``loaded_us``, was absent for ``idle_ms``, or the input ends. ``loaded_us`` is
+    in microseconds; None is the moment of the job's first start.
+
+    ``ttl_ms[1]`` is the time to live of right rows. Event time follows the left side alone, and stops until
+    the right one is loaded.
     """
 
     build_time: int = field(kw_only=True)
@@ -75,7 +77,7 @@ class SnapshotJoin(BinaryJoin):
         return {"build_time": right[self.build_time]}
 
     def loaded_ports(self, facts: StateFacts) -> tuple[int, ...]:
-        """None: the right side is loaded to a point in its time, not to its end."""
+        """None: the right side is loaded up to a point in time, not to its end."""
         return ()
 
     def state_bound(self, facts: StateFacts) -> StateBound:
@@ -100,6 +102,6 @@ class SnapshotJoin(BinaryJoin):
 
 
 def as_snapshot_join(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:
-    """Return a join with what says when its right side is loaded."""
+    """Return a join as a snapshot join with this end of loading."""
     sides = join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, join.ttl_ms
     return SnapshotJoin(*sides, build_time=build_time, loaded_us=loaded_us, idle_ms=idle_ms)

@@ -1,5 +1,5 @@
-"""The temporal join in the logical plan: each row of the left side meets the version of a row that was in
-force at its time.
+"""The temporal join in the logical plan: each left row is joined with the version that was
+valid at its time.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from penstock.planner.logical.windows import demand
 
 @dataclass(frozen=True)
 class TemporalJoinFacts(OperatorFacts):
-    """``slacks_us``: by side, how far below a watermark the time of a row may be that is on time. ``ttl_ms``:
-    how long the versions of a key live when there comes no new one, 0 for ever.
+    """``slacks_us``: by side, how far below a watermark the time of an on-time row may be. ``ttl_ms``: the
+    time to live of a key's versions since its last one, in milliseconds (0: for ever).
     """
 
     slacks_us: tuple[int, int] = (0, 0)
@@ -46,14 +46,15 @@ class TemporalJoinFacts(OperatorFacts):
 
 @dataclass(frozen=True)
 class TemporalJoin(LogicalPlan):
-    """``left JOIN right FOR SYSTEM_TIME AS OF left.time``, INNER or LEFT. A row of the right side is the
-    version of its keys from its time on, until the next one; of versions of one time the first by the columns
-    ``ties`` counts, as in a deduplication by time. The residual (over left ++ right) is tested on the version
-    in force. Output: left columns, then right columns.
+    """``left JOIN right FOR SYSTEM_TIME AS OF left.time``, INNER or LEFT. A right row is the version of its
+    keys from its time until the next version. Output: left columns, then right columns.
 
-    A changelog's row that takes back a version makes it never have been; one that takes back a row that was
-    never given (a deletion stamped with its own time) ends the version in force. Rows behind their own
-    split's watermark are dropped and counted. A left row without a time meets nothing.
+    Among versions of one time the columns ``ties`` choose the first, as in a deduplication by time. The
+    residual, over left ++ right, is tested on the valid version.
+
+    A retraction of a version removes it from history. A retraction of a row that never arrived, such as a
+    deletion with its own time, ends the valid version. Rows behind their own split's watermark are dropped
+    and counted. A left row without a time matches nothing.
     """
 
     no_history = "a join FOR SYSTEM_TIME AS OF"
@@ -94,7 +95,7 @@ class TemporalJoin(LogicalPlan):
 
     @property
     def slacks_us(self) -> tuple[int, int]:
-        """How far below a watermark the times of rows of each side may be that are on time."""
+        """How far below a watermark the time of an on-time row of each side may be, in microseconds."""
         left, right = (
             slack_us(self.left.schema[self.left_time].role),
             slack_us(self.right.schema[self.right_time].role),
