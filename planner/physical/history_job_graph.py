@@ -35,10 +35,7 @@ Positions = Callable[[Scan], tuple[str, ...]]
 @dataclass(frozen=True)
 class Loaded:
     """A part of a plan to load: its operators in the job (first to last), the plan that a backend computes,
-    the operators of its event time.
-
-    ``few`` is a plan of fewer rows. It suffices when the only reader keeps the first rows of a partition or
-    of an order.
+    and the operators of event time.
     """
 
     operators: tuple[AnyOperatorSpec, ...]

@@ -1,5 +1,5 @@
-"""What a bounded backend's SQL must be able to say: types, literals, casts, function spellings and times
-as integers.
+"""The base of SQL dialects of bounded backends: types, literals, casts, function spellings, and times as
+integers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ AggregateSpelling = Callable[[AggregateCall, list[exp.Expr], Filtered], exp.Expr
 
 
 class Flavour:
-    """A SQL dialect with penstock's meaning: every expression it writes has the value the engine's
-    expression has.
+    """A SQL dialect with penstock's semantics: every expression it writes has the value of the engine's
+    expression.
     """
 
     name = ""
@@ -52,42 +52,44 @@ class Flavour:
         raise AssertionError(type(self))
 
     def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
-        """Return a cast with Spark's ANSI meaning; ``safe`` gives NULL for what does not fit."""
+        """Return a cast with Spark's ANSI semantics; with ``safe``, a value that does not fit
+        becomes NULL.
+        """
         raise AssertionError(type(self))
 
     def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
-        """Return a time as BIGINT microseconds since 1970, whatever the session's zone."""
+        """Return a time as BIGINT microseconds since 1970, whatever the session's time zone."""
         raise AssertionError(type(self))
 
     def from_epoch_us(self, micros: exp.Expr, kind: DataType) -> exp.Expr:
-        """Return the time that stands that many microseconds after 1970."""
+        """Return the time that is that many microseconds after 1970."""
         raise AssertionError(type(self))
 
     def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
-        """Return a select item that gives one row per integer from ``first`` to ``last`` inclusive."""
+        """Return a select item that yields one row per integer from ``first`` to ``last`` inclusive."""
         raise AssertionError(type(self))
 
     def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
-        """Return select items that give one row per element: its place from 0 as ``p``, its value as
-        ``v``; ``outer``: NULLs where there is none.
+        """Return select items that yield one row per element: its index from 0 as ``p``, its value as ``v``.
+        With ``outer``, an empty array yields one row of NULLs.
         """
         raise AssertionError(type(self))
 
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
-        """Return a result column in a type the backend can hand over as Arrow; the reader casts it to the
+        """Return a result column in a type that the backend can return as Arrow; the reader casts it to the
         exact type.
         """
         raise AssertionError(type(self))
 
     def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
-        """Return a relation's column in the backend's own type, where Arrow or the file cannot hold it as
-        such.
+        """Return a relation's column in the backend's own type, where Arrow or the file cannot represent that
+        type.
         """
         return column
 
     def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
-        """Return a scalar call in the dialect, noting Python functions; refuse a function it has no word
-        for.
+        """Return a scalar call in the dialect, and record Python functions. Raise BND-5101 for a function
+        without a spelling.
         """
         if isinstance(call, PythonCall):
             name = python_name(call.body)
@@ -99,8 +101,8 @@ class Flavour:
         return spelling(call, args)
 
     def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-        """Return an aggregate call in the dialect, each aggregate function in it through ``filtered``;
-        refuse one it has no word for.
+        """Return an aggregate call in the dialect; ``filtered`` wraps each aggregate function in it. Raise
+        BND-5101 for an aggregate without a spelling.
         """
         spelling = self.aggregates.get(call.function)
         if spelling is None:
@@ -108,7 +110,7 @@ class Flavour:
         return spelling(call, args, filtered)
 
     def refusal(self, what: str, span: Span | None = None) -> PenstockError:
-        """Return the error for what the dialect cannot say."""
+        """Return the error BND-5101: the dialect has no spelling for ``what``."""
         return PenstockError(
             "BND-5101",
             f"{what} has no spelling on the bounded backend {self.name}",
@@ -119,22 +121,24 @@ class Flavour:
 
 
 def python_name(python: PythonScalar | PythonAggregate) -> str:
-    """Return the name under which a backend knows a Python function."""
+    """Return the name of a Python function in a backend."""
     return f"penstock_python_{python.name.lower()}"
 
 
 def function(name: str, *args: exp.Expr) -> exp.Expr:
-    """Return a function call written exactly so."""
+    """Return a function call with exactly this name."""
     return exp.Anonymous(this=name, expressions=list(args))
 
 
 def named(name: str) -> Spelling:
-    """Return the spelling of a function that has this name there and takes the same arguments."""
+    """Return the spelling of a function that has this name in the dialect and takes the same arguments."""
     return lambda call, args: function(name, *args)
 
 
 def same_names(names: str) -> dict[str, Spelling]:
-    """Return the spellings of functions, named with blanks between, that have the same name there."""
+    """Return the spellings of functions that have the same name in the dialect; ``names`` are separated by
+    blanks.
+    """
     return {name: named(name) for name in names.split()}
 
 

@@ -23,7 +23,9 @@ Columns = Callable[[int], exp.Expr]
 
 
 def expression_sql(expression: Expression, columns: Columns, flavour: Flavour) -> exp.Expr:
-    """Return an expression in the flavour; ``columns`` gives a fresh node for an input position."""
+    """Return an expression as a sqlglot tree of the flavour; ``columns`` returns a fresh node for an input
+    position.
+    """
     match expression:
         case Column(index=index):
             return columns(index)
@@ -57,8 +59,8 @@ def aggregate_sql(
     flavour: Flavour,
     over: Callable[[exp.Expr], exp.Expr] | None = None,
 ) -> exp.Expr:
-    """Return an aggregate call with its DISTINCT and FILTER, or with what ``over`` puts behind each
-    aggregate function in it.
+    """Return an aggregate call with its DISTINCT and FILTER; ``over`` adds OVER to each aggregate function in
+    it.
     """
 
     if over is not None and not flavour.narrows_windows and (call.distinct or call.filter is not None):
@@ -78,7 +80,7 @@ def aggregate_sql(
 
 
 def sort_key_sql(key: SortKey, columns: Columns, flavour: Flavour) -> exp.Expr:
-    """Return one ORDER BY item with its place of NULLs."""
+    """Return one ORDER BY item with NULLS FIRST or LAST."""
     return exp.Ordered(
         this=expression_sql(key.expression, columns, flavour),
         desc=key.descending,

@@ -1,4 +1,4 @@
-"""OVER as SQL: window functions whose ties are broken by all columns, as the engine breaks them."""
+"""OVER as SQL: window functions whose ties all columns break, as in the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.planner.sql_generator.windows import aliased, column
 
 
 def with_ties(keys: Sequence[SortKey], plan: LogicalPlan) -> list[SortKey]:
-    """Return an order whose ties are broken by all columns of a node that have an order."""
+    """Return an order extended by all orderable columns of a node, to break ties."""
     known = {key.expression.index for key in keys if isinstance(key.expression, Column)}
     fields = enumerate(plan.schema)
     return [
@@ -31,8 +31,8 @@ def with_ties(keys: Sequence[SortKey], plan: LogicalPlan) -> list[SortKey]:
 
 
 def over_select(plan: Over, source: str, flavour: Flavour) -> exp.Select:
-    """Return the select of a node's input with one window function per call; rows without a time are left
-    out where time orders them.
+    """Return the select over a node's input with one window function per call. Rows without a time are
+    dropped where the order is by event time.
     """
     width = len(plan.input.schema)
     items = [exp.alias_(column(i), f"c{i}") for i in range(width)]
@@ -45,8 +45,8 @@ def over_select(plan: Over, source: str, flavour: Flavour) -> exp.Select:
 
 
 def top_select(plan: PartitionTop, source: str, flavour: Flavour, name: str) -> exp.Select:
-    """Return the select of a node's input with its rank as column ``name``, for an outer select to keep
-    the first.
+    """Return the select over a node's input with the rank as column ``name``; an outer select keeps the first
+    rows.
     """
     keys = with_ties(plan.order, plan.input) if plan.rank == "row_number" else list(plan.order)
     rank = _window(function(plan.rank), plan.partition, keys, flavour)
@@ -105,15 +105,15 @@ class _Calls:
         )
 
     def _as_integer(self, key: SortKey) -> exp.Expr:
-        """The key as something whole numbers are distances of: microseconds for a time."""
+        """The order key as an integer, for distances: microseconds for a time."""
         value, kind = expression_sql(key.expression, column, self.flavour), key.expression.type
         if isinstance(kind, Timestamp | TimestampLtz):
             return self.flavour.epoch_us(value, kind)
         return cast(value, _bigint())
 
     def _end_of_frame(self, call: AggregateCall) -> exp.Expr:
-        """FIRST_VALUE or LAST_VALUE. A RANGE frame reaches from the first of its peers to the last of
-        them, so it is told by rows.
+        """FIRST_VALUE or LAST_VALUE. A RANGE frame extends over the peers of its bounds, so it is written as
+        a ROWS frame within the peers.
         """
         frame, value = self.plan.frame, expression_sql(call.args[0], column, self.flavour)
         spelled = function(call.function, value)

@@ -1,5 +1,5 @@
-"""A bounded plan as one SQL text: a CTE per node, columns addressed by position (c0, c1, ..), so repeated
-names do no harm.
+"""A bounded plan as one SQL text: one CTE per node. Columns are addressed by position (c0, c1, ..), so
+repeated names are harmless.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from penstock.planner.sql_generator.windows import ROWS, aliased, column, named
 
 @dataclass(frozen=True)
 class ScannedTable:
-    """Columns of a table, by position in its ``source_schema``, that a query reads.
+    """The columns of a table that a query reads, by position in its ``source_schema``.
 
-    Rows that fail ``predicate``, over those columns, play no part: the query tests it too, a reader may leave
-    them out. ``splits``: those that are read, None for all there are.
+    ``predicate``, over those columns, is a filter that a reader may apply; the query applies it too.
+    ``splits`` are those to read, None for all.
     """
 
     table: CatalogTable
@@ -60,9 +60,9 @@ class ScannedTable:
 
 @dataclass(frozen=True)
 class BoundedQuery:
-    """SQL over relations ``t_0, t_1, ..`` that the backend registers, columns under their own names.
+    """SQL over relations ``t_0, t_1, ..`` that the backend registers, with columns under their own names.
 
-    The result has columns c0, c1, .. for ``schema``, in wire types; a result of no columns has one constant
+    The result has columns c0, c1, .. for ``schema``, in wire types. A result without columns has one constant
     column.
     """
 
@@ -73,8 +73,8 @@ class BoundedQuery:
 
 
 def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
-    """Return the SQL of a bounded plan; raise BND-5101 for what the flavour cannot say and BND-5102 for a
-    node no backend runs.
+    """Return the SQL of a bounded plan. Raise BND-5101 for an expression without a spelling, BND-5102 for a
+    node that no backend runs.
     """
     if isinstance(plan, Sink) and plan.table is None:
         plan = plan.input
@@ -95,12 +95,12 @@ _NOTHING = exp.alias_(exp.Literal.number("1"), "nothing")
 
 
 def positional(table: str) -> Columns:
-    """Return the column maker over c0, c1, .. of one relation."""
+    """Return a function from positions to the columns c0, c1, .. of one relation."""
     return lambda index: exp.column(f"c{index}", table=table)
 
 
 class _PlanText:
-    """Writes nodes bottom-up as CTEs; a node used twice is written once."""
+    """Writes nodes bottom-up as CTEs; a node that is used twice is written once."""
 
     def __init__(self, flavour: Flavour) -> None:
         self.flavour = flavour
@@ -109,7 +109,7 @@ class _PlanText:
         self._written: dict[int, str] = {}
 
     def relation(self, plan: LogicalPlan) -> str:
-        """Return the name of the CTE that holds a node's rows."""
+        """Return the name of the CTE of a node's rows."""
         known = self._written.get(id(plan))
         if known is None:
             known = self._written[id(plan)] = self._write(plan)
@@ -130,7 +130,7 @@ class _PlanText:
         return self.add(self._select(plan))
 
     def _refuse_maps(self, plan: Aggregate | WindowAggregate) -> None:
-        """Refuse maps as keys: backends go by the order of their entries, or refuse them themselves."""
+        """Refuse maps as keys: backends compare the order of their entries, or refuse them themselves."""
         keys = [plan.input.schema[key].type for key in plan.keys]
         distinct = [arg.type for call in plan.aggregates if call.distinct for arg in call.args]
         if not all(map(is_orderable, (*keys, *distinct))):
@@ -189,8 +189,8 @@ class _PlanText:
         )
 
     def sorted(self, select: exp.Select, plan: Sort | TopN) -> exp.Select:
-        """Return a select over a node's input with its order and, for TopN, ties broken by all columns
-        that have an order, and its cut.
+        """Return a select over a node's input with its order. For TopN, all orderable columns break ties, and
+        the limit applies.
         """
         keys = with_ties(plan.keys, plan.input) if isinstance(plan, TopN) else plan.keys
         select = select.order_by(*(sort_key_sql(key, column, self.flavour) for key in keys))
@@ -272,7 +272,7 @@ class _PlanText:
         return select
 
     def _temporal_join(self, plan: TemporalJoin) -> exp.Expr:
-        """A plain join with versions that know when the next one begins."""
+        """A plain join with versions that end where the next one begins."""
         width, other = len(plan.left.schema), len(plan.right.schema)
         first = self.add(temporal.first_of_times(plan, self.relation(plan.right), self.flavour))
         versions = self.add(temporal.with_ends(plan, first, self.flavour))
@@ -349,7 +349,7 @@ class _PlanText:
 
 
 def _asked_of_database(plan: Scan, columns: tuple[int, ...]) -> Expression | None:
-    """What another system is told of a scan's predicate, over the columns it is asked for."""
+    """The predicate that is pushed into a database, over the columns read from it; None for other tables."""
     if plan.predicate is None or not is_in_database(plan.table):
         return None
     return plan.predicate.remap({place: columns.index(column) for place, column in enumerate(plan.columns)})

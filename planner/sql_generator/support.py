@@ -1,4 +1,4 @@
-"""Which bounded backend runs a plan, and whether it has words for it, asked before anything is started."""
+"""Backend support: which bounded backend runs a plan, and whether it can, decided before anything starts."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from penstock.planner.logical.sink import Sink
 
 
 def spark_tables(plan: LogicalPlan) -> list[CatalogTable]:
-    """Return the tables of Spark's own that a plan reads and writes."""
+    """Return the Spark tables that a plan reads and writes."""
     tables = [node.table for node in plan.walk() if isinstance(node, Scan | Sink) and node.table is not None]
     return [table for table in tables if is_in_spark(table)]
 
 
 def backend_for(plan: LogicalPlan, wanted: str) -> str:
-    """Return the name of the backend that runs a bounded plan: the wanted one, but Spark wherever tables
-    of Spark are read or written.
+    """Return the name of the backend that runs a bounded plan: ``wanted``, but Spark where Spark tables are
+    read or written.
     """
     return SPARK if spark_tables(plan) else wanted
 
 
 def speaks(plan: LogicalPlan, backend: str) -> bool:
-    """Return whether a backend, by its name, can say a bounded plan."""
+    """Return whether a backend can run a bounded plan."""
     # the words of backends: not before there is a bounded plan
     from penstock.planner.sql_generator.duckdb.dialect import duckdb_sql
     from penstock.planner.sql_generator.spark.dialect import spark_sql

@@ -1,4 +1,4 @@
-"""The temporal join as SQL: each version with the time of the next one, and a join on the key and the time
+"""The temporal join as SQL: each version gets the time of the next one; the join is on the key and the time
 between.
 """
 
@@ -16,9 +16,7 @@ from penstock.planner.sql_generator.windows import aliased, column
 
 
 def first_of_times(plan: TemporalJoin, source: str, flavour: Flavour) -> exp.Select:
-    """Return the versions that have a time, numbered among those of one key and time as the column behind
-    the last.
-    """
+    """Return the versions that have a time. The column appended numbers those of one key and time."""
     width = len(plan.right.schema)
     ties = [(i, plan.right.schema[i]) for i in plan.ties if is_orderable(plan.right.schema[i].type)]
     keys = [SortKey(Column(f.type, f.nullable, index=i)) for i, f in ties]
@@ -33,8 +31,8 @@ def first_of_times(plan: TemporalJoin, source: str, flavour: Flavour) -> exp.Sel
 
 
 def with_ends(plan: TemporalJoin, source: str, flavour: Flavour) -> exp.Select:
-    """Return the first version of each key and time, with the time of the key's next version as the column
-    behind the last.
+    """Return the first version of each key and time. The column appended is the time of the key's next
+    version.
     """
     width, field = len(plan.right.schema), plan.right.schema[plan.right_time]
     key = SortKey(Column(field.type, field.nullable, index=plan.right_time))
@@ -48,7 +46,7 @@ def with_ends(plan: TemporalJoin, source: str, flavour: Flavour) -> exp.Select:
 
 
 def in_force(at: exp.Expr, begins: exp.Expr, ends: exp.Expr) -> list[exp.Expr]:
-    """Return the conditions under which a version is in force at a time."""
+    """Return the conditions under which a version is valid at a time."""
     endless = exp.Is(this=ends, expression=exp.null())
     return [
         exp.GTE(this=at, expression=begins),

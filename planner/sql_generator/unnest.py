@@ -1,4 +1,4 @@
-"""The elements of arrays and maps as rows, in the words of a flavour."""
+"""UNNEST as SQL: the elements of arrays and maps as rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from penstock.planner.sql_generator.windows import aliased, column, named
 
 
 def unnest_select(plan: Unnest, source: str, flavour: Flavour, add: Callable[[exp.Expr], str]) -> exp.Expr:
-    """Return the select of an Unnest over a CTE: ``add`` takes the CTE with each element ``v`` and its
-    place ``p`` from 0 beside its row.
+    """Return the select of an Unnest over a CTE. ``add`` appends the CTE of input rows with each element
+    ``v`` and its index ``p`` from 0.
     """
     arg, kind = plan.call.args[0], plan.call.args[0].type
     array = expression_sql(arg, column, flavour)
@@ -33,7 +33,7 @@ def unnest_select(plan: Unnest, source: str, flavour: Flavour, add: Callable[[ex
 
 
 def _columns(plan: Unnest, element: DataType, flavour: Flavour) -> list[exp.Expr]:
-    """All columns of the function, whether they are given or not."""
+    """All output columns of the function, read or not."""
     as_fields = plan.call.function == "unnest" or isinstance(plan.call.args[0].type, Map)
     values: list[exp.Expr] = [named("v")]
     if as_fields and isinstance(element, Row):

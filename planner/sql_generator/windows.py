@@ -1,4 +1,4 @@
-"""Windows as SQL: integer arithmetic on microseconds, the same in every flavour."""
+"""Windows as SQL: integer arithmetic on microseconds, the same in every dialect."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ ROWS = "x"
 
 
 def column(index: int) -> exp.Expr:
-    """Return a column of the rows a select reads, by position."""
+    """Return a column of the input rows of a select, by position."""
     return exp.column(f"c{index}", table=ROWS)
 
 
 def named(name: str) -> exp.Expr:
-    """Return a column of the rows a select reads that the plan does not know of."""
+    """Return a helper column of the input rows of a select, which the plan does not have."""
     return exp.column(name, table=ROWS)
 
 
 def aliased(relation: str) -> exp.Table:
-    """Return a relation under the name columns are read by."""
+    """Return a relation under the alias by which its columns are read."""
     return exp.to_table(relation, alias=ROWS)
 
 
 class Ctes(Protocol):
-    """Where selects become named relations."""
+    """The CTEs of a query."""
 
     flavour: Flavour
 
@@ -50,8 +50,8 @@ class Ctes(Protocol):
 
 
 def assign(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
-    """Return a relation of ``source``'s columns and BIGINT columns s and e: each row once per window [s,
-    e); rows without a time are gone.
+    """Return a relation of ``source``'s columns and BIGINT columns s and e: each row once per window [s, e).
+    Rows without a time are dropped.
     """
     made = _KINDS.get(type(window))
     if made is None:
@@ -87,7 +87,7 @@ def _with_end(ctes: Ctes, started: str, schema: Schema, size_us: int) -> str:
 
 
 def _last_start(time: exp.Expr, width_us: int, offset_us: int) -> exp.Expr:
-    """Return the last start of a window at or before a time, for times before 1970 too."""
+    """Return the last start of a window at or before a time, also for times before 1970."""
     width = exp.Cast(this=integer(width_us), to=exp.DataType.build("BIGINT"))
     since = binary(exp.Sub, time.copy(), integer(offset_us % width_us))
     remainder = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, since, width), width.copy()), width.copy())
@@ -101,7 +101,7 @@ def _tumbling(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
 
 
 def _hopping(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
-    """A row is once for each start at or before its time and less than the size before it."""
+    """A row occurs once per start at or before its time and less than the size before it."""
     last = _last_start(named("t"), window.step_us, window.offset_us)
     earliest = binary(exp.Add, last.copy(), integer(window.step_us - window.size_us))
     starts = exp.alias_(ctes.flavour.explode_series(earliest, last, window.step_us), "s")
@@ -110,7 +110,7 @@ def _hopping(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
 
 
 def _cumulating(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
-    """A row is once for each end after its time, as far as the start and the greatest size."""
+    """A row occurs once per end after its time, up to the start plus the size."""
     time = named("t")
     first = exp.alias_(_last_start(time, window.size_us, window.offset_us), "s")
     started = ctes.add(exp.select(*_columns(schema), named("t"), first).from_(aliased(timed)))

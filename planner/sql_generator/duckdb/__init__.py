@@ -1,1 +1,1 @@
-"""DuckDB's spellings, with the values Spark would return. It may import what planner/sql_generator may."""
+"""DuckDB's spellings, with Spark's values. It may import what planner/sql_generator may."""

@@ -1,4 +1,4 @@
-"""How DuckDB spells aggregates, so that they give Spark's types and values."""
+"""DuckDB's spellings of aggregates, with Spark's types and values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIGITS_OF_A_COUNT = 19
 
 
 def _typed(spelling: AggregateSpelling) -> AggregateSpelling:
-    """The spelling cast to the type the plan gives it: sums are HUGEINT or wider decimals here."""
+    """Cast an aggregate to the plan's type: DuckDB sums are HUGEINT or wider decimals."""
     return lambda call, args, filtered: cast(spelling(call, args, filtered), _kind(call))
 
 
@@ -53,7 +53,9 @@ def _avg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.E
 
 
 def _varying(name: str, *sides: str) -> AggregateSpelling:
-    """The spelling of an aggregate that is NULL where a side does not vary, which these say."""
+    """The spelling of an aggregate that is NULL when a side is constant; the aggregates ``sides`` are 0 for a
+    constant side.
+    """
 
     def spelling(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
         def of(function: str) -> exp.Expr:
@@ -66,7 +68,7 @@ def _varying(name: str, *sides: str) -> AggregateSpelling:
 
 
 def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    """Of a population; here it is of a sample, which two values are too few for."""
+    """Population skewness. DuckDB has the sample skewness, which needs more than two values."""
 
     def of(function: str) -> exp.Expr:
         return aggregate(function)(call, [arg.copy() for arg in args], filtered)
@@ -89,7 +91,7 @@ def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
 
 
 def _restrict(call: exp.Expr, condition: exp.Expr, filtered: Filtered) -> exp.Expr:
-    """Return an aggregate over only the rows that meet a condition, and its FILTER too."""
+    """Return an aggregate over only the rows that meet a condition, combined with its FILTER."""
     inner = exp.Filter(this=call, expression=exp.Where(this=condition))
     whole = filtered(inner)
     outer = inner.parent
@@ -108,7 +110,7 @@ def _restrict(call: exp.Expr, condition: exp.Expr, filtered: Filtered) -> exp.Ex
 def _ordered(
     name: str, args: Sequence[exp.Expr], keys: Sequence[tuple[exp.Expr, Direction]], distinct: bool
 ) -> exp.Expr:
-    """An aggregate with an ORDER BY inside, ties broken by its first argument."""
+    """An aggregate with an ORDER BY inside; its first argument breaks ties."""
     ways = [*keys, *([] if distinct and keys else [(args[0].copy(), Direction())])]
     items = [exp.Ordered(this=key, desc=way.descending, nulls_first=way.nulls_first) for key, way in ways]
     values = [exp.Distinct(expressions=[args[0]]) if distinct else args[0], *args[1:]]
@@ -148,7 +150,7 @@ def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) ->
 
 
 def _mode(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    """The first key of the histogram, which is sorted, with the greatest count."""
+    """The most frequent value; of equally frequent ones the first key of the histogram, which is sorted."""
     if call.distinct:
         return filtered(function("min", args[0]))
     counts = function("map_values", filtered(function("histogram", args[0])))

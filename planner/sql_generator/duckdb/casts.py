@@ -1,5 +1,5 @@
-"""CAST as Spark does it, on DuckDB: fractions are cut, not rounded; text must be a whole number to be an
-integer; words for truth.
+"""CAST with Spark's semantics on DuckDB. Fractions are truncated, not rounded; text must be a whole number to
+become an integer; truth values have words.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def failing(message: str, kind: exp.DataType) -> exp.Expr:
 def cast_like_spark(
     flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool
 ) -> exp.Expr:
-    """Return CAST(arg AS target), or TRY_CAST when ``safe``, with Spark's ANSI meaning."""
+    """Return CAST(arg AS target), or TRY_CAST when ``safe``, with Spark's ANSI semantics."""
     if isinstance(source, Array | Map | Row) or isinstance(target, Array | Map | Row):
         return nested_cast(flavour, arg, source, target, safe)
     kind = flavour.kind(target)
@@ -111,7 +111,7 @@ def cast_like_spark(
 
 
 def _single(arg: exp.Expr, kind: exp.DataType) -> exp.Expr:
-    """A double too large for a float is infinite."""
+    """A double that is too large for a float becomes infinite."""
     large = exp.GTE(this=function("abs", arg), expression=exp.Literal.number(_LARGEST_SINGLE))
     infinite = when(
         exp.GT(this=arg.copy(), expression=integer(0)),

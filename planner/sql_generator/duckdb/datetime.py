@@ -1,4 +1,4 @@
-"""How DuckDB spells the functions of dates and times, so that they mean what they mean on Spark."""
+"""DuckDB's spellings of date and time functions, with Spark's values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 def strftime_pattern(call: Call, pattern: object) -> str:
-    """Return a Spark datetime pattern as DuckDB's; refuse a letter that has no directive."""
+    """Return a Spark datetime pattern as DuckDB's. Raise BND-5101 for a letter without a directive."""
     if not isinstance(pattern, str):
         raise refuse(call, "with a pattern that is no constant")
     written = []
@@ -48,8 +48,8 @@ def strftime_pattern(call: Call, pattern: object) -> str:
 
 
 def _strptime_pattern(call: Call, pattern: object) -> str:
-    """Return a pattern to read by. DuckDB takes 1900 for a missing year, and does not ask whether parts of
-    one text agree with one another.
+    """Return a pattern for parsing. DuckDB defaults a missing year to 1900 and does not check that the parts
+    of a text agree, so such patterns raise BND-5101.
     """
     written = strftime_pattern(call, pattern)
     letters = {piece[2] for piece in _PATTERN_PIECE.finditer(str(pattern)) if piece[2]}
@@ -81,7 +81,7 @@ def _instant(micros: exp.Expr) -> exp.Expr:
 
 
 def _scaled(width_us: int) -> Spelling:
-    """A count since 1970 as TIMESTAMP_LTZ."""
+    """A number of units since 1970 as TIMESTAMP_LTZ."""
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         if call.args[0].type != BIGINT:
@@ -146,7 +146,7 @@ def _date_format(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _read(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """Text by a pattern as TIMESTAMP; without one, as a CAST reads it."""
+    """Parse text by a pattern as TIMESTAMP; without a pattern, like a CAST."""
     if len(args) == 1:
         return cast(args[0], _kind(call.type))
     return cast(
@@ -176,7 +176,7 @@ def _from_unixtime(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _make_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """Seconds of 60 are the next minute, so they are added."""
+    """Second 60 is the next minute in Spark, so the seconds are added as an interval."""
     minute = function("make_timestamp", *(cast(arg, _kind(BIGINT)) for arg in args[:5]), integer(0))
     micros = cast(binary(exp.Mul, args[5], integer(1_000_000)), _kind(BIGINT))
     return binary(exp.Add, minute, function("to_microseconds", micros))

@@ -1,4 +1,4 @@
-"""A bounded plan as DuckDB SQL text, rewritten wherever DuckDB's meaning is not Spark's."""
+"""A bounded plan as DuckDB SQL text, rewritten wherever DuckDB's semantics differ from Spark's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ from penstock.planner.sql_generator.spark.dialect import literal_text
 
 
 def duckdb_sql(plan: LogicalPlan) -> BoundedQuery:
-    """Return the DuckDB SQL of a bounded plan; BND-5101 for what DuckDB cannot say with Spark's meaning."""
+    """Return the DuckDB SQL of a bounded plan. Raise BND-5101 for an expression that DuckDB cannot compute
+    with Spark's semantics.
+    """
     return bounded_query(plan, DuckDbFlavour())
 
 
@@ -55,8 +57,8 @@ _ORDERED = frozenset({"less", "less_equal", "greater", "greater_equal", "greates
 
 
 class DuckDbFlavour(Flavour):
-    """DuckDB: division by zero, rounding casts, calendar arithmetic and a few texts are spelled out to
-    mean what Spark means.
+    """DuckDB. Division by zero, rounding casts, calendar arithmetic and some texts are spelled out for
+    Spark's semantics.
     """
 
     name = "duckdb"
@@ -103,13 +105,13 @@ class DuckDbFlavour(Flavour):
         return cast_like_spark(self, arg, source, target, safe)
 
     def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
-        """DuckDB orders a NULL inside of an array or a row last."""
+        """Comparisons of arrays and rows are refused where DuckDB orders an inner NULL last."""
         if call.function in _ORDERED and any(isinstance(arg.type, Array | Row) for arg in call.args):
             raise self.refusal(f"{call.function} of {call.args[0].type}", call.span)
         return super().spell(call, args)
 
     def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-        """The same order decides all aggregates but COUNT."""
+        """The same order of inner NULLs decides all aggregates but COUNT."""
         if call.function != "count" and any(isinstance(arg.type, Array | Map | Row) for arg in call.args):
             raise self.refusal(f"{call.function} of {call.args[0].type}", call.span)
         return super().spell_aggregate(call, args, filtered)

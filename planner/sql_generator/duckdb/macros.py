@@ -1,5 +1,5 @@
-"""What DuckDB is taught before a query runs: functions of ours in its own SQL, where one expression would
-be too long to repeat.
+"""DuckDB macros that are created before a query runs: functions whose expression would be too
+long to repeat.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How DuckDB spells those functions of arrays, maps and rows that mean there what they mean on Spark; the
-others run on our own runtime.
+"""DuckDB's spellings of array, map and row functions that have Spark's values there. The others run on our
+own runtime.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _typed(spelling: Spelling) -> Spelling:
 
 
 def _struct(names: list[str], values: list[exp.Expr]) -> exp.Expr:
-    """Fields one by one: a struct of literals is written with its names in quotes."""
+    """A struct field by field: in a struct of literals sqlglot would put the names in quotes."""
     parts = [
         exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=value)
         for name, value in zip(names, values, strict=True)
@@ -91,7 +91,7 @@ def _size(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _contains(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """NULL where the value is not found beside NULLs."""
+    """NULL where the value is absent but the array has NULLs."""
     array, value = args
     open_ = exp.Or(
         this=exp.Is(this=value, expression=exp.null()), expression=exp.Is(this=array, expression=exp.null())
@@ -107,7 +107,7 @@ def _contains(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _unless_null(name: str) -> Spelling:
-    """A function that takes a NULL array for an empty one there."""
+    """A function for which DuckDB treats a NULL array as an empty one."""
     return lambda call, args: when(
         exp.Is(this=args[0], expression=exp.null()), exp.null(), function(name, args[0].copy(), *args[1:])
     )
@@ -126,7 +126,7 @@ def _reverse(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def concatenation(texts: Spelling) -> Spelling:
-    """Return the spelling of ``concat``: of arrays here (NULL where one is NULL), of texts by another."""
+    """Return the spelling of ``concat``: of arrays it is NULL where one is NULL; of texts it is ``texts``."""
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         if not isinstance(call.type, Array):
@@ -176,8 +176,8 @@ DUCKDB_NESTED: dict[str, Spelling] = {
 
 
 def nested_cast(flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
-    """Return a cast of a nested type: of values every one of which has a value in the other type; a row
-    goes field by field, by position.
+    """Return a cast of a nested type. Rows are cast field by field, by position. Other casts are refused
+    unless they only widen.
     """
     refused = flavour.refusal(f"CAST of {source} to {target}")
     if isinstance(source, Row) and isinstance(target, Row) and not safe:

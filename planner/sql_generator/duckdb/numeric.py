@@ -1,4 +1,4 @@
-"""How DuckDB spells operators and the functions of numbers, so that they mean what they mean on Spark."""
+"""DuckDB's spellings of operators and number functions, with Spark's values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def duck(kind: DataType) -> exp.DataType:
 
 
 def typed(spelling: Spelling) -> Spelling:
-    """Return the spelling cast to the call's type, where DuckDB's own result type is another."""
+    """Return the spelling cast to the call's type, where DuckDB's own result type differs."""
     return lambda call, args: cast(spelling(call, args), duck(call.type))
 
 
@@ -98,9 +98,11 @@ def _scale(arg: Expression) -> int:
 
 
 def _roomy(call: Call, args: list[exp.Expr], scale: int) -> list[exp.Expr]:
-    """Operands of decimals, whose exact result has that scale, wide enough that DuckDB gives it all 38
-    digits: of two in 64 bits it makes one in 64 bits, and fails. A result that Spark rounds to fewer digits
-    may need more than 38 before."""
+    """Widen decimal operands so that DuckDB computes their product with 38 digits; ``scale`` is that of the
+    exact result. Two operands of 64 bits would have a result of 64 bits, which overflows.
+
+    Refuse a product that Spark rounds to fewer digits: it may need more than 38 digits before.
+    """
     if isinstance(call.type, Decimal) and call.type.scale < scale:
         raise refuse(
             call,
@@ -132,11 +134,11 @@ def _divide(call: Call, args: list[exp.Expr]) -> exp.Expr:
 def decimal_quotient(
     left: exp.Expr, dividend: Decimal, right: exp.Expr, divisor: Decimal, kind: Decimal
 ) -> exp.Expr:
-    """Return left / right, of these types, as a decimal of ``kind``, halves away from zero; what does not fit
-    it raises.
+    """Return left / right as a decimal of ``kind``, rounded half away from zero. Raise for a quotient that
+    does not fit.
 
-    In 128-bit integers: at once where no dividend has more than 38 digits, else by long division, for values
-    seldom fill their types.
+    The division is in 128-bit integers: at once where no dividend can exceed 38 digits, else by long
+    division.
     """
     shift = kind.scale - dividend.scale + divisor.scale
     assert shift >= 0, "a quotient has no fewer digits after the point than Spark's rule gives it"
@@ -152,7 +154,7 @@ def decimal_quotient(
 
 
 def _decimal(digits: exp.Expr, scale: int, kind: Decimal) -> exp.Expr:
-    """Return an integer's digits, that many behind the point, as a decimal of ``kind``."""
+    """Return the integer ``digits``, ``scale`` of them behind the point, as a decimal of ``kind``."""
     unit = cast(text(f"0.{'0' * (scale - 1)}1" if scale else "1"), duck(Decimal(max(1, scale), scale)))
     return cast(binary(exp.Mul, cast(digits, duck(Decimal(_DIGITS_OF_128_BITS, 0))), unit), duck(kind))
 
@@ -162,7 +164,7 @@ def _power(exponent: int) -> exp.Expr:
 
 
 def _unscaled(value: exp.Expr, scale: int) -> exp.Expr:
-    """A decimal's digits as HUGEINT."""
+    """The digits of a decimal as HUGEINT."""
     digits = function("replace", cast(value, duck(STRING)), text("."), text("")) if scale else value
     return cast(digits, _HUGE.copy())
 
@@ -184,8 +186,8 @@ def _div(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """The remainder. Of decimals whose common type has more than 38 digits DuckDB takes that of doubles,
-    so it is one of integers here.
+    """The remainder. DuckDB computes it in doubles when the common decimal type exceeds 38 digits, so it is
+    computed in integers then.
     """
     left, right = (_digits(arg.type) for arg in call.args)
     if not isinstance(call.type, Decimal) or left is None or right is None:
@@ -205,7 +207,7 @@ def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _digits(kind: DataType) -> Decimal | None:
-    """Return the decimal type that holds all values of an exact number's type."""
+    """Return the decimal type that holds all values of an exact numeric type; None for other types."""
     return (
         kind
         if isinstance(kind, Decimal)
@@ -233,7 +235,7 @@ def _pmod(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _round(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """Doubles are rounded as the decimals they print as, which is what Spark rounds."""
+    """Doubles are rounded as the decimals they print as, like in Spark."""
     digits = constant(call, 1) if len(call.args) > 1 else 0
     if isinstance(call.type, Float | Double) and isinstance(digits, int) and 0 <= digits <= 18:
         decimal = cast(cast(args[0], duck(STRING)), duck(Decimal(38, digits)))
@@ -249,7 +251,7 @@ def _bround(call: Call, args: list[exp.Expr]) -> exp.Expr:
 def _within(
     name: str, low: int | None, otherwise: str | None, high: int | None = None, *, strict: bool = False
 ) -> Spelling:
-    """A function that raises outside its domain here and gives NaN or NULL on Spark."""
+    """A function that raises outside its domain in DuckDB and returns NaN or NULL in Spark."""
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         x = args[-1]

@@ -1,4 +1,4 @@
-"""How DuckDB spells the functions of text, so that they mean what they mean on Spark."""
+"""DuckDB's spellings of text functions, with Spark's values."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from penstock.planner.sql_generator.spark.functions import like
 
 
 def constant(call: Call, position: int) -> object:
-    """Return the value of a constant argument, ``None`` for any other."""
+    """Return the value of a constant argument, ``None`` for any other argument."""
     arg = call.args[position] if position < len(call.args) else None
     return arg.value if isinstance(arg, Literal) else None
 
 
 def refuse(call: Call, why: str) -> PenstockError:
-    """Return the error for a call whose function DuckDB has, but not with these arguments."""
+    """Return the error BND-5101 of a function that DuckDB has, but not with these arguments."""
     hint = "SET 'bounded.backend' = 'spark', or SET 'execution.runtime-mode' = 'streaming'"
     return PenstockError(
         "BND-5101",
@@ -47,8 +47,8 @@ _LARGEST = 10_000
 
 
 def _modest(spelling: Spelling, position: int) -> Spelling:
-    """A call that makes much of little only where a small constant says how much: penstock's own kernels
-    look at sizes, DuckDB's do not.
+    """A function whose result may be much larger than its input; it requires a small constant size.
+    penstock's kernels check sizes, DuckDB's do not.
     """
 
     def spelled(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -73,12 +73,14 @@ def _at_least(low: int, value: exp.Expr) -> exp.Expr:
 
 
 def _count(name: str) -> Spelling:
-    """``left``, ``right``, ``repeat``: a negative number counts as none."""
+    """``left``, ``right``, ``repeat``: a negative number counts as zero."""
     return lambda call, args: function(name, args[0], _at_least(0, args[1]))
 
 
 def _substr(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """Start 0 is 1; below zero counts from the end, and what lies before the text is cut off the length."""
+    """Start 0 is 1. A negative start counts from the end; characters before the text still count towards the
+    length.
+    """
     start = constant(call, 1)
     if isinstance(start, int) and start >= 0:
         length = [_at_least(0, args[2])] if len(args) > 2 else []
@@ -115,7 +117,7 @@ def _concat(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _padded(name: str) -> Spelling:
-    """An empty pad only cuts."""
+    """An empty pad only truncates."""
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         width = _at_least(0, args[1])
@@ -163,7 +165,7 @@ def _split_part(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _regexp_replace(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    """$1 is written \\1 here; a backslash quotes the next character there."""
+    """Spark's $1 is \\1 in DuckDB; in Spark a backslash quotes the next character."""
     by = constant(call, 2)
     if not isinstance(by, str):
         raise refuse(call, "with a replacement that is no constant")

@@ -1,6 +1,4 @@
-"""How Spark spells aggregates, so that they have the values the engine gives: ties and orders never left
-to chance.
-"""
+"""Spark's spellings of aggregates, with the engine's values: ties and orders are always deterministic."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ _ACCURACY = 1_000_000
 
 
 def aggregate(name: str) -> AggregateSpelling:
-    """Return the spelling of an aggregate that has this name, with DISTINCT where it is asked for."""
+    """Return the spelling of an aggregate with this name, with DISTINCT where written."""
 
     def spelling(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
         if not args:
@@ -37,12 +35,14 @@ def aggregate(name: str) -> AggregateSpelling:
 
 
 def _apart(args: list[exp.Expr]) -> list[exp.Expr]:
-    """``DISTINCT a, b``: sqlglot would make a tuple of them."""
+    """``DISTINCT a, b``: sqlglot would make it a tuple."""
     return [exp.Distinct(expressions=args[:1]), *args[1:]]
 
 
 def named_aggregates(names: str) -> dict[str, AggregateSpelling]:
-    """Return the spellings of aggregates, named with blanks between, that have the same name there."""
+    """Return the spellings of aggregates that have the same name in Spark; ``names`` are
+    separated by blanks.
+    """
     return {name: aggregate(name) for name in names.split()}
 
 
@@ -51,22 +51,22 @@ def _sum0(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
 
 
 def _any_value(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    """The smallest value; of maps, which have no order there, any."""
+    """The smallest value; of maps, which Spark cannot order, any value."""
     if isinstance(call.type, Map):
         return filtered(function("any_value", *args, exp.true()))
     return aggregate("min")(call, args, filtered)
 
 
 def _extreme_by(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    """MAX_BY and MIN_BY with ties decided by the value."""
+    """MAX_BY and MIN_BY; the value breaks ties."""
     value, by = args
     key = exp.Case(ifs=[exp.If(this=not_null(by.copy()), true=function("struct", by, value.copy()))])
     return filtered(function(call.function, value, key))
 
 
 def _rows(call: AggregateCall, args: list[exp.Expr], filtered: Filtered, needed: bool) -> exp.Expr:
-    """The sorted array of rows: the keys as k0, k1, .., then the value as x; those with a value only where
-    it is ``needed``.
+    """The sorted array of rows: the keys as k0, k1, .., then the value as x. With ``needed``, rows without a
+    value are dropped.
     """
     keys = args[len(call.values) :]
     parts = [(f"k{i}", key) for i, key in enumerate(keys)] + [("x", args[0])]
@@ -85,7 +85,7 @@ def _rows(call: AggregateCall, args: list[exp.Expr], filtered: Filtered, needed:
 
 
 def _compared(ways: Sequence[Direction]) -> exp.Expr:
-    """-1, 0 or 1 for rows a and b."""
+    """The comparator of rows a and b: -1, 0 or 1."""
     ifs = []
     for name, way in [*((f"k{i}", way) for i, way in enumerate(ways)), ("x", Direction())]:
         a, b = (exp.Dot(this=exp.to_identifier(row), expression=exp.to_identifier(name)) for row in "ab")
@@ -168,13 +168,13 @@ def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) ->
 
 
 def takes_rows(call: AggregateCall) -> bool:
-    """Return whether Spark can sort rows of an aggregate's arguments and hand them over in Arrow's form."""
+    """Return whether Spark can sort rows of an aggregate's arguments and return them as Arrow."""
     return all(is_orderable(arg.type) and not isinstance(arg.type, YearMonthInterval) for arg in call.args)
 
 
 def rows_of_group(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     """Return the rows of a group as an array of structs in ascending order, NULLs first; with DISTINCT
-    each once.
+    without duplicates.
     """
     row = function("struct", *(args or [integer(0)]))
     return function("array_sort", filtered(function("collect_set" if call.distinct else "collect_list", row)))

@@ -48,12 +48,12 @@ _MONTHS = Foreign("INTERVAL MONTH")
 
 
 def spark_sql(plan: LogicalPlan) -> BoundedQuery:
-    """Return the Spark SQL of a bounded plan; BND-5101 for what Spark cannot say."""
+    """Return the Spark SQL of a bounded plan. Raise BND-5101 for an expression without a spelling."""
     return bounded_query(plan, SparkFlavour())
 
 
 class SparkFlavour(Flavour):
-    """Spark SQL in ANSI mode: penstock's own meaning, so most words are the same."""
+    """Spark SQL in ANSI mode. penstock has its semantics, so most functions have the same name."""
 
     name = "spark"
     dialect = "spark"
@@ -91,8 +91,8 @@ class SparkFlavour(Flavour):
         return cast(text(literal_text(value)), self.kind(kind))
 
     def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-        """As for any dialect; an aggregate of Python is an Arrow function of the sorted array of a group's
-        rows.
+        """A Python aggregate is an Arrow function of the sorted array of a group's rows; the others are
+        spelled as in any dialect.
         """
         if not isinstance(call, PythonAggregateCall):
             return super().spell_aggregate(call, args, filtered)
@@ -149,8 +149,8 @@ class SparkFlavour(Flavour):
 
 
 def has_months(kind: DataType) -> bool:
-    """Return whether a type is an interval of months or has one inside, which Spark hands over as no
-    Arrow: the wire has counts of months.
+    """Return whether a type is an interval of months or contains one. Spark cannot return those as Arrow, so
+    the wire type has counts of months.
     """
     match kind:
         case Array(element):
@@ -163,7 +163,7 @@ def has_months(kind: DataType) -> bool:
 
 
 def _with_months(kind: DataType, months: DataType) -> exp.DataType:
-    """A type whose intervals of months are another type."""
+    """Return a type with its intervals of months replaced by another type."""
 
     def replaced(kind: DataType) -> DataType:
         match kind:
@@ -181,7 +181,7 @@ def _with_months(kind: DataType, months: DataType) -> exp.DataType:
 
 
 def _as_written(name: str) -> exp.DataType:
-    """A type sqlglot shall not look into."""
+    """A type whose name sqlglot passes through unparsed."""
     return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
 
 

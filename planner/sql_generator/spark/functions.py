@@ -1,4 +1,4 @@
-"""How Spark spells the functions of the registry; it has nearly all of them under the same name."""
+"""Spark's spellings of the registry's functions; nearly all have the same name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIXED_UNITS_US = {
 
 
 def unit_of(call: Call) -> str:
-    """Return the constant unit that stands first in a call, as its canonical word."""
+    """Return the constant unit of time that is a call's first argument, in canonical form."""
     unit = call.args[0]
     assert isinstance(unit, Literal) and isinstance(unit.value, str)
     return canonical_unit(unit.value)
@@ -67,14 +67,14 @@ def nvl2(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _typed(spelling: Spelling) -> Spelling:
-    """The spelling cast to the call's type, where Spark's own result type is another."""
+    """Cast to the call's type, where Spark's own result type differs."""
     return lambda call, args: cast(
         spelling(call, args), exp.DataType.build(to_spark(call.type), dialect="spark")
     )
 
 
 def _moved(node: type[exp.Expr]) -> Spelling:
-    """``+`` and ``-``: what moves a DATE, or lies between two, is cast to the type the plan gives it."""
+    """``+`` and ``-`` on dates: the operand, or the difference, is cast to the plan's type."""
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         result = binary(node, *args)
@@ -88,7 +88,7 @@ def _moved(node: type[exp.Expr]) -> Spelling:
 
 
 def _trimmed(name: str) -> Spelling:
-    """LTRIM and RTRIM name the characters first."""
+    """LTRIM and RTRIM with the characters as the first argument."""
     return lambda call, args: function(name, *reversed(args))
 
 

@@ -1,4 +1,4 @@
-"""How Spark spells the functions of arrays, maps and rows."""
+"""Spark's spellings of array, map and row functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.planner.sql_generator.dialect import Spelling, binary, cast, funct
 
 
 def field_name(call: Call) -> str:
-    """Return the name of the field a call reads."""
+    """Return the name of the field that a call reads."""
     row, place = call.args
     assert isinstance(row.type, Row) and isinstance(place, Literal) and isinstance(place.value, int)
     return row.type.fields[place.value][0]
