@@ -32,6 +32,7 @@ def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | No
     if not isinstance(part, Call) or part.function != "equal":
         return None
     first, second = part.args
+    # l.a = r.b and r.b = l.a
     for left, right in ((first, second), (second, first)):
         mine, theirs = left.columns(), right.columns()
         if mine and theirs and max(mine) < width <= min(theirs):
@@ -111,6 +112,7 @@ def join_time(
 def _merit(time: JoinTime) -> tuple[bool, int, int]:
     delays = [time.delay_us(port) for port in (0, 1)]
     return (
+        # Windows first, then more bounded sides, then more sides with a known delay.
         time.of_windows,
         sum(bool(side.deadlines) for side in time.sides),
         sum(delay is not None for delay in delays),
@@ -121,6 +123,7 @@ def _of_pair(
     pair: tuple[int, int], bounds: Sequence[_Bound], width: int, left: Roles, right: Roles
 ) -> JoinTime:
     mine, theirs = pair
+    # A left row may be dropped when the right time passes its deadline, and the other way round.
     of_left = tuple(Deadline(b.other, b.offset_us) for b in bounds if b.column == theirs + width)
     of_right = tuple(Deadline(b.other - width, b.offset_us) for b in bounds if b.column == mine)
     return JoinTime(IntervalSide(mine, left[mine], of_left), IntervalSide(theirs, right[theirs], of_right))
@@ -131,10 +134,12 @@ def _bounds(parts: Sequence[Expression], width: int) -> Iterator[_Bound]:
         if not isinstance(part, Call) or part.function not in _ORDERS:
             continue
         first, second = _compared(part)
+        # Both timestamps of one side: no bound between the sides.
         if first is None or second is None or (first[0] < width) == (second[0] < width):
             continue
         for reversed_, at_least in _ORDERS[part.function]:
             (low, low_us), (high, high_us) = (second, first) if reversed_ else (first, second)
+            # low + low_us <= high + high_us - at_least
             yield _Bound(low, high, high_us - low_us - at_least)
 
 
@@ -144,6 +149,7 @@ def _compared(part: Call) -> tuple[tuple[int, int] | None, tuple[int, int] | Non
     """
     for (difference, constant), reversed_ in ((part.args, False), (part.args[::-1], True)):
         match difference, constant:
+            # l.ts - r.ts <= INTERVAL '5' MINUTE
             case Call(function="subtract", args=(later, earlier), type=DayTimeInterval()), Literal(
                 value=timedelta() as by
             ):
@@ -155,17 +161,21 @@ def _compared(part: Call) -> tuple[tuple[int, int] | None, tuple[int, int] | Non
 def _shifted(expression: Expression) -> tuple[int, int] | None:
     """Return a timestamp as a column and constant microseconds."""
     match expression:
+        # ts
         case Column(type=Timestamp() | TimestampLtz(), index=index):
             return index, 0
+        # CAST(ts AS TIMESTAMP(n)) to a precision that loses nothing
         case Cast(arg=arg, type=Timestamp() | TimestampLtz() as kind) if (
             type(arg.type) is type(kind) and arg.type.precision <= kind.precision
         ):
             return _shifted(arg)
         case (
+            # ts + INTERVAL, INTERVAL + ts
             Call(function="add", args=(time, Literal(value=timedelta() as by)))
             | Call(function="add", args=(Literal(value=timedelta() as by), time))
         ):
             return _later(_shifted(time), by)
+        # ts - INTERVAL
         case Call(function="subtract", args=(time, Literal(value=timedelta() as by))):
             return _later(_shifted(time), -by)
     return None

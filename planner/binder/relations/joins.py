@@ -77,16 +77,21 @@ def bind_from(
     left = _first(tree, context)
     first, hints = table_name(tree), hints or BlockHints()
     for join in joins:
+        # Joins are left-deep: each one takes all rows so far as its left side.
         consume(join, "this", "kind", "on", "using", "natural")
+        # CROSS JOIN UNNEST(..), LATERAL TABLE(f(..)), LATERAL VIEW explode(..)
         if isinstance(join.this, TableFunctionCall):
             left = _with_function(left, join, context)
             continue
+        # CROSS JOIN LATERAL (SELECT ..)
         if isinstance(join.this, LateralQuery):
             left = _with_query(left, join, context)
             continue
+        # JOIN LATERAL SNAPSHOT(input => TABLE t, ..)
         if isinstance(join.this, SnapshotTable) and join.this.args.get("lateral"):
             left = _with_snapshot(left, join, context)
             continue
+        # Any other join, with FOR SYSTEM_TIME AS OF or without
         right = bind_source(join.this.this if isinstance(join.this, AsOf) else join.this, context)
         _refuse_same_name(left.scope, right, join)
         hinted = partial(hints.on_join, left=first, right=table_name(join.this))
@@ -111,6 +116,7 @@ def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromC
     condition = _on_of(source, join, context)
     if condition is None:
         return source
+    # A LEFT JOIN's condition decides what is padded, so the query is bound again with it inside.
     if kind is JoinKind.LEFT:
         return context.binder.lateral(left, join.this, kind, context, condition)
     return FromClause(Filter(source.plan, condition), source.scope)
@@ -165,6 +171,7 @@ def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> Fr
     condition = _on_of(source, join, context)
     if condition is None:
         return source
+    # LEFT JOIN: the node tests the condition itself, because a filter above would drop padded rows.
     if isinstance(plan, Unnest) and plan.outer:
         return FromClause(replace(plan, condition=condition), source.scope)
     return FromClause(Filter(plan, condition), source.scope)
@@ -193,6 +200,7 @@ def _joined(
     kind = _KINDS[str(join.args["kind"])]
     other = FromClause(right.relation.plan, right.scope)
     combine = partial(_on, left, other, kind, hinted)
+    # AS OF an event time joins versions; AS OF a processing time looks up, or joins a bounded table.
     if isinstance(join.this, AsOf):
         time = as_of_column(join.this, left.scope, other.plan, kind, context)
         if time is not None:
@@ -201,11 +209,13 @@ def _joined(
             combine = partial(_lookup, left, other, kind, hinted, join.this, looked)
         else:
             reject_reloaded(other.plan, join.this)
+    # NATURAL JOIN is USING with all shared names.
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
         return _using(left, other, kind, using, combine, context)
     condition = join.args.get("on")
     parts: tuple[Expression, ...] = ()
+    # ON .. IN (SELECT ..), ON .. = (SELECT ..)
     if condition is not None and any(isinstance(node, exp.Subquery) for node in condition.walk()):
         return _on_subqueries(left, other, kind, join, context, hinted)
     if condition is not None:
@@ -248,6 +258,7 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
             hint=hint,
             sqlstate="42702",
         )
+    # Errors in shared names point to the join, because the query does not spell them.
     found = [exp.to_identifier(name) for name in names]
     span = span_of(join)
     return [set_span(name, span.start, span.end) if span is not None else name for name in found]
@@ -263,8 +274,10 @@ def _on(
     )
     width = len(left.plan.schema)
     plan = hinted(join_on(left.plan, right.plan, kind, parts, times))
+    # An interval or snapshot join emits each row in time: time attributes survive.
     if holds_timed(plan):
         return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
+    # WHERE may still bound the time of an inner join, so its sides are recorded.
     inner = kind is JoinKind.INNER and times is not None
     return FromClause(
         plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None
@@ -280,8 +293,10 @@ def _temporal(
     width = len(left.plan.schema)
     found = versions(tree, right.plan, left.plan.schema[time].type)
     equal = [(part, pair) for part in parts if (pair := key_pair(part, width)) is not None]
+    # Equalities on the versions' key become join keys; the others are tested on the version found.
     keyed, others = split_keys([pair for _, pair in equal], found, tree)
     rest = [part for part in parts if key_pair(part, width) is None] + [equal[i][0] for i in others]
+    # Computed keys are projected behind each side's columns, so the residual's right columns move.
     wide_left, left_keys = with_keys(left.plan, [equal[i][1][0] for i in keyed])
     wide_right, right_keys = with_keys(found.plan, [equal[i][1][1] for i in keyed])
     added = len(wide_left.schema) - width
@@ -311,6 +326,7 @@ def _lookup(
     keyed = lookup_keys([(part, pair) for part in conditions if (pair := key_pair(part, width)) is not None])
     if not keyed:
         raise refuse_keyless(tree)
+    # Conditions over the table alone filter in the database; the rest is tested on each joined row.
     of_table = [part for part in conditions if part.columns() and min(part.columns()) >= width]
     rest = [part for part in conditions if part not in of_table and all(part is not key for key, _ in keyed)]
     wide_left, left_keys = with_keys(left.plan, [mine for _, (mine, _) in keyed])
@@ -331,6 +347,7 @@ def _lookup(
     shift = {i: i + width + added for i in range(len(looked.scan.schema))}
     mine = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(left.plan.schema)]
     found = [column.remap(shift) for column in looked.columns]
+    # A LEFT JOIN pads the table's columns with NULLs.
     found = [replace(c, nullable=True) if kind is JoinKind.LEFT else c for c in found]
     shown = Project(plan, (*mine, *found), tuple(left.plan.schema.names + right.plan.schema.names))
     return FromClause(
@@ -352,22 +369,28 @@ def push_time_conditions(
         return source, parts
     width = len(halves.left.plan.schema)
     of_left = tuple(part for part in parts if part.columns() and max(part.columns()) < width)
+    # a JOIN b JOIN c: conditions over a and b alone go to the inner join of these.
     left, rest_of_left = push_time_conditions(halves.left, of_left)
     rest = tuple(part for part in parts if part not in of_left or part in rest_of_left)
+    # Try the join with WHERE's equalities and time bounds in its condition.
     shared = tuple(part for part in rest if _is_key(part, width) or bounds_times(part, width))
     joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, (*halves.parts, *shared))
+    # They bound it: it is an interval join, and these conditions are done.
     if holds_timed(joined.plan):
         rest = tuple(part for part in rest if part not in shared)
+    # Nothing was pushed anywhere: the plan remains as it was.
     elif left is halves.left:
         return source, parts
     else:
         joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, halves.parts)
+    # The new join may have time attributes that the old one dropped; names and USING stay.
     by_index = {c.index: c for c in joined.scope.columns}
     columns = tuple(replace(by_index[c.index], table=c.table, merged=c.merged) for c in source.scope.columns)
     return FromClause(joined.plan, Scope(columns, source.scope.outer), joined.halves), rest
 
 
 def _is_key(part: Expression, width: int) -> bool:
+    # l.a = r.b, possibly with expressions on both sides, is a key. Everything else is residual.
     pair = key_pair(part, width)
     return pair is not None and all(isinstance(side, Column) for side in pair)
 
@@ -382,6 +405,7 @@ def holds_timed(plan: LogicalPlan) -> bool:
 def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
     """Return the output scope of a join; columns have the roles of its inputs."""
     mine, theirs = left.scope, right.scope
+    # Only the left row is emitted, so there is nothing of the right side to show.
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return mine
     if kind in (JoinKind.RIGHT, JoinKind.FULL):
@@ -471,6 +495,7 @@ def _using(
         mine, _ = left.scope.resolve([name])
         theirs, _ = right.scope.resolve([name])
         parts.append(binder.call("equal", [_read(mine, 0), _read(theirs, width)], span_of(name)))
+        # The shared column is a time attribute only if both sides say so.
         same = mine.field.role if mine.field.role is theirs.field.role else None
         shared.append((replace(mine.field, name=name.name, role=same), mine.index, theirs.index + width))
     joined = combine(tuple(parts))
@@ -478,6 +503,7 @@ def _using(
         return _full_using(joined, shared, binder)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return joined
+    # The shared column is the right one after RIGHT JOIN, else the left; the other needs its table's name.
     kept = {theirs if kind is JoinKind.RIGHT else mine for _, mine, theirs in shared}
     hidden = {index for _, mine, theirs in shared for index in (mine, theirs)} - kept
     columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in joined.scope.columns)

@@ -58,6 +58,7 @@ def bind_lateral(
     ``condition``: the ON of a LEFT JOIN, over the input ++ the query's columns.
     """
     query = tree.this
+    # Unwrap redundant parentheses.
     while isinstance(query, exp.Subquery) and not any(query.args.get(key) for key in (*_ORDERED, "with_")):
         query = query.this
     try:
@@ -88,14 +89,17 @@ def _joined(
     left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext, on: tuple[Expression, ...]
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
     bare = _without(query, _ORDERED)
+    # GROUP BY, DISTINCT, UNION: such a query cannot read the outer rows; it is joined as it is.
     if not is_plain(bare) or bare.args.get("distinct"):
         relation = context.query(query)
         plan = join_on(left.plan, relation.plan, kind, on)
         return plan, plan.schema.fields[len(left.plan.schema) :]
+    # SELECT MAX(x) FROM t WHERE t.k = outer.k: one row per outer row
     if aggregates(query, context):
         return _aggregated(left, query, context, on)
     rows = bound_rows(bare, left.scope, len(left.plan.schema), context, filtered)
     listed = _list(rows.scope, query, context)
+    # ORDER BY .. LIMIT n: a Top-N per outer row
     if any(query.args.get(key) for key in _ORDERED):
         rows = first_rows(rows, query, context)
         rows = (
@@ -178,7 +182,9 @@ def _with_list(
     over both sides above it.
     """
     own = len(rows.plan.schema)
+    # Items over the query's own columns are computed beneath the join.
     inner = [item.value for item in listed if all(i >= rows.width for i in item.value.columns())]
+    # Above a LEFT JOIN an item over both sides would not be NULL for a padded row.
     if kind is JoinKind.LEFT and len(inner) < len(listed):
         hint = "select the query's own columns, and compute with them outside of it"
         raise PenstockError(

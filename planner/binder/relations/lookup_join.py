@@ -36,13 +36,16 @@ def resolve_lookup(plan: LogicalPlan) -> LookupSide | None:
     interval. ``None`` for any other plan.
     """
     match plan:
+        # The table itself
         case Scan(table=table) if is_looked_up(table):
             return LookupSide(
                 plan,
                 tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(plan.schema)),
             )
+        # A lookup by processing time ignores the table's event time.
         case WatermarkAssign(input=inner):
             return resolve_lookup(inner)
+        # WHERE of a view or subquery joins the scan's own predicate.
         case Filter(input=inner, predicate=predicate) if (below := resolve_lookup(inner)) is not None:
             known = () if below.scan.predicate is None else conjuncts(below.scan.predicate)
             return replace(
@@ -51,6 +54,7 @@ def resolve_lookup(plan: LogicalPlan) -> LookupSide | None:
                     below.scan, predicate=conjunction((*known, *conjuncts(_over(predicate, below.columns))))
                 ),
             )
+        # Projected columns are inlined down to the scan's columns.
         case Project(input=inner, expressions=expressions) if (below := resolve_lookup(inner)) is not None:
             return replace(
                 below, columns=tuple(_over(expression, below.columns) for expression in expressions)
@@ -100,6 +104,7 @@ def is_lookup_key(pair: Pair) -> bool:
     column = pair[1].arg if isinstance(pair[1], Cast) else pair[1]
     if not isinstance(column, Column):
         return False
+    # Integers of any width compare alike; other types must be equal.
     same = pair[0].type == column.type or (is_integer(pair[0].type) and is_integer(column.type))
     return same and (is_integer(column.type) or column.type in (STRING, DATE, BOOLEAN))
 
@@ -109,6 +114,7 @@ def lookup_keys(pairs: Sequence[tuple[Expression, Pair]]) -> list[tuple[Expressi
     first: dict[int, tuple[Expression, Pair]] = {}
     for part, pair in pairs:
         if is_lookup_key(pair):
+            # t.k = a AND t.k = b: one is the key, the other a condition on the joined row.
             first.setdefault(_column(pair[1]).index, (part, pair))
     return list(first.values())
 

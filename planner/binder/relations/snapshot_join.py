@@ -84,10 +84,12 @@ def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:
             hint=f"write {USAGE}",
         )
     consume(data, "this")
+    # on_time is resolved in the table's own names, the join in those of the alias.
     plain = bind_source(data.this, context)
     table = data.this.copy()
     table.set("alias", tree.args.get("alias"))
     source = bind_source(table, context) if tree.args.get("alias") is not None else plain
+    # A bounded table is loaded to its end, so the time arguments have no use.
     if bounded(plain.relation.plan):
         return Snapshot(source, None, None, None, None)
     time = _time(given.get("ON_TIME"), plain, tree)
@@ -159,6 +161,7 @@ def _moment(tree: exp.Expr, has_zone: bool, context: BindContext) -> int:
     """
     bound = ExpressionBinder(Scope(), context, "SNAPSHOT").bind(tree)
     literal: Expression = bound
+    # A cast between TIMESTAMP and TIMESTAMP_LTZ is undone: the literal itself has or lacks a zone.
     while isinstance(literal, Cast):
         literal = literal.arg
     value = literal.value if isinstance(literal, Literal) else None
@@ -170,6 +173,7 @@ def _moment(tree: exp.Expr, has_zone: bool, context: BindContext) -> int:
         message = "load_completed_time is a TIMESTAMP or TIMESTAMP_LTZ that is written down"
         raise PenstockError("SQL-1729", message, span=span_of(tree), hint=hint, sqlstate="22023")
     zone: tzinfo = ZoneInfo(str(context.settings.get("table.local-time-zone")))
+    # TIMESTAMP is local time in the session's zone; TIMESTAMP_LTZ is an instant.
     instant = value if value.tzinfo is not None else value.replace(tzinfo=zone)
     if not has_zone:
         instant = (value if value.tzinfo is None else instant.astimezone(zone)).replace(tzinfo=UTC)

@@ -39,10 +39,12 @@ def bind_table_function(
     binder = ExpressionBinder(scope, context, "the arguments of a table function")
     args = [binder.bind(arg) for arg in tree.expressions]
     python = context.catalog.functions.find(str(tree.this), span)
+    # A registered Python function shadows a built-in one.
     if isinstance(python, PythonTable):
         return _python_table(plan, tree, python, args, outer)
     signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, tuple(WINDOW_FUNCTIONS))
     typed = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=True))
+    # json_tuple(text, 'a', 'b') runs as stack(1, get_json_object(..), ..).
     if signature.function.name == "json_tuple":
         typed = tuple_fields(typed, binder.call, span)
     call = TableCall(signature.function.runs, typed, signature.columns)
@@ -86,6 +88,7 @@ def _named(columns: Sequence[Field], tree: TableFunctionCall) -> tuple[str | Non
         return None, list(columns)
     names: list[exp.Identifier] = alias.args.get("columns") or []
     if not names:
+        # UNNEST(a) AS x: x names the table and its column.
         single = len(columns) == 1 and columns[0].name in ("col", "value", "id")
         return alias.this.name, [columns[0].renamed(alias.this.name)] if single else list(columns)
     if len(names) != len(columns):

@@ -110,11 +110,13 @@ def renamed(relation: Relation, columns: Sequence[exp.Identifier], span: Span | 
 
 def _relation(tree: exp.Expr, context: BindContext) -> Relation:
     match tree:
+        # TABLE(TUMBLE(TABLE t, ..)); over a number of rows it is short for a query
         case WindowTableFunction():
             consume(tree, "this", "expressions", "alias")
             if is_count_window(tree):
                 return bind_source(count_window_query(tree), context).relation
             return bind_window(tree, context, bind_source)
+        # FOR SYSTEM_TIME AS OF needs a left side; ``joins`` binds it there.
         case AsOf():
             hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN"
             raise PenstockError(
@@ -133,15 +135,19 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
                 hint=hint,
                 sqlstate="0A000",
             )
+        # t MATCH_RECOGNIZE (..)
         case RowMatches():
             return bind_matches(tree, context, bind_source)
+        # (SELECT ..) AS s
         case exp.Subquery():
             consume(tree, "this", "alias")
             return context.query(tree.this)
+        # (VALUES (..), (..)) AS v
         case exp.Values():
             consume(tree, "expressions", "alias")
             return bind_values(tree, context)
     consume(tree, "this", "alias")
+    # t /*+ OPTIONS('key' = 'value') */
     options = tree.meta.get("options", ())
     return (
         _with_options(tree, options, context)
@@ -183,11 +189,13 @@ def named_relation(name: str, span: Span | None, context: BindContext) -> Relati
     known = context.common_tables.get(name.lower())
     if known is not None:
         return known
+    # The errors table of t has no entry in the catalog: it is derived from t.
     if name.lower().endswith(ERRORS_SUFFIX) and context.catalog.find(name) is None:
         try:
             return scanned(errors_table(context.catalog.table(name[: -len(ERRORS_SUFFIX)], span)))
         except PenstockError as error:
             raise error.with_span(span) from None
+    # A table or view of the catalog; a view is expanded here.
     relation = _resolve(name, span, context)
     if isinstance(relation, View):
         return _opened(relation, span, context)
@@ -221,6 +229,7 @@ def _resolve(name: str, span: Span | None, context: BindContext) -> CatalogTable
 
 
 def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
+    # A view that is open already reads itself; the depth limit stops long chains of views.
     if view.name.lower() in context.views:
         raise PenstockError("SQL-1048", f'view "{view.name}" reads itself', span=span, sqlstate="42P17")
     if len(context.views) >= MAX_VIEW_DEPTH:
@@ -228,8 +237,10 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
             "SQL-1048", f"views are opened more than {MAX_VIEW_DEPTH} deep", span=span, sqlstate="54001"
         )
     try:
+        # A view is expanded at each reference; every span in it becomes the reference's.
         relation = context.inside_view(view).query(moved(parse_view_query(view.query).tree, span))
     except PenstockError as error:
+        # Spans inside a view are spans of its text: the error points to the reference and quotes the view.
         if error.code != "SQL-1048":
             error.detail = "\n".join(filter(None, [f'in view "{view.name}": {view.query}', error.detail]))
         error.span = span
@@ -311,6 +322,7 @@ def bind_values(tree: exp.Expr, context: BindContext) -> Relation:
                 hint="NULL stands for a missing value",
                 sqlstate="42601",
             )
+    # VALUES (1), (2.5): each column has the common type of its cells.
     kinds = [common_type_of([row[i].type for row in rows]) for i in range(width)]
     for i, kind in enumerate(kinds):
         if kind is None:

@@ -47,14 +47,17 @@ def versions_of(plan: LogicalPlan) -> Versions | None:
     both.
     """
     match plan:
+        # A projection passes versions on, with key, time and ties appended where it drops them.
         case Project():
             return _projected(plan)
+        # rank = 1 above ROW_NUMBER() is the deduplication; any other filter filters versions.
         case Filter(input=inner, predicate=predicate):
             kept = _before_deduplication(inner, predicate)
             if kept is not None:
                 return kept
             below = versions_of(inner)
             return None if below is None else replace(below, plan=Filter(below.plan, predicate))
+        # A table with a PRIMARY KEY and a WATERMARK
         case WatermarkAssign():
             return _of_table(plan)
     return None
@@ -91,6 +94,7 @@ def _of_table(plan: WatermarkAssign) -> Versions | None:
     if scan is None or not scan.table.primary_key:
         return None
     keys = [plan.schema.index_of(name) for name in scan.table.primary_key]
+    # A key column that the scan does not read cannot identify a version.
     known = tuple(key for key in keys if key is not None)
     return (
         Versions(plan, known, plan.time_column, tuple(range(len(plan.schema))))
@@ -107,6 +111,7 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
     if rank is None:
         return None
     projections: list[Project] = []
+    # Follow the rank column down through projections to the OVER node.
     while isinstance(plan, Project):
         expression = plan.expressions[rank]
         if not isinstance(expression, Column):
@@ -119,6 +124,7 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
     found = Versions(
         _numbered_one(plan), plan.partition, plan.time_column, tuple(range(len(plan.input.schema)))
     )
+    # Apply the skipped projections to the versions again, innermost first.
     for project in reversed(projections):
         found = _through(found, project)
     return found
@@ -132,6 +138,7 @@ def _first_by(predicate: Expression) -> int | None:
         or len(predicate.args) != 2
     ):
         return None
+    # The literal may have been cast to the rank's type, or the rank to the literal's.
     rank, one = (arg.arg if isinstance(arg, Cast) else arg for arg in predicate.args)
     return rank.index if isinstance(rank, Column) and isinstance(one, Literal) and one.value == 1 else None
 
@@ -151,6 +158,7 @@ def _keeps_last(over: Over) -> bool:
 def _numbered_one(over: Over) -> LogicalPlan:
     fields: Sequence = over.input.schema.fields
     columns = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    # Every input row is a version, so the rank column is the constant 1.
     one = Literal(INT, False, value=1)
     return Project(over.input, (*columns, one), (*(f.name for f in fields), over.names[0]))
 
@@ -187,6 +195,7 @@ def as_of_column(
     ):
         _refuse_stream(right, tree)
         return None
+    # The error suggests the left side's time attributes.
     usable = [
         column
         for column in scope.columns
@@ -237,6 +246,7 @@ def split_keys(pairs: Keys, of_version: Versions, tree: AsOf) -> tuple[list[int]
     """Return the equalities on the versions' key, in key order, and the other equalities, both by index.
     Raises SQL-1725 for a key column without an equality.
     """
+    # INT = BIGINT casts one side; the column beneath the cast is still the key.
     rights = [right.arg if isinstance(right, Cast) else right for _, right in pairs]
     places = {right.index: i for i, right in reversed(list(enumerate(rights))) if isinstance(right, Column)}
     missing = [of_version.plan.schema[key].name for key in of_version.keys if key not in places]

@@ -98,6 +98,7 @@ def inner_rows(
     """
     tree = subquery.this
     try:
+        # GROUP BY, UNION and so on: the query is bound by itself and cannot be correlated.
         if not is_plain(tree) or aggregates(tree, context):
             relation = context.query(tree)
             columns = (
@@ -133,15 +134,18 @@ def bound_rows(
     binder = ExpressionBinder(seen, context, "WHERE")
     where = tree.args.get("where")
     own, shared, nested = [], [], []
+    # Each AND-ed part is an own filter, a correlating condition, or has a subquery of its own.
     for part in conjunct_trees(where) if where is not None else ():
         if has_subquery(part):
             nested.append(part)
             continue
         for condition in conjuncts(binder.condition(part)):
+            # It reads an outer column.
             if any(i < width for i in condition.columns()):
                 shared.append(condition)
             else:
                 own.append(condition.remap({i: i - width for i in condition.columns()}))
+    # The subquery's own joins may become interval joins by its WHERE.
     source, rest = push_time_conditions(source, tuple(own))
     rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
     if nested:
@@ -190,6 +194,7 @@ def correlation_error(error: PenstockError, tree: exp.Expr, outer: Scope) -> Pen
     """Return the error of an unknown name in a subquery. If the name is an outer column that the subquery may
     not read, SQL-1601 says so.
     """
+    # Only an unknown column or table can be a misplaced correlation.
     if error.code not in ("SQL-1042", "SQL-1044") or error.span is None:
         return error
     for node in tree.find_all(Reference, AllColumns):

@@ -47,6 +47,7 @@ from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sort import TopN
 from penstock.planner.parser.syntax_nodes import span_of
 
+# Functions that are not TRUE when an argument is NULL: a condition built from them rejects NULL.
 _STRICT = (
     "equal",
     "not_equal",
@@ -100,6 +101,7 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     An outer value that may be NULL in a matching pair is compared with NULL equal to NULL. Raises SQL-1601
     where its type has no such comparison.
     """
+    # The domain: every outer column that the subquery reads.
     wanted = sorted({i for part in rows.shared for i in part.columns() if i < rows.width} | set(reads))
     seen = {c.index: c.field for c in (rows.scope.outer.columns if rows.scope.outer is not None else ())}
     fields = [seen[i] for i in wanted]
@@ -108,8 +110,10 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     )
     places = {i: n for n, i in enumerate(wanted)}
     own = len(rows.plan.schema)
+    # Conditions over outer ++ own are renumbered to domain ++ own.
     beneath = {**places, **{rows.width + i: len(wanted) + i for i in range(own)}}
     met = join_on(values, rows.plan, JoinKind.INNER, tuple(part.remap(beneath) for part in rows.shared))
+    # Own columns first, as in the subquery before, then the domain.
     order = (*range(len(wanted), len(wanted) + own), *range(len(wanted)))
     columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i in order for f in (met.schema[i],))
     plan = Project(met, columns, tuple(c.name for c in columns))
@@ -118,11 +122,13 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     )
     shared: list[Expression] = []
     for n, value in enumerate(domain):
+        # The outer query finds its rows by equality with the domain, NULL equal to NULL.
         mine = Column(value.type, value.nullable, index=rows.width + own + n, name=value.name)
         if value.nullable and not any(_refuses_null(part, value.index) for part in rows.shared):
             shared += _alike(value, mine, span)
         else:
             shared.append(_equal(value, mine))
+    # Outer columns that the select list reads come from the domain.
     found = {i: own + n for n, i in enumerate(wanted)}
     return DomainRows(plan, rows.width, rows.scope, tuple(shared), rows.items, {}, found, domain)
 
@@ -133,6 +139,7 @@ def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expressio
         return plan
     wide, positions = with_keys(rows, domain)
     unique = tuple(dict.fromkeys(positions))
+    # DISTINCT over the outer columns
     groups = Aggregate(wide, unique, (), ())
     places = [unique.index(position) for position in positions]
     columns = tuple(Column(groups.schema[i].type, groups.schema[i].nullable, index=i) for i in places)
@@ -167,6 +174,7 @@ def _filled(value: Expression, span: Span | None) -> Expression:
             hint = "say that the column is NOT NULL, or join with a query in FROM"
             message = f"a subquery that is a value cannot be found by a {value.type} that may be NULL"
             raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+        # Types without a zero are compared by a value that maps one to one: microseconds or text.
         if isinstance(value.type, TimestampLtz):  # as text two instants of an hour that comes twice are one
             value, zero = (
                 Call(BIGINT, True, function="unix_micros", args=(value,)),
@@ -200,6 +208,7 @@ def first_rows(
     """
     span = span_of(query)
     limit = query.args.get("limit")
+    # Top-N per outer row: LIMIT without an order would choose rows at random.
     if limit is None or query.args.get("offset") is not None or query.args.get("order") is None:
         message = "in a query that reads the rows around it ORDER BY and LIMIT stand together, without OFFSET"
         raise PenstockError(
@@ -218,6 +227,7 @@ def first_rows(
         for i in expression.columns()
         if i < rows.width
     }
+    # Equalities partition the rows by themselves; other conditions need the domain.
     if reads or any(key_pair(part, rows.width) is None for part in rows.shared):
         rows = by_outer_values(rows, reads, span)
     keys = tuple(_sort_key(rows.own(expression), node) for expression, node in order)
@@ -225,6 +235,7 @@ def first_rows(
     width = len(rows.plan.schema)
     wide, partition = with_keys(rows.plan, [pair[1] for pair in pairs if pair is not None])
     top: LogicalPlan = (
+        # Correlated: n rows per partition. Uncorrelated: n rows in all.
         PartitionTop(wide, partition, keys, "row_number", bound.value)
         if partition
         else TopN(wide, keys, bound.value)

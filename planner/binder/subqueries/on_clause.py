@@ -29,9 +29,11 @@ def join_with_subqueries(
     plain = ExpressionBinder(scope, context, "ON")
     parts = [part for tree in trees if not has_subquery(tree) for part in conjuncts(plain.condition(tree))]
     nested = [tree for tree in trees if has_subquery(tree)]
+    # ON and WHERE mean the same for an inner join.
     if kind is JoinKind.INNER:
         return filtered(join(left, right, tuple(parts)), nested, context)
     binder = ExpressionBinder(scope, context, "ON", subqueries=SubqueryValues(filtered))
+    # An outer join's ON decides what is padded, so its subqueries are joined beneath the join.
     parts += [binder.condition(tree) for tree in nested]
     sides = _Sides(left, right)
     placed = [sides.over(part) for part in parts]
@@ -77,12 +79,14 @@ class _Sides:
 
     def _value(self, node: ScalarSubquery) -> Expression:
         read = node.columns()
+        # It can be joined to neither side.
         if read and min(read) < self._width <= max(read):
             hint = "read one side only, or join first and filter the rows in WHERE"
             message = "a subquery in the ON of an outer join reads both sides"
             raise PenstockError("SQL-1601", message, span=node.span, hint=hint, sqlstate="0A000")
         if read and max(read) < self._width:
             return self._attached[0].over(node)
+        # Correlated with the right side, or uncorrelated
         value = self._attached[1].over(node.remap({i: i - self._width for i in read}))
         return value.transform(lambda e: self._of_right(e, e.index) if isinstance(e, Column) else e)
 

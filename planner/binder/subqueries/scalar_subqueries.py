@@ -98,10 +98,12 @@ class Attached:
         if not isinstance(node, ScalarSubquery):
             return node
         for other, offset in self._known:
+            # SELECT of several aggregates in one LATERAL shares a join: only ``value`` differs.
             if replace(other, type=node.type, nullable=node.nullable, value=node.value) == node:
                 return _moved(node, offset)
         wide, left_keys = with_keys(self.plan, node.outer)
         found = with_domain(node.plan, self.plan, node.domain)
+        # LEFT, because an outer row without a match still needs its row, with NULL as the value.
         self.plan = Join(wide, found, JoinKind.INNER if node.certain else JoinKind.LEFT, left_keys, node.keys)
         self._known.append((node, len(wide.schema)))
         return _moved(node, len(wide.schema))
@@ -131,10 +133,12 @@ def column(plan: LogicalPlan, index: int, *, padded: bool = False) -> Column:
 def one_row_at_most(plan: LogicalPlan) -> bool:
     """Return whether a plan has at most one row."""
     match plan:
+        # Aggregates without GROUP BY: exactly one row
         case Aggregate(keys=keys):
             return not keys
         case Values(rows=rows):
             return len(rows) <= 1
+        # ORDER BY .. LIMIT 1
         case TopN(limit=limit) if limit <= 1:
             return True
         case Limit(limit=limit) if limit is not None and limit <= 1:
@@ -149,14 +153,18 @@ def one_row_for(plan: LogicalPlan, columns: Collection[int]) -> bool:
     a Top-1.
     """
     match plan:
+        # A table's primary key
         case Scan(table=table):
             names = [field.name.lower() for field in plan.schema]
             key = [name.lower() for name in table.primary_key]
             return bool(key) and all(name in names and names.index(name) in columns for name in key)
+        # GROUP BY: the keys come first in the output
         case Aggregate(keys=keys):
             return bool(keys) and set(range(len(keys))) <= set(columns)
+        # ROW_NUMBER() = 1 per partition
         case PartitionTop(partition=partition, limit=1, rank="row_number"):
             return set(partition) <= set(columns)
+        # Trace the columns through the projection; computed ones prove nothing.
         case Project(input=below, expressions=expressions):
             read = {e.index for i in columns for e in (expressions[i],) if isinstance(e, Column)}
             return one_row_for(below, read)
@@ -188,10 +196,12 @@ def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression)
     """
     wide, positions = with_keys(plan, keys)
     unique = tuple(dict.fromkeys(positions))
+    # COUNT(*) > COUNT(value): some value is NULL.
     calls = (_COUNT, AggregateCall("count", (value,), BIGINT, False))
     counted: LogicalPlan = Aggregate(wide, unique, calls, ("rows", "values"))
     rows, values = (column(counted, len(unique) + i) for i in range(2))
     if not unique:
+        # Without keys the aggregate has a row even for empty input; that row is dropped.
         counted = Filter(counted, logical("greater", rows, _ZERO))
     outputs = (*(column(counted, unique.index(p)) for p in positions), logical("greater", rows, values))
     return Project(counted, outputs, (*(f"key{i + 1}" for i in range(len(positions))), "holds_null"))
@@ -233,6 +243,7 @@ class SubqueryValues:
         span = span_of(tree)
         rows, keys = _equality_pairs(rows, span, [right for _, right in pairs])
         inner = [rows.own(right) for _, right in pairs]
+        # x IN (SELECT y ..): is there a row with the correlation keys and y = x?
         matches = keys + [(left, right) for (left, _), right in zip(pairs, inner, strict=True)]
         facts = distinct_keys(rows.plan, [key for _, key in matches])
         found = _value(
@@ -249,6 +260,7 @@ class SubqueryValues:
                 hint=hint,
                 sqlstate="0A000",
             )
+        # Three-valued logic: found TRUE; no row at all FALSE; a NULL among y, or x NULL, NULL; else FALSE.
         facts = null_facts(rows.plan, [key for _, key in keys], inner[0])
         flag = column(facts, len(keys), padded=True)
         empty = _value(keys, facts, logical("is_null", flag), span, rows)
@@ -263,6 +275,7 @@ class SubqueryValues:
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return a scalar subquery: NULL where it has no row. Raises SQL-1086 where it may have several."""
         query, span = tree.this, span_of(tree)
+        # (SELECT MAX(x) FROM t WHERE t.k = outer.k): one row by construction, correlated or not
         if is_plain(query) and aggregates(query, binder.context) and not query.args.get("distinct"):
             _one_column(len(query.expressions), span)
             try:
@@ -270,6 +283,7 @@ class SubqueryValues:
             except PenstockError as error:
                 raise correlation_error(error, query, binder.scope) from None
         try:
+            # Try it as an uncorrelated query. An unknown name may be a column of the outer query.
             relation = binder.context.query(query)
         except PenstockError as error:
             refused = correlation_error(error, query, binder.scope)
@@ -289,9 +303,11 @@ class SubqueryValues:
         items = bound_list(rows.scope, query, binder.context)
         _one_column(len(items), span)
         listed = items[0]
+        # ORDER BY .. LIMIT 1 chooses a row; without it a unique key must.
         first = any(query.args.get(key) for key in _ORDERED)
         if first:
             rows = first_rows(rows, query, binder.context, [listed])
+        # ``first_rows`` has already joined the outer values that it needs.
         rows, keys = (rows, _pairs(rows)) if first else _equality_pairs(rows, span, [listed])
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
         if not (_is_first(rows.plan) if first else one_row_for(wide, positions)):
@@ -310,6 +326,7 @@ class SubqueryValues:
         listed = [
             inner.bind(item.this if isinstance(item, exp.Alias) else item) for item in query.expressions
         ]
+        # MAX(outer.x) inside the subquery would be an aggregate of the outer query.
         for call in calls.calls:
             _refuse_outer(call, rows.width, span)
         rows, keys = _equality_pairs(
@@ -321,6 +338,7 @@ class SubqueryValues:
         plan = Aggregate(wide, unique, own, tuple(map(str, own)))
         outer, outputs = tuple(o for o, _ in keys), tuple(unique.index(position) for position in positions)
         values = [
+            # Expressions over aggregates, such as SUM(x) / COUNT(*), read the group's columns.
             expression.transform(lambda node: _result(node, plan, bool(keys), binder))
             for expression in listed
         ]
@@ -359,8 +377,10 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
     if not isinstance(node, AggregateResult):
         return node
     found = column(plan, len(plan.keys) + node.index, padded=padded)
+    # SUM, MAX and others are NULL without rows, as the padding is.
     if not padded or plan.aggregates[node.index].nullable:
         return found
+    # COLLECT_LIST without rows is an empty array.
     if isinstance(found.type, Array):
         none: Expression = Call(found.type, False, function="array", args=())
     else:
@@ -376,6 +396,7 @@ def _equality_pairs(
     With other correlating conditions, or outer columns in ``reads``, the rows are joined to the distinct
     outer values.
     """
+    # Equalities alone need no join: the outer row finds its group by key.
     outer = {i for expression in reads for i in expression.columns() if i < rows.width}
     if outer or any(key_pair(part, rows.width) is None for part in rows.shared):
         rows = by_outer_values(rows, outer, span)

@@ -46,6 +46,7 @@ def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext
         for tree in trees
         if not has_subquery(tree)
     )
+    # Plain conditions first: they shrink the input of the joins.
     source, rest = push_time_conditions(
         source, tuple(part for condition in plain for part in conjuncts(condition))
     )
@@ -62,6 +63,7 @@ def roles_above(scope: Scope, plan: LogicalPlan, bottom: LogicalPlan) -> Scope:
     while no join delays the rows.
     """
     while plan is not bottom:
+        # It emits each row in time: its schema says which roles survive.
         if isinstance(plan, IntervalJoin):
             scope = scope.with_roles_of(plan.schema)
         elif isinstance(plan, BinaryJoin) and not bounded(plan.right):
@@ -82,21 +84,26 @@ def joins_bounded(plan: LogicalPlan, bottom: LogicalPlan) -> bool:
 def _tested(plan: LogicalPlan, scope: Scope, tree: exp.Expr, context: BindContext) -> LogicalPlan:
     """Filter a plan by one condition that has a subquery."""
     negated, core = False, tree
+    # NOT EXISTS, NOT (x IN ..): count the negations
     while isinstance(core, exp.Not | exp.Paren):
         negated ^= isinstance(core, exp.Not)
         core = core.this
     binder = ExpressionBinder(scope, context, "WHERE", subqueries=SubqueryValues(filtered))
+    # [NOT] EXISTS (SELECT ..)
     if isinstance(core, exp.Exists):
         rows = inner_rows(core.this, scope, len(plan.schema), context, filtered, list_matters=False)
         return _whether_any(plan, scope, rows, negated)
+    # x [NOT] IN (SELECT ..)
     if isinstance(core, exp.In) and core.args.get("query") is not None:
         return _whether_in(plan, core, negated, binder)
+    # Under OR, in CASE or in a comparison the subquery is a value.
     wide, (condition,) = attach(plan, [binder.condition(tree)])
     return Filter(wide, condition)
 
 
 def _whether_any(plan: LogicalPlan, scope: Scope, rows: InnerRows, negated: bool) -> LogicalPlan:
     kind = JoinKind.ANTI if negated else JoinKind.SEMI
+    # Uncorrelated: one row decides for all outer rows.
     if not rows.shared:
         return Join(plan, any_row(rows.plan), kind, (), ())
     return join_on(plan, rows.plan, kind, rows.shared, _times(scope, rows, plan))
@@ -134,15 +141,18 @@ def _not_in(
     width = rows.width
     keyed = [key_pair(part, width) for part in rows.shared]
     may_be_null = any(value.nullable for pair in pairs for value in pair)
+    # Without NULLs NOT IN is a plain anti-join.
     if not may_be_null:
         return join_on(
             plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_equal(pair) for pair in pairs)), times
         )
+    # Several values or other conditions: the residual says "equal, or NULL on either side".
     if len(pairs) > 1 or None in keyed:
         return join_on(
             plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_not_false(pair) for pair in pairs)), times
         )
     left, right = pairs[0]
+    # One value: an anti-join by key, then a second one against one fact per key, whether it has a NULL.
     plan = join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, _equal(pairs[0])))
     keys = [pair for pair in keyed if pair is not None]
     facts = null_facts(rows.plan, [key for _, key in keys], rows.own(right))
