@@ -45,10 +45,12 @@ def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> Aggrega
     name, distinct = str(call.this).lower(), bool(call.args.get("distinct"))
     args = [binder.bind(arg) for arg in call.expressions]
     python = binder.context.catalog.functions.find(name, span_of(call))
+    # A registered Python aggregate shadows a built-in one.
     if isinstance(python, PythonAggregate):
         return _python_aggregate_call(call, python, args, distinct, _condition(call, binder))
     _check_star(call, name, len(args))
     order = _order(call, binder)
+    # PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x) is PERCENTILE_CONT(x, p).
     if name in _PERCENTILES and call.args.get("within"):
         args, order = [order[0][0], *args], []
     signature = resolve_aggregate(name, args, distinct, span_of(call))
@@ -134,23 +136,32 @@ def _canonical(
     """
     name, span, distinct = signature.canonical, span_of(call), bool(call.args.get("distinct"))
     nullable = True if signature.nullable is None else signature.nullable
+    # COUNT_IF(c): COUNT(CASE WHEN c THEN TRUE END)
     if name == "count_if":
         return AggregateCall("count", (_marked(args[0]),), BIGINT, False, filter=keep, span=span)
+    # REGR_COUNT(y, x): rows in which neither is NULL
     if name == "regr_count":
         both = conjunction(tuple(Call(BOOLEAN, False, function="is_not_null", args=(arg,)) for arg in args))
         return AggregateCall("count", (_marked(both),), BIGINT, False, filter=keep, span=span)
+    # It is computed exactly: COUNT(DISTINCT x).
     if name == "approx_count_distinct":
         return AggregateCall("count", (args[0],), BIGINT, False, True, keep, span=span)
+    # MEDIAN(x): PERCENTILE(x, 0.5)
     if name == "median":
         name, args = "percentile", [args[0], Literal(DOUBLE, False, value=0.5)]
+    # The accuracy argument has no use: percentiles are exact.
     if name == "percentile_approx":
         args = args[:2]
+    # COLLECT_SET(x): COLLECT_LIST(DISTINCT x)
     if name == "collect_set":
         name, distinct = "collect_list", True
+    # BOOL_AND(DISTINCT x) is BOOL_AND(x).
     elif name in _REPEATABLE:
         distinct = False
+    # The default separator is the empty string.
     if name == "listagg" and len(args) < 2:
         args.append(Literal(STRING, False, value=""))
+    # FIRST_VALUE(x) IGNORE NULLS, or FIRST_VALUE(x, TRUE): a filter. Without ORDER BY event time orders.
     if name in _POSITIONED:
         ignores = call.args.get("nulls") == "IGNORE" or (
             len(args) > 1 and getattr(args[1], "value", False) is True
@@ -170,6 +181,7 @@ def _canonical(
             hint=hint,
             sqlstate="42P10",
         )
+    # Sort keys are further arguments of the aggregate; their directions are a field of the call.
     every, ways = (*args, *(key for key, _ in order)), tuple(way for _, way in order)
     return AggregateCall(name, every, signature.result, nullable, distinct, keep, ways, span=span)
 

@@ -52,13 +52,16 @@ class BlockHints:
         for hint in hints:
             if hint.name == "BACKFILL":  # of the whole statement: see ``history_clause``
                 continue
+            # LOOKUP('table' = 't', 'async' = 'true', ..)
             if hint.name == "LOOKUP":
                 found._look_up(hint, names)
                 continue
+            # STATE_TTL('t' = '1 h', ..)
             for option in hint.options:
                 name = _known(option.key, option.key_span, names, hint)
                 found.lifetimes[name] = _duration(option.value, option.value_span)
                 found.unused["STATE_TTL", name] = option.key_span
+            # BROADCAST(t)
             for written, span in hint.names:
                 name = _known(written, span, names, hint)
                 found.copied.add(name)
@@ -103,9 +106,11 @@ class BlockHints:
         """
         if not self.lifetimes and not self.copied and not self.lookups:
             return plan
+        # The projection drops computed keys; the join is beneath it.
         if isinstance(plan, Project):
             inner = self.on_join(plan.input, left, right)
             return plan if inner is plan.input else replace(plan, input=inner)
+        # Lookup options replace those of the table, in this query only.
         if isinstance(plan, LookupJoin) and right is not None and right.lower() in self.lookups:
             self.unused.pop(("LOOKUP", right.lower()), None)
             table = plan.scan.table
@@ -114,6 +119,7 @@ class BlockHints:
         if not isinstance(plan, BinaryJoin):
             return plan
         ttl = (self._lifetime(left), self._lifetime(right))
+        # BROADCAST of both sides copies the right one.
         copied = next((port for port, name in ((1, right), (0, left)) if self._copies(name)), None)
         return replace(plan, ttl_ms=None if ttl == (None, None) else ttl, copied=copied)
 
@@ -123,6 +129,7 @@ class BlockHints:
         """
         if self.only is None or self.only.lower() not in self.lifetimes or plan is source:
             return plan
+        # Every stateful node between the table and the SELECT's output
         inputs = tuple(self.on_block(child, source) for child in plan.inputs)
         plan = (
             plan

@@ -45,6 +45,7 @@ def call_text(node: exp.Expr) -> str:
     if not isinstance(node, FunctionCall):
         return ""
     args = ["*"] if node.args.get("star") else [_argument_text(arg) for arg in node.expressions]
+    # An argument that is no simple expression: the caller uses the text of the query.
     if not all(args) or node.args.get("filter") is not None:
         return ""
     return f"{str(node.this).lower()}({'DISTINCT ' if node.args.get('distinct') else ''}{', '.join(args)})"
@@ -63,6 +64,7 @@ def star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, 
     where no column is left.
     """
     scope = binder.scope
+    # t.* of a table that only the outer query has
     if scope.outer is not None and not _is_known(node, scope) and _is_known(node, scope.outer):
         scope = scope.outer
     return _fields_of(node, binder) if _names_row(node, scope) else _of_tables(node, scope)
@@ -104,6 +106,7 @@ def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
             hint=hint,
             sqlstate="42P01",
         )
+    # * shows each USING column once; t.* shows all columns of t.
     table = None if qualifier is None else qualifier.name.lower()
     seen = [
         c
@@ -177,6 +180,7 @@ def with_generator(
             hint=hint,
             sqlstate="42P10",
         )
+    # Merged columns do not show up in *, only in place of the call.
     hidden = tuple(replace(column, merged=True) for column in given.columns)
     listed: list[exp.Expr] = []
     for item in tree.expressions:

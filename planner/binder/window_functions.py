@@ -88,6 +88,7 @@ def bind_window(
     relation = attach_time_attribute(relation, time)
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
     older = tuple(_hidden(field) for field in relation.fields)
+    # A session window holds its rows back until the session ends, so their own time is over.
     older = without_event_time(older) if plan.window.merging else older
     return Relation(plan, older + plan.schema.fields[-3:])
 
@@ -106,6 +107,7 @@ def _arguments(tree: WindowTableFunction) -> WindowArguments:
     order = ("DATA", "TIMECOL", *kind.parameters)
     values: dict[str, exp.Expr] = {}
     for position, argument in enumerate(tree.expressions):
+        # SIZE => INTERVAL '10' MINUTES, else by position
         if isinstance(argument, NamedArgument):
             name, value = str(argument.this), argument.args["expression"]
             if name not in order:
@@ -158,6 +160,7 @@ def attach_time_attribute(relation: Relation, time: int) -> Relation:
     """Return a relation driven by one of its time attributes: by the watermark for event time, by the clock
     for processing time.
     """
+    # An event time already advances by its watermark.
     if relation.fields[time].is_event_time:
         return relation
     return Relation(ProcessingTime(relation.plan, time), without_event_time(relation.fields))
@@ -194,6 +197,7 @@ def _only_table(plan: LogicalPlan) -> CatalogTable | None:
 
 def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, ...]:
     columns = data.args.get("partition") or []
+    # Only sessions depend on a key; other windows are the same for all rows.
     if columns and not WINDOW_FUNCTIONS[function].merging:
         hint = "name the columns in GROUP BY"
         raise PenstockError(
@@ -225,6 +229,7 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
 
 
 def _check_step(arguments: WindowArguments, name: str, size: int, step: int, context: BindContext) -> None:
+    # Windows are assembled from slices of one step, so the size is a whole number of steps.
     if size % step:
         span = span_of(arguments.need(name))
         message = (
@@ -234,6 +239,7 @@ def _check_step(arguments: WindowArguments, name: str, size: int, step: int, con
         hint = f"{arguments.function} takes the {name.lower()} first, then the size" if step > size else None
         raise PenstockError("SQL-1704", message, span=span, hint=hint, sqlstate="22023")
     most = int(str(context.settings.get(WINDOWS_PER_ROW)))
+    # HOP with a short slide replicates each row into every window that contains it.
     if size // step > most:
         span = span_of(arguments.need(name))
         message = (
@@ -259,6 +265,7 @@ def _length(arguments: WindowArguments, name: str, context: BindContext, *, sign
             hint=hint,
         )
     length = value // timedelta(microseconds=1)
+    # Only OFFSET may be zero or negative.
     if length <= 0 and not signed:
         message = f"the {name.lower()} of a window is longer than nothing"
         raise PenstockError(

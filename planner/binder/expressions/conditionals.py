@@ -40,6 +40,7 @@ def bind_case(binder: PartBinder, tree: exp.Expr) -> Expression:
         condition = branch.this
         test = (
             binder.condition(condition, "WHEN")
+            # CASE WHEN condition, or CASE x WHEN value
             if subject is None
             else binder.call("equal", [subject, binder.bind(condition)], span_of(condition))
         )
@@ -70,8 +71,10 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
     its signature.
     """
     match function:
+        # COALESCE(a, b): CASE WHEN a IS NOT NULL THEN a ELSE b
         case "coalesce":
             return _coalesce(args, kind, span)
+        # NULLIF(a, b): the comparison is in the common type, the result has the type of a.
         case "nullif":
             same = Call(
                 BOOLEAN, args[0].nullable or args[1].nullable, function="equal", args=_alike(args), span=span
@@ -89,8 +92,10 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
                 default=value,
                 span=span,
             )
+        # ZEROIFNULL(x): COALESCE(x, 0)
         case "zeroifnull":
             return _coalesce([args[0], _zero(kind)], kind, span)
+        # NULLIFZERO(x): NULLIF(x, 0)
         case "nullifzero":
             is_zero = Call(
                 BOOLEAN, args[0].nullable, function="equal", args=(args[0], _zero(kind)), span=span
@@ -102,8 +107,10 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
                 default=args[0],
                 span=span,
             )
+        # NVL2(x, a, b): CASE WHEN x IS NOT NULL THEN a ELSE b
         case "nvl2":
             return _choice(_present(args[0]), args[1], args[2], kind, span)
+    # IF(condition, a, b)
     if not isinstance(args[0].type, Boolean | Null):
         message = f"if takes a BOOLEAN condition, this is {args[0].type}"
         raise PenstockError(
@@ -120,6 +127,7 @@ def _coalesce(args: Sequence[Expression], kind: DataType, span: Span | None) -> 
     useful = []
     for arg in args:
         useful.append(coerced(arg, kind))
+        # Arguments behind one that is never NULL are never reached.
         if not arg.nullable:
             break
     if len(useful) == 1:

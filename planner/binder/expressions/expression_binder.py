@@ -78,6 +78,7 @@ _BINARY: dict[type, str] = {
 }
 _LAZY = CONDITIONALS - {"nullif"}
 """Conditionals that may skip an argument, so a literal there that cannot be cast must not fail planning."""
+# Clauses that only aggregate calls have: (argument of the tree) -> (word in the error).
 _OF_AGGREGATES = {
     "distinct": "DISTINCT",
     "star": "*",
@@ -86,6 +87,7 @@ _OF_AGGREGATES = {
     "nulls": "IGNORE NULLS",
     "filter": "FILTER",
 }
+# EXTRACT's names of parts, where the function is called otherwise.
 _PARTS = {"second": "exact_second", "week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
 _PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
 
@@ -128,6 +130,7 @@ class ExpressionBinder:
     def bind(self, tree: exp.Expr) -> Expression:
         """Return the typed expression of a tree. Raises SQL-10xx and SQL-11xx with spans."""
         self.depth += 1
+        # One level of nesting in SQL may be several levels of the tree.
         if self.depth > 4 * MAX_DEPTH:
             raise too_deep(span_of(tree) or Span(0, 1))
         bound = self._bind(tree)
@@ -149,6 +152,7 @@ class ExpressionBinder:
         if (function := _BINARY.get(type(tree))) is not None:
             consume(tree, "this", "expression")
             left, right = tree.this, tree.args["expression"]
+            # (a, b) < (c, d) is compared part by part.
             if function in ROW_COMPARISONS and (isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple)):
                 return compared_rows(function, left, right, self.bind, self.call)
             return self.call(function, [self.bind(left), self.bind(right)], span_of(tree))
@@ -164,6 +168,7 @@ class ExpressionBinder:
         variable = self.parameter(tree)
         bound: Expression
         bound, used = self._resolved(tree) if variable is None else (replace(variable, span=span_of(tree)), 1)
+        # t.r.f.g: the parts behind the column are fields of rows.
         for part in parts[used:]:
             bound = field_of(bound, part, span_of(tree))
         return bound
@@ -218,6 +223,7 @@ class ExpressionBinder:
         return literals.number(tree, False, span_of(tree))
 
     def _negative(self, tree: exp.Expr) -> Expression:
+        # -128 is one literal, so that the smallest TINYINT fits.
         if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
             return literals.number(tree.this, True, span_of(tree))
         return self.call("negate", [self.bind(tree.this)], span_of(tree))
@@ -236,6 +242,7 @@ class ExpressionBinder:
 
     def _not(self, tree: exp.Expr) -> Expression:
         inner = tree.this
+        # x IS NOT NULL is one function, which never returns NULL.
         if isinstance(inner, exp.Is) and isinstance(inner.args["expression"], exp.Null):
             return self.call("is_not_null", [self.bind(inner.this)], span_of(tree))
         return self.call("not", [self.bind(inner)], span_of(tree))
@@ -258,6 +265,7 @@ class ExpressionBinder:
             )
 
         return (
+            # SYMMETRIC: the bounds in either order
             self.call("or", [between(low, high), between(high, low)], span)
             if tree.args.get("symmetric")
             else between(low, high)
@@ -274,6 +282,7 @@ class ExpressionBinder:
         return rounded_to(tree, self.bind(tree.this), self.call)
 
     def _subquery(self, tree: exp.Expr) -> Expression:
+        # A clause without a plan that the subquery could be joined to
         if self.subqueries is None:
             hint = "put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here"
             raise PenstockError(
@@ -283,6 +292,7 @@ class ExpressionBinder:
                 hint=hint,
                 sqlstate="0A000",
             )
+        # x IN (SELECT ..)
         if isinstance(tree, exp.In):
             consume(tree, "this", "query")
             return self.subqueries.contains(tree, self)
@@ -315,16 +325,20 @@ class ExpressionBinder:
         )
 
     def _in(self, tree: exp.Expr) -> Expression:
+        # x IN (SELECT ..)
         if tree.args.get("query") is not None:
             return self._subquery(tree)
         consume(tree, "this", "expressions")
         if isinstance(tree.this, exp.Tuple):
+            # (a, b) IN ((1, 2), ..)
             return row_among(tree.this, tree.expressions, self.bind, self.call)
         value, items = self.bind(tree.this), [self.bind(item) for item in tree.expressions]
+        # A list of constants is one call, if casting to the common type leaves them constants.
         if all(isinstance(item, Literal) for item in items):
             bound = self.call("in", [value, *items], span_of(tree))
             if all(isinstance(item, Literal) for item in bound.children[1:]):
                 return bound
+        # Otherwise OR of equalities, as a balanced tree: a long list must not make a deep expression.
         tests = [self.call("equal", [value, item], span_of(tree)) for item in items]
         while len(tests) > 1:
             pairs = [
@@ -357,6 +371,7 @@ class ExpressionBinder:
             coerced(arg, kind) if lazy else coerced_argument(arg, kind, signature.canonical)
             for arg, kind in zip(args, signature.arg_types, strict=False)
         ]
+        # COALESCE, NULLIF and others become CASE.
         if signature.canonical in CONDITIONALS:
             return conditional(signature.canonical, wanted, signature.result, span)
         nullable = any(arg.nullable for arg in args) if signature.nullable is None else signature.nullable
@@ -365,10 +380,12 @@ class ExpressionBinder:
     def _function(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, FunctionCall)
         name, span = str(tree.this), span_of(tree)
+        # f(..) OVER (..): the OVER list takes it.
         if tree.args.get("over") is not None:
             if self.windows is None:
                 raise self._no_window(name, span_of(tree.args["over"]))
             return self.windows.add(tree, replace(self, clause="a call with OVER"))
+        # ROW_NUMBER() without OVER
         if name.lower() in OVER_ONLY and not is_aggregate(name):
             message = f"{name.lower()} stands only with OVER"
             raise PenstockError(
@@ -378,17 +395,21 @@ class ExpressionBinder:
                 hint="write OVER (PARTITION BY .. ORDER BY ..) behind it",
                 sqlstate="42P20",
             )
+        # transform(a, x -> x + 1)
         if takes_lambda(tree):
             consume(tree, "this", "expressions")
             return bind_lambda_call(tree, self)
+        # SUM(x), COUNT(*): the aggregate list takes it.
         if self.context.is_aggregate(name):
             if self.aggregates is None:
                 raise self._no_aggregate(name, span)
             return self.aggregates.add(tree, self)
+        # GROUPING(k) is rewritten once the grouping sets are known.
         if name.lower() in GROUPING and self.aggregates is not None:
             keys = tuple(self.bind(arg) for arg in tree.expressions)
             return GroupingMark(BIGINT, False, keys=keys, span=span)
         python = self._python_scalar(name, span)
+        # JSON_OBJECT and JSON_ARRAY have a NULL ON NULL clause.
         if name.lower() in CONSTRUCTORS and python is None:
             consume(tree, "this", "expressions", "nulls")
             return json_constructor(
@@ -398,6 +419,7 @@ class ExpressionBinder:
                 self.call,
                 span,
             )
+        # A scalar function with DISTINCT, FILTER, *: an unknown function is reported as unknown first.
         for key, word in _OF_AGGREGATES.items():
             if tree.args.get(key):
                 if python is None:
@@ -408,10 +430,13 @@ class ExpressionBinder:
         args = [self.bind(arg) for arg in tree.expressions]
         if python is not None:
             return python_call(name, python, args, span)
+        # EXTRACT(YEAR FROM ts) is a function per part.
         if name.lower() in ("extract", "date_part", "datepart"):
             return self._extract(args, tree)
+        # The constant schema argument is the result type.
         if name.lower() == "from_json" and len(args) > 1:
             return json_read(args, self.call, span)
+        # decode(x, a, b, ..) is CASE; decode(x, 'UTF-8') is a function.
         if name.lower() == "decode" and len(args) > 2:
             return decoded(args, self.call, span)
         called = self.call(resolve_unit_function(name, len(args)), args, span)
@@ -494,6 +519,7 @@ class ExpressionBinder:
             message = f"{value.type} cannot be cast to {kind}"
             raise PenstockError("SQL-1106", message, span=span, sqlstate="42846")
         safe = bool(tree.args.get("safe"))
+        # TRY_CAST is NULL where CAST raises.
         return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)
 
 

@@ -21,7 +21,9 @@ from penstock.planner.parser.syntax_nodes import RoundedTo, span_of
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""
 
+# With three arguments, the first a unit; with two they count days.
 _OF_A_UNIT = {"datediff": "timestampdiff", "date_add": "timestampadd", "dateadd": "timestampadd"}
+# Characters that mean the same in SIMILAR TO and in a regular expression.
 _SPECIAL = frozenset("|*+?{}()")
 _PLAIN_IN_SETS = re.compile(r"[\w\s,;:.%#@!-]|[^\x00-\x7f]")
 
@@ -42,8 +44,10 @@ def rounded_to(tree: RoundedTo, value: Expression, call: Caller) -> Expression:
     floor = call("date_trunc", [unit, value], span)
     if isinstance(value.type, Date):
         floor = coerced(floor, value.type)
+    # FLOOR(x TO unit)
     if not tree.args.get("up"):
         return floor
+    # CEIL: the next unit, unless x is on a boundary
     above = coerced(call("timestampadd", [unit, Literal(INT, False, value=1), floor], span), value.type)
     return case_of([(call("equal", [floor, value], span), floor)], above, span)
 
@@ -51,6 +55,7 @@ def rounded_to(tree: RoundedTo, value: Expression, call: Caller) -> Expression:
 def decoded(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
     """Return ``decode(x, a, b, .., otherwise)`` as CASE, where NULL matches NULL."""
     pairs, rest = args[1:], None
+    # An odd argument at the end is the default.
     if len(pairs) % 2:
         pairs, rest = pairs[:-1], pairs[-1]
     branches = [
@@ -93,21 +98,26 @@ def _regex(pattern: str, escape: str) -> str | None:
     out: list[str] = []
     inside, letters = False, iter(pattern)
     for letter in letters:
+        # The escaped character is literal, also inside [..].
         if letter == escape:
             follower = next(letters, None)
             if follower is None:
                 return None
             out.append(re.escape(follower))
+        # [a-z], [^a], [:alpha:]: everything else is escaped
         elif inside:
             inside = letter != "]"
             out.append(letter if letter in "[]^:" or _PLAIN_IN_SETS.match(letter) else "\\" + letter)
+        # A set begins.
         elif letter == "[":
             inside = True
             out.append(letter)
         else:
             out.append(
+                # % is any text, _ any one character.
                 {"%": ".*", "_": "."}.get(letter) or (letter if letter in _SPECIAL else re.escape(letter))
             )
+    # (?s): % and _ match line breaks. The engine's end anchor is \z, Python's is \Z.
     whole = rf"(?s)\A(?:{''.join(out)})\z"
     try:
         re.compile(whole.replace(r"\z", r"\Z"))

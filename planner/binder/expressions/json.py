@@ -35,6 +35,7 @@ def json_read(args: Sequence[Expression], call: Caller, span: Span | None) -> Ex
 
 def _declared(text: str, span: Span | None) -> DataType:
     begin = span.start + 1 if span is not None else 0
+    # 'a INT, b STRING' is short for 'ROW<a INT, b STRING>'; spans still count from the text itself.
     kind = parse_type(text, begin) if _NESTED.match(text) else parse_type(f"ROW<{text}>", begin - len("ROW<"))
     try:
         readable(kind)
@@ -68,6 +69,7 @@ def json_constructor(
             hint="write k VALUE v",
         )
     values = args[1::2] if name == "json_object" else args
+    # One letter per value for the engine: j is JSON already, v is encoded.
     marks = "".join(
         "j" if isinstance(value, Call) and value.function in _WRITES_JSON else "v" for value in values
     )

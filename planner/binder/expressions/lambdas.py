@@ -18,6 +18,7 @@ from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, s
 
 _OF_MAPS = ("map_filter", "transform_keys", "transform_values")
 _CONDITIONS = ("filter", "exists", "forall", "map_filter")
+# Their lambdas may have a second parameter, the element's index.
 _WITH_PLACE = ("transform", "filter")
 
 
@@ -56,6 +57,7 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
             span=span,
             hint=f"write {declared.usage}",
         )
+    # aggregate(array, start, merge[, finish]) is the only function with two lambdas.
     functions = 2 if declared.name == "aggregate" and len(args) == 4 else 1
     values, bodies = args[: len(args) - functions], args[len(args) - functions :]
     for arg in args:
@@ -64,6 +66,7 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
                 f"{declared.name} is given its functions last", span_of(arg), f"write {declared.usage}"
             )
     bound = [binder.bind(value) for value in values]
+    # zip_with takes two arrays.
     for value in bound[: 2 if declared.name == "zip_with" else 1]:
         if not isinstance(value.type, Map if declared.name in _OF_MAPS else Array):
             wanted = "a MAP" if declared.name in _OF_MAPS else "an ARRAY"
@@ -114,12 +117,14 @@ def _function(
         )
     if len({one.name.lower() for one in names}) < len(names):
         raise _misplaced("two parameters of a function have one name", span, "give them different names")
+    # Parameters are numbered through nested lambdas, so that inner ones do not hide outer values.
     outside = len(binder.lambda_parameters)
     parameters = tuple(
         LambdaVariable(kind, nullable, span=span_of(one), number=outside + i, name=one.name)
         for i, (one, (kind, nullable)) in enumerate(zip(names, kinds, strict=False))
     )
     body = binder.inside_lambda(parameters, f"the function of {name}").bind(tree.this)
+    # filter, exists and forall test their elements.
     if name in _CONDITIONS:
         if not isinstance(body.type, Boolean | Null):
             message, hint = (
@@ -138,6 +143,7 @@ def _result(name: str, values: Sequence[Expression], function: Lambda) -> DataTy
             return Array(function.type)
         case "exists" | "forall":
             return BOOLEAN
+        # Keys must be of a comparable type, and not of the NULL type.
         case "transform_keys" if isinstance(kind, Map):
             if not is_orderable(function.type) or isinstance(function.type, Null):
                 raise PenstockError(
@@ -159,6 +165,7 @@ def _aggregate(
     array, start = bound
     assert isinstance(array.type, Array)
     element = (array.type.element, True)
+    # The accumulator starts with the type of the start value. A wider result binds it a second time.
     merge = _function("aggregate", bodies[0], [(start.type, True), element], binder)
     if merge.type != start.type:
         kind = common_type(start.type, merge.type)

@@ -75,6 +75,7 @@ def integer_type(value: int) -> DataType | None:
 
 def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
     """Return a numeric literal. The sign belongs to it, so that the smallest INT is representable."""
+    # 10L, 10S, 10Y, 1.5D, 1.5F, 1.5BD
     text, suffix = ("-" if negative else "") + node.name, node.meta.get("suffix")
     if len(text) > _LONGEST:
         raise _bad(
@@ -82,10 +83,12 @@ def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
             span,
             "numbers have at most 38 digits",
         )
+    # 1e3 is a DOUBLE
     if suffix in ("D", "F") or (suffix is None and "e" in text.lower()):
         if math.isinf(float(text)):
             raise _bad(f"{text} does not fit a DOUBLE", span)
         return Literal(_SUFFIXES.get(suffix or "D", DOUBLE), False, value=float(text), span=span)
+    # 1.5 is a DECIMAL(2, 1), as in Spark
     if suffix == "BD" or "." in text:
         return _decimal(text, span)
     value = int(text)
@@ -99,6 +102,7 @@ def _decimal(text: str, span: Span | None) -> Literal:
     value = PyDecimal(text)
     _, digits, exponent = value.as_tuple()
     scale = max(0, -int(exponent))
+    # 1E2BD: a positive exponent adds digits; 0.001 has precision 3.
     precision = max(len(digits) + max(0, int(exponent)), scale, 1)
     if precision > 38:
         raise _bad(
@@ -120,6 +124,7 @@ def typed(node: TypedLiteral, zone: ZoneInfo) -> Literal:
                 return Literal(DATE, False, value=date.fromisoformat(text), span=span)
             case "TIME":
                 return Literal(TIME, False, value=time.fromisoformat(text), span=span)
+            # X'00ff'
             case "X":
                 return Literal(BINARY, False, value=bytes.fromhex(text), span=span)
         moment = datetime.fromisoformat(text)
@@ -128,6 +133,7 @@ def typed(node: TypedLiteral, zone: ZoneInfo) -> Literal:
             kind, "'2013-01-31 12:30:00'"
         )
         raise _bad(f"'{node.this}' is no {kind}", span, f"write it as {shape}") from None
+    # A text without an offset is local time in the session's zone.
     if kind == "TIMESTAMP_LTZ":
         local = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return Literal(TIMESTAMP_LTZ, False, value=local.astimezone(UTC), span=span)
@@ -142,11 +148,13 @@ def interval(node: IntervalLiteral) -> Literal:
     """
     text, span, sign = node.this.strip(), span_of(node), -1 if node.args.get("negative") else 1
     unit, last = node.args.get("unit"), node.args.get("last")
+    # INTERVAL '-5' DAY and INTERVAL - '5' DAY; both signs cancel each other.
     if text.startswith(("-", "+")) and unit is not None:
         sign, text = (-sign if text[0] == "-" else sign), text[1:].strip()
     parts = _interval_parts(text, unit, last, span)
     months = sum(int(value) * _MONTHS[name] for name, value in parts if name in _MONTHS)
     exact = sum((value * _MICROSECONDS[name] for name, value in parts if name in _MICROSECONDS), PyDecimal(0))
+    # Months differ in length, so they do not mix with days and smaller units.
     kinds = {name in _MONTHS for name, _ in parts}
     if len(kinds) > 1:
         raise _bad(
@@ -166,6 +174,7 @@ def interval(node: IntervalLiteral) -> Literal:
 def _interval_parts(
     text: str, unit: str | None, last: str | None, span: Span | None
 ) -> list[tuple[str, PyDecimal]]:
+    # INTERVAL '1 02:03:04' DAY TO SECOND
     if unit is not None and last is not None and last != unit:
         pattern = _SPANS.get((unit, last))
         if pattern is None:
@@ -179,10 +188,12 @@ def _interval_parts(
             shape = {"SECOND": "1 02:03:04", "MONTH": "1-2"}.get(last, "1 02")
             raise _bad(f"'{text}' is no interval of {unit} TO {last}", span, f"write it as '{shape}'")
         return [(name, PyDecimal(value)) for name, value in match.groupdict().items()]
+    # INTERVAL '10' MINUTE; only seconds may have a fraction
     if unit is not None:
         if re.fullmatch(r"\d+", text) is None and not (unit == "SECOND" and re.fullmatch(r"\d+\.\d+", text)):
             raise _bad(f"'{text}' is no number of {unit}S", span, f"write INTERVAL '10' {unit}")
         return [(unit, PyDecimal(text))]
+    # INTERVAL '1 hour 30 minutes'
     parts = [
         (match[2].upper().removesuffix("S"), PyDecimal(match[1])) for match in _WORD_PARTS.finditer(text)
     ]
@@ -221,12 +232,14 @@ def _python_type(value: Any) -> DataType | None:
     match value:
         case None:
             return NULL
+        # before int: bool is an int in Python
         case bool():
             return BOOLEAN
         case int():
             return integer_type(value)
         case PyDecimal() if value.is_finite():
             return _decimal(str(value), None).type
+        # A datetime without a zone is a TIMESTAMP, with one it is an instant.
         case datetime():
             return TIMESTAMP if value.tzinfo is None else TIMESTAMP_LTZ
     simple = {float: DOUBLE, str: STRING, bytes: BINARY, date: DATE, time: TIME, timedelta: DAY_TIME_INTERVAL}

@@ -38,6 +38,7 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
         )
     names = [field for field, _ in kind.fields]
     found = [i for i, field in enumerate(names) if field.lower() == name.name.lower()]
+    # No such field, or two that differ in case only
     if len(found) != 1:
         many = "no" if not found else f"{len(found)}"
         message = f'the row has {many} field{"s" if found else ""} "{name.name}"'
@@ -97,6 +98,7 @@ def with_field_names(row: Expression, args: Sequence[exp.Expr]) -> Expression:
     """
     assert isinstance(row.type, Row)
     names = [_name(arg) or f"col{i}" for i, arg in enumerate(args, 1)]
+    # struct(a.x, b.x): names would be ambiguous, so all fields are named by position.
     if len({name.lower() for name in names}) < len(names):
         names = [f"col{i}" for i in range(1, len(names) + 1)]
     return replace(

@@ -26,10 +26,13 @@ def compared_rows(function: str, left: exp.Expr, right: exp.Expr, bind: Binder, 
     """
     pairs = _pairs(left, right, bind)
     span = span_of(left)
+    # All parts are equal.
     if function in ("equal", "null_safe_equal"):
         return _joined("and", [call(function, pair, span) for pair in pairs], call, span)
+    # Some part differs.
     if function == "not_equal":
         return _joined("or", [call(function, pair, span) for pair in pairs], call, span)
+    # (a, b) <= (c, d) is a < c OR (a = c AND b <= d), built from the last part to the first.
     strict = function.removesuffix("_equal")
     result = call(function, pairs[-1], span)
     for pair in reversed(pairs[:-1]):
@@ -64,6 +67,7 @@ def _pairs(left: exp.Expr, right: exp.Expr, bind: Binder) -> list[list[Expressio
 
 def _joined(connective: str, tests: list[Expression], call: Caller, span: Span | None) -> Expression:
     while len(tests) > 1:
+        # A balanced tree: a long list must not make a deep expression.
         pairs = [call(connective, [a, b], span) for a, b in zip(tests[::2], tests[1::2], strict=False)]
         tests = pairs + ([tests[-1]] if len(tests) % 2 else [])
     return tests[0]
