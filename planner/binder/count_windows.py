@@ -60,11 +60,13 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
         over=OverClause(
             partition=[_reference(name) for name in data.args.get("partition") or []],
             order=order
+            # Arrival order is ORDER BY PROCTIME().
             or [exp.Ordered(this=_with_span(FunctionCall(this="proctime", expressions=[]), span))],
             unit="ROWS",
             first=FrameBound(following=False),
         ),
     )
+    # (COUNT(*) OVER (..) - 1) DIV n: the count up to the row is its number.
     before = exp.Paren(this=exp.Sub(this=_with_span(number, span), expression=exp.Literal.number(1)))
     index = exp.IntDiv(this=before, expression=exp.Literal.number(rows))
     columns = [AllColumns(), exp.Alias(this=_with_span(index, span), alias=exp.to_identifier(WINDOW_INDEX))]
@@ -78,6 +80,7 @@ def _value(argument: exp.Expr) -> exp.Expr:
 def _arguments(tree: WindowTableFunction) -> tuple[TableArgument, RowCount]:
     values = [_value(argument) for argument in tree.expressions]
     match values:
+        # TUMBLE(TABLE t .., 100 ROWS)
         case [TableArgument() as data, RowCount() as size]:
             return data, size
     raise PenstockError(
@@ -93,6 +96,7 @@ def _literal_rows(size: RowCount) -> int:
     literal = size.this
     if isinstance(literal, exp.Literal) and not literal.is_string and literal.name.isdigit():
         rows = int(literal.name)
+        # Rows are counted in a BIGINT.
         if 0 < rows < 1 << 63:
             return rows
     raise PenstockError(

@@ -30,6 +30,7 @@ def emitted(relation: Relation, clause: EmitClause | None, context: BindContext)
         kind is EmitKind.CHANGES, _length(clause, "every", context), _length(clause, "lateness", context)
     )
     plan = relation.plan
+    # Lateness extends the life of window state, and there is none.
     if emission.lateness_us and not has_windows(plan):
         hint = "aggregate within windows, or leave WITH LATENESS out"
         message = "WITH LATENESS keeps windows open for late rows, and this query aggregates in none"

@@ -38,6 +38,7 @@ from penstock.planner.parser.syntax_nodes import (
 TABLE = "$window"
 """The table name of the window's columns. No SQL text can spell it."""
 
+# The window functions of GROUP BY, Flink's and Spark's, with the windowing function of each.
 _KINDS = {
     "tumble": "TUMBLE",
     "hop": "HOP",
@@ -59,6 +60,7 @@ def with_group_window(tree: exp.Select) -> exp.Select:
         return tree
     tree = tree.copy()
     tree.set("group", _keys_replaced(tree.args["group"], call))
+    # Every clause behind GROUP BY may read the window.
     for clause in ("expressions", "having", "qualify", "order"):
         value = tree.args.get(clause)
         if isinstance(value, list):
@@ -73,6 +75,7 @@ def _window_call(group: exp.Expr) -> FunctionCall | None:
     found = [
         node for node in group.walk() if isinstance(node, FunctionCall) and str(node.this).lower() in _KINDS
     ]
+    # The same window may occur in several grouping sets; two different ones may not.
     for other in found[1:]:
         if not _same(other, found[0]):
             hint = (
@@ -101,6 +104,7 @@ def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
         for key in keys:
             if isinstance(key, FunctionCall) and _same(key, call):
                 found += [_column("window_start", key), _column("window_end", key)]
+            # ((TUMBLE(..), k), k): keys inside grouping sets
             elif isinstance(key, exp.Tuple):
                 found.append(with_span_of(exp.Tuple(expressions=replaced(key.expressions)), key))
             elif isinstance(key, GroupingSets):
@@ -140,6 +144,7 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
             and len(node.expressions) == 2
             and node.find_ancestor(exp.Subquery) is None
         ):
+            # Spark: window.start, window.end
             table, part = (identifier.name.lower() for identifier in node.expressions)
             return _column(part, node) if table == function and part in ("start", "end") else node
         if not isinstance(node, FunctionCall) or node.find_ancestor(exp.Subquery) is not None:
@@ -158,9 +163,11 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
                 hint=hint,
                 sqlstate="42803",
             )
+        # Flink: TUMBLE_START(ts, i), TUMBLE_ROWTIME(ts, i), TUMBLE_PROCTIME(ts, i)
         kind, _, part = name.partition("_")
         if kind != function or part not in (*_PARTS, "proctime"):
             return node
+        # The arguments identify the window, so they must repeat those of GROUP BY.
         if node.expressions != call.expressions:
             hint = f"repeat the arguments of {kind} in GROUP BY"
             raise PenstockError(
@@ -210,6 +217,7 @@ def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
     values = dict(zip(names, given, strict=False))
     if function in _SPARK:
         values = {name: value if name == "TIMECOL" else _interval(value) for name, value in values.items()}
+    # Spark's window with a slide is HOP.
     kind = "HOP" if function == "window" and "SLIDE" in values else _KINDS[function]
     return kind, values
 
@@ -247,16 +255,19 @@ def windowed(
     if not fields[time.index].is_time:
         raise no_time(fields[time.index], rows, time.span)
     merging = WINDOW_FUNCTIONS[kind].merging
+    # A session belongs to one value of the other keys; other windows do not depend on keys.
     keys = _partition(tree, binder) if merging else ()
     window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
     timed = attach_time_attribute(rows, time.index)
     plan = WindowTable(timed.plan, window)
+    # Processing-time and session windows emit rows after their event time.
     shown = source.scope if timed is rows and not merging else source.scope.without_roles()
     return FromClause(plan, Scope(shown.columns + _columns(plan)))
 
 
 def _columns(plan: WindowTable) -> tuple[ScopeColumn, ...]:
     first = len(plan.input.schema)
+    # The columns are not part of *; Spark's names for them are aliases of the same columns.
     own = tuple(ScopeColumn(first + i, plan.schema[first + i], TABLE, merged=True) for i in range(3))
     spark = (
         replace(own[0], field=own[0].field.renamed("start")),

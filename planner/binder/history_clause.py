@@ -20,6 +20,7 @@ def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
     backend.
     """
     backend, span = None, None
+    # The clause or the hint may be inside parentheses around the query.
     for part in _unwrapped(tree):
         for hint in _hints(part):
             ((backend, span),) = hint.values

@@ -42,6 +42,7 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
     Raises SQL-1712 unless the query has exactly one window. For the late table it raises SQL-1094 and
     SQL-1042.
     """
+    # By identity: a shared subplan is walked several times but is one window.
     windows = {id(node): node for node in sink.walk() if isinstance(node, WindowTable)}
     if len(windows) != 1:
         found = "none" if not windows else str(len(windows))
@@ -54,10 +55,12 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
             sqlstate="0A000",
         )
     (window,) = windows.values()
+    # A row is late when it misses the window with its allowed lateness (EMIT .. WITH LATENESS).
     lateness_us = max(
         (node.emission.lateness_us for node in sink.walk() if isinstance(node, WindowAggregate)), default=0
     )
     marked = LateMark(window.input, window.window, lateness_us)
+    # The input is marked once: timely rows go on to the window, late ones to the second sink.
     timely = _first_columns(timely_part(marked), len(window.input.schema))
     kept = sink.transform(lambda node: WindowTable(timely, window.window) if node is window else node)
     assert isinstance(kept, Sink)
@@ -86,6 +89,7 @@ def _late_sink(marked: LateMark, table: CatalogTable, clause: exp.Expr) -> Sink:
             hint="write to a table whose connector takes rows",
             sqlstate="42809",
         )
+    # Reversed, so that the first of two columns of one name wins.
     given = {field.name.lower(): i for i, field in reversed(list(enumerate(marked.schema)))}
     del given["late"]
     expressions: list[Expression] = []
@@ -112,6 +116,7 @@ def _late_sink(marked: LateMark, table: CatalogTable, clause: exp.Expr) -> Sink:
         expressions.append(
             coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
         )
+    # A table that would only receive NULLs is a mistake.
     if all(isinstance(expression, Literal) for expression in expressions):
         hint = f"late rows have the columns {', '.join(given)}"
         raise PenstockError(

@@ -31,6 +31,7 @@ from penstock.planner.parser.syntax_nodes import (
 _NAVIGATION = ("first", "last")
 _FACTS = {"classifier": Fact.CLASSIFIER, "match_number": Fact.NUMBER, "match_rowtime": Fact.ROWTIME}
 _MATCH_FUNCTIONS = frozenset({*_NAVIGATION, "prev", "next", *_FACTS})
+# The largest number of rows that PREV, FIRST and LAST may count.
 _MOST_ROWS = 10_000
 
 
@@ -72,6 +73,7 @@ class RowBinder(ExpressionBinder):
     rows: Rows | None = None
 
     def _bind(self, tree: exp.Expr) -> Expression:
+        # A.x or x; a lambda parameter is no column.
         if isinstance(tree, Reference) and self.parameter(tree) is None:
             return self._column(tree)
         if isinstance(tree, FunctionCall) and (
@@ -85,10 +87,12 @@ class RowBinder(ExpressionBinder):
     def _column(self, tree: Reference) -> Expression:
         """Bind ``A.x``, ``x`` or a field of either."""
         parts = tree.expressions
+        # A.x: A is a variable, or an unknown name, which is then reported as no variable.
         of_variable = len(parts) > 1 and (
             parts[0].name.lower() in self.variables.rows or not self.scope.find(parts[0].name)
         )
         rows = self.variables.of(parts[0]) if of_variable else self.variables.every
+        # One value is read at one row, so all its columns belong to one variable.
         if self.rows is not None and rows != self.rows:
             message = "the columns inside one call are read at one row, so they go by one variable"
             hint = "write a call for each variable: SUM(A.x) + SUM(B.x)"
@@ -114,12 +118,14 @@ class MatchBinder(ExpressionBinder):
     values: list[Value] = field(default_factory=list)
 
     def _bind(self, tree: exp.Expr) -> Expression:
+        # FINAL LAST(A.x), RUNNING SUM(A.x)
         if isinstance(tree, Semantics):
             return self._over_all(tree)
         if isinstance(tree, Reference) and self.parameter(tree) is None:
             return self._at_row(tree, tree, self.ends)
         if isinstance(tree, FunctionCall) and tree.args.get("over") is None:
             name = tree.this.lower()
+            # Navigation, CLASSIFIER and aggregates are values; all else is computed over values.
             if name in _MATCH_FUNCTIONS or is_aggregate(name):
                 return self._call(tree, self.ends)
         return _without_clock(super()._bind(tree))
@@ -138,6 +144,7 @@ class MatchBinder(ExpressionBinder):
                 hint=hint,
                 sqlstate="42601",
             )
+        # DEFINE is evaluated while the match grows.
         if self.defining is not None and word == "FINAL":
             message = "FINAL cannot stand in DEFINE: while a row is tried the match has not ended"
             raise PenstockError(
@@ -166,15 +173,18 @@ class MatchBinder(ExpressionBinder):
                     sqlstate="0A000",
                 )
         consume(tree, "this", "expressions", "star")
+        # CLASSIFIER(), MATCH_NUMBER(), MATCH_ROWTIME()
         if name in _FACTS:
             return self._fact(tree, _FACTS[name])
         if name == "next":
             hint = "add a variable behind it: PATTERN (.. A B) with B AS TRUE, and read B.x"
             message = "NEXT looks at rows that are not matched yet and may never come; it is not supported"
             raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+        # PREV(A.x, n), PREV(LAST(A.x), n)
         if name == "prev":
             inner, count = self._counted(tree, 1)
             return self._at_row(inner, tree, final, before=count)
+        # FIRST(A.x, n), LAST(A.x, n)
         if name in _NAVIGATION:
             return self._at_row(tree, tree, final)
         return self._aggregate(tree, final)
@@ -206,7 +216,9 @@ class MatchBinder(ExpressionBinder):
             first = tree.this.lower() == "first"
             tree, offset = self._counted(tree, 0)
         expression, rows = self._read(tree)
+        # In DEFINE A, LAST(A.x) is the row being tested, so it exists.
         tried = self.defining is not None and self.defining in rows
+        # Any other value may lack its row and is then NULL.
         always = (
             not before
             and not offset
@@ -249,6 +261,7 @@ class MatchBinder(ExpressionBinder):
             call = AggregateCall("count", (), BIGINT, False)
         else:
             read = [self._read(arg) for arg in tree.expressions]
+            # CORR(A.x, B.y) would pair rows of two variables.
             if len({rows for _, rows in read}) > 1:
                 hint = "write a call for each variable: SUM(A.x) + SUM(B.x)"
                 raise PenstockError(
@@ -292,6 +305,7 @@ class MatchBinder(ExpressionBinder):
         return self._value(MatchFact(kind, False, final=self.ends, fact=fact), span)
 
     def _value(self, value: Value, span: Span | None) -> Expression:
+        # Equal values share one slot.
         if value not in self.values:
             self.values.append(value)
         text = value.words(self.variables.names, self._fields())

@@ -71,12 +71,14 @@ class _Clauses:
         )
 
     def _bind_ordered(self, order: tuple[SortKey, ...], time: DataType) -> Relation:
+        # Clauses in the order of SQL: PARTITION BY, PATTERN, SUBSET, DEFINE, MEASURES, SKIP, WITHIN.
         args = self.tree.args
         partition = self._partition()
         pattern = self._pattern()
         variables = self._variables(pattern)
         definitions = self._definitions(variables)
         all_rows = bool(args.get("all_rows"))
+        # ONE ROW PER MATCH: measures are FINAL, of the whole match. ALL ROWS: RUNNING, up to the row.
         binder = MatchBinder(
             self.scope, self.context, "MEASURES", variables=variables, ends=not all_rows, time=time
         )
@@ -103,6 +105,7 @@ class _Clauses:
 
     def _shown(self, plan: MatchRecognize) -> Relation:
         """Return the node with the relation's column names. No name may occur twice."""
+        # ALL ROWS PER MATCH outputs the input columns, ONE ROW PER MATCH the partition only; measures follow.
         kept = range(len(self.relation.fields)) if plan.all_rows else plan.partition
         older = tuple(replace(self.relation.fields[i], role=None) for i in kept)
         seen = {f.name.lower() for f in older}
@@ -195,6 +198,7 @@ class _Clauses:
     def _variables(self, pattern: Pattern) -> Variables:
         """Return the variables of the pattern and its subsets."""
         names = tuple(dict.fromkeys(pattern.names()))
+        # Each variable covers itself; SUBSET s = (a, b) covers the union.
         known: dict[str, Rows] = {name.lower(): frozenset({number}) for number, name in enumerate(names)}
         written = list(names)
         for node in self.tree.args.get("subsets") or []:
@@ -240,7 +244,9 @@ class _Clauses:
                 )
             binder = MatchBinder(self.scope, self.context, "DEFINE", variables=variables, defining=number)
             found[number] = Definition(number, binder.condition(node.this), tuple(binder.values))
+            # Compile the condition now, so that an unsupported one is an error at planning.
             programs_of((found[number],))
+        # A variable without DEFINE matches every row.
         return tuple(found[number] for number in sorted(found))
 
     def _skip(self, variables: Variables, pattern: Pattern) -> tuple[SkipTo, Rows]:
@@ -249,9 +255,11 @@ class _Clauses:
             return SkipTo.PAST_LAST_ROW, frozenset()
         assert isinstance(node, AfterMatch)
         skip = _WHERE[node.args["kind"]]
+        # AFTER MATCH SKIP PAST LAST ROW, or TO NEXT ROW
         if node.this is None:
             return skip, frozenset()
         rows = variables.of(node.this)
+        # SKIP TO FIRST a must advance, or the match would repeat for ever.
         if skip is SkipTo.FIRST and self._begins(rows, variables.names, pattern):
             message = f"every match begins with {node.this.name}, so the same match would be found again"
             raise PenstockError(
@@ -266,6 +274,7 @@ class _Clauses:
     @staticmethod
     def _begins(rows: Rows, names: Sequence[str], pattern: Pattern) -> bool:
         automaton = automaton_of(pattern, names)
+        # The last state of the automaton is the start; its targets are the rows that can begin a match.
         firsts = automaton.targets[automaton.offsets[-2] :]
         return all(automaton.variables[place] in rows for place in firsts)
 

@@ -353,7 +353,7 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
     )
 
 
-# nodes
+# plan nodes
 
 
 def append_over(

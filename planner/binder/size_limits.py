@@ -55,6 +55,7 @@ def _nodes(plan: LogicalPlan, known: dict[int, int]) -> int:
 
 
 def _parts_and_depth(kind: DataType, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    # Types share parts, as plans do: memoized by identity, or the count itself would be exponential.
     if id(kind) not in known:
         inner = _inner(kind)
         sizes = [_parts_and_depth(part, known) for part in inner]

@@ -167,6 +167,7 @@ def tree_of(value: Any) -> exp.Expr:
     """Return the syntax tree of an expression or of a Python value."""
     if isinstance(value, ColumnExpression):
         return value.tree.copy()
+    # Python values never pass through SQL text, so they need no quoting.
     node = HostValue()
     node.meta["value"] = value
     return node

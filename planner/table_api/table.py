@@ -189,6 +189,7 @@ class Table:
             raise PenstockError(
                 "SQL-1601", f"a join is inner, left, right or full, not {how}", sqlstate="42601"
             )
+        # Tables of the catalog are named in ``on`` by their own names, unless both are the same table.
         names = (self._name or _LEFT, other._name or _RIGHT)
         if names[0].lower() == names[1].lower() or not (self._name and other._name):
             names = (_LEFT, _RIGHT)
@@ -227,7 +228,7 @@ class Table:
         """Return the first ``count`` rows in arrival order, after the first ``offset``."""
         return self._query(_limited(exp.Select(expressions=[AllColumns()]), count, offset), _Pieces([]))
 
-    # ends
+    # execution
 
     def execute(self) -> Any:
         """Run the query and return its result; only for tables of a connection."""
@@ -253,7 +254,7 @@ class Table:
             )
         return self._run
 
-    # how it is done
+    # internals
 
     def _next(self, relation: Relation) -> Table:
         return Table(self._binder, relation, self._name, self._run)
@@ -266,6 +267,7 @@ class Table:
         with pieces:
             trees = pieces.items()
             tree = exp.Select(expressions=trees[: len(items)])
+            # Keys are parsed with the items, so that errors quote all arguments as one text.
             if keys:
                 tree.set("group", exp.Group(expressions=[_unaliased(key) for key in trees[len(items) :]]))
         return self._query(tree, pieces)
@@ -273,6 +275,7 @@ class Table:
     def _query(self, tree: exp.Select, pieces: _Pieces) -> Table:
         name = self._name or _LEFT
         with pieces:
+            # This table is the FROM of the query, as a common table expression of its name.
             tree.set("from_", exp.From(this=_named(name)))
             return self._next(
                 bind_query(tree, self._binder.context().with_table(name, self._relation), nested=False)
@@ -312,6 +315,7 @@ class WindowedTable(Table):
         named = [key.lower() for key in keys if isinstance(key, str)]
         bounds = [bound for bound in ("window_start", "window_end") if bound not in named]
         table: Table = self
+        # Sessions without ``partition_by`` are per value of the group keys: window the base table again.
         if WINDOW_FUNCTIONS[self._window.function].merging and not self._window.partition_by:
             columns = [
                 name
@@ -347,6 +351,7 @@ class _Pieces:
         starts, at = [], 0
         for item in items:
             starts.append(at)
+            # The arguments are joined by ", ", so spans in each refer to one common text.
             at += len(item if isinstance(item, str) else "<expression>") + 2
         self._starts = starts
 
@@ -360,6 +365,7 @@ class _Pieces:
     def _parsed(self, parse: Callable[[str, int, int | None], exp.Expr]) -> list[exp.Expr]:
         trees = []
         for item, start in zip(self._items, self._starts, strict=True):
+            # A copy, because one expression may be used in several trees.
             if isinstance(item, ColumnExpression):
                 trees.append(item.tree.copy())
             elif isinstance(item, str):
@@ -404,6 +410,7 @@ def _unaliased(tree: exp.Expr) -> exp.Expr:
 
 
 def _limited(tree: exp.Select, limit: int | None, offset: int) -> exp.Select:
+    # A HostValue is a Python value in a tree, checked by the binder as a literal is.
     for key, value in (("limit", limit), ("offset", offset or None)):
         if value is not None:
             node = HostValue()

@@ -33,6 +33,7 @@ from penstock.planner.statements.script import parse_statement
 
 def altered_declaration(statement: AlterTable, table: CatalogTable) -> CreateTable:
     """Return the declaration of a table after a change. Raises SQL-13xx for a change that is not possible."""
+    # The declaration is read back from its text, secrets included.
     base = parse_statement(create_statement(table, redact=False))
     assert isinstance(base, CreateTable)
     place = statement.name.span
@@ -45,6 +46,7 @@ def altered_declaration(statement: AlterTable, table: CatalogTable) -> CreateTab
                 rule, column=Name(rule.column.text, place), expression=_expression_at(rule.expression, place)
             ),
         )
+    # Errors in old parts point to the table's name, errors in the change to the change.
     options = tuple(replace(option, key_span=place, value_span=place) for option in base.options)
     return _changed(
         replace(base, name=Name(base.name.text, place), columns=columns, options=options), statement.change
@@ -64,28 +66,36 @@ def _expression_at(expression: SqlExpression, place: Span) -> SqlExpression:
 
 def _changed(base: CreateTable, change: Alteration) -> CreateTable:
     match change:
+        # SET ('key' = 'value'): old options keep their order, new ones follow.
         case SetOptions(options):
             given = {option.key: option for option in options}
             kept = tuple(given.pop(option.key, option) for option in base.options)
             return replace(base, options=kept + tuple(given.values()))
+        # RESET ('key')
         case ResetOptions(keys):
             return replace(base, options=_without(base.options, keys))
+        # ADD or MODIFY columns, watermark, primary key
         case ChangeParts():
             return _with_parts(base, change)
+        # DROP (a, b)
         case DropColumns(names):
             return _without_columns(base, names)
+        # DROP WATERMARK
         case DropWatermark(span):
             if base.watermark is None:
                 raise PenstockError("SQL-1341", f'table "{base.name}" has no watermark', span=span)
             return replace(base, watermark=None)
+        # DROP PRIMARY KEY
         case DropKey():
             if not base.primary_key:
                 raise PenstockError(
                     "SQL-1341", f'table "{base.name}" has no primary key', span=base.name.span
                 )
             return replace(base, primary_key=())
+        # RENAME a TO b
         case RenameColumn(old, new):
             return _renamed(base, old, new)
+        # RENAME TO new
         case RenameTable(new):
             return replace(base, name=new)
     raise AssertionError(change)
@@ -150,6 +160,7 @@ def _insert_at(base: CreateTable, columns: list[ColumnDef], placed: PositionedCo
         if index is None:
             raise _no_column(base, target)
     else:
+        # FIRST; ADD appends; MODIFY leaves the column where it is.
         index = 0 if placed.first else len(columns) if found is None else found
     columns.insert(index, placed.column)
 
@@ -161,6 +172,7 @@ def _without_columns(base: CreateTable, names: Sequence[Name]) -> CreateTable:
         if found is None:
             raise _no_column(base, name)
         columns.remove(found)
+    # Only what remains counts: a column and one computed from it may be dropped together.
     rest = replace(base, columns=tuple(columns))
     for name in names:
         _refuse_if_used(rest, name, "be dropped", keys_too=True)
@@ -170,6 +182,7 @@ def _without_columns(base: CreateTable, names: Sequence[Name]) -> CreateTable:
 def _renamed(base: CreateTable, old: Name, new: Name) -> CreateTable:
     if not any(_same(column.name, old) for column in base.columns):
         raise _no_column(base, old)
+    # a TO A changes the case only.
     if any(_same(column.name, new) for column in base.columns) and not _same(old, new):
         raise PenstockError(
             "SQL-1301",

@@ -55,8 +55,10 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
     deterministic. Raises SQL-1516 for an upsert sink without a primary key, or with partitions or its own
     column ``op``.
     """
+    # The rules of a sink that writes changes as records; tables in a database are exempt.
     if written_changes(table) != "append" and not is_in_database(table):
         _check_written(table, statement)
+    # The rules below are for sources: a retraction must equal the row that it retracts.
     if not emits_changes(table):
         return
     for column in statement.columns:
@@ -117,6 +119,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
     """
     _refuse_repeated(statement)
     options = _options(statement)
+    # Columns in dependency order: physical and metadata, computed over them, the watermark over all.
     source, metadata = _source_columns(statement, options.get("connector", ""))
     _check_columns(statement, options, source)
     computed = _computed(statement, source, context)
@@ -148,6 +151,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
 def _refuse_repeated(statement: CreateTable) -> None:
     seen: dict[str, Name] = {}
     for column in statement.columns:
+        # Column names ignore case.
         known = seen.setdefault(column.name.text.lower(), column.name)
         if known is not column.name:
             raise PenstockError(
@@ -156,6 +160,7 @@ def _refuse_repeated(statement: CreateTable) -> None:
                 span=column.name.span,
                 sqlstate="42701",
             )
+    # Option keys do not.
     keys: set[str] = set()
     for option in statement.options:
         if option.key in keys:
@@ -172,6 +177,7 @@ def _check_columns(statement: CreateTable, options: dict[str, str], source: Sche
             check_column(options, Field(column.name.text, column.type), column.name.span)
     for option in statement.options:
         if option.key.startswith("fields."):
+            # fields.<column>.<option> configures one column of a generator.
             name = option.key.split(".")[1]
             if source.index_of(name) is None:
                 hint = did_you_mean(name, source.names, others=True)
@@ -198,6 +204,7 @@ def _source_columns(statement: CreateTable, connector: str) -> tuple[Schema, tup
     for column in statement.columns:
         if isinstance(column, ComputedColumnDef):
             continue
+        # Key columns are NOT NULL.
         nullable = column.nullable and column.name.text.lower() not in keys
         fields.append(Field(column.name.text, column.type, nullable))
         if isinstance(column, MetadataColumnDef):
@@ -220,6 +227,7 @@ def _check_metadata(column: MetadataColumnDef, connector: str) -> None:
         hint = did_you_mean(column.key, known, others=True) or f"connector {connector} gives no metadata"
         message = f"connector {connector} has no metadata '{column.key}'"
         raise PenstockError("SQL-1306", message, span=column.key_span, hint=hint, sqlstate="42703")
+    # A metadata column may have any type that the connector's own casts to.
     if not can_cast(known[column.key], column.type):
         message = f"metadata '{column.key}' is {known[column.key]}, not {column.type}"
         raise PenstockError(
@@ -243,7 +251,9 @@ def _computed(statement: CreateTable, source: Schema, context: BindContext) -> t
         bound = _over(fields, statement.name.text, context, f'column "{column.name.text}"').bind(
             column.expression.tree
         )
+        # A computed column may read an earlier one; inlined, all of them are over the source columns.
         inlined = bound.transform(lambda node: _inlined(node, len(source), computed))
+        # The catalog outlives this statement, so the expression loses its spans.
         computed.append(ComputedColumn(column.name.text, inlined.unplaced(), column.expression.text))
         fields.append(Field(column.name.text, inlined.type, inlined.nullable))
     return tuple(computed)
@@ -284,6 +294,7 @@ def _watermark(rule: WatermarkDef, declared: Schema, context: BindContext) -> Wa
         message = f'column "{rule.column.text}" of WATERMARK FOR does not exist'
         raise PenstockError("SQL-1042", message, span=rule.column.span, hint=hint, sqlstate="42703")
     field = declared[index]
+    # WATERMARK FOR a column of another type: the hint suggests a computed one.
     if not is_timestamp(field.type):
         hint = (
             f"add a computed column, for instance event_time AS to_timestamp({field.name}), and "
@@ -322,6 +333,7 @@ def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...
 
 def _partitions(statement: CreateTable, source: Schema) -> tuple[str, ...]:
     names = _named(statement.partitioned_by, source, "PARTITIONED BY")
+    # Partition columns are in the path and not in the files.
     if names and len(names) == len(source):
         span = statement.partitioned_by[0].span
         raise PenstockError(
@@ -337,6 +349,7 @@ def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTabl
     """Return the declaration of a LIKE copy: the source's columns, then the new ones. New options, watermark
     and key replace the old ones.
     """
+    # The source's declaration is read back from its text, secrets included.
     base = parse_statement(create_statement(source, redact=False))
     assert isinstance(base, CreateTable)
     new, out = statement.table, statement.excluding
@@ -383,6 +396,7 @@ def table_of_query(statement: CreateTableAs, relation: Relation) -> CreateTable:
     """
     columns: list[ColumnDef] = []
     for field in relation.fields:
+        # SELECT NULL AS x
         if isinstance(field.type, Null):
             hint = f"write CAST(NULL AS type) AS {field.name}"
             message = f'column "{field.name}" is always NULL, so the table cannot know its type'

@@ -40,6 +40,7 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
     expressions = []
     for field in table.physical_fields:
         index = positions.get(field.name)
+        # A column that the list does not name is NULL.
         if index is None:
             expressions.append(_missing(field, statement, table))
         else:
@@ -53,6 +54,7 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
 
 def _targets(names: Sequence[Name], table: CatalogTable, span: Span) -> list[Field]:
     physical = {field.name.lower(): field for field in table.physical_fields}
+    # Without a column list the query's columns match by position.
     if not names:
         return list(table.physical_fields)
     seen: set[str] = set()
@@ -68,6 +70,7 @@ def _targets(names: Sequence[Name], table: CatalogTable, span: Span) -> list[Fie
 
 
 def _no_target(name: Name, table: CatalogTable, physical: list[str]) -> PenstockError:
+    # The table has the column, but it is computed or metadata.
     if table.schema.index_of(name.text) is not None:
         hint = "leave it out: it is computed, or filled by the connector"
         return PenstockError(
@@ -113,6 +116,7 @@ def _missing(field: Field, statement: Insert, table: CatalogTable) -> Expression
 
 def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> Expression:
     source = relation.fields[index]
+    # Only a NULL that is certain is an error at planning.
     if not field.nullable and _always_null(relation.plan, index):
         message = f'column "{field.name}" is NOT NULL and is given NULL'
         raise PenstockError(
@@ -166,6 +170,7 @@ def _span_of_column(plan: LogicalPlan, index: int) -> Span | None:
 def _projected(plan: LogicalPlan, expressions: Sequence[Expression], names: Sequence[str]) -> LogicalPlan:
     fields = plan.schema.fields
     plain = [isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)]
+    # The query already has the table's columns, names and order.
     if len(expressions) == len(fields) and all(plain) and [f.name for f in fields] == list(names):
         return plan
     return Project(plan, tuple(expressions), tuple(names))
