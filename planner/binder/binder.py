@@ -161,7 +161,7 @@ class Binder:
         return StatementSet(tuple(sinks))
 
     def bind_create_table(self, statement: CreateTable) -> CatalogTable:
-        """Return the table a CREATE TABLE declares, its options checked by its connector."""
+        """Return the table of CREATE TABLE; its connector checks the options."""
         return bind_table(statement, self.context())
 
     def bind_create_table_like(self, statement: CreateTableLike) -> CatalogTable:
@@ -180,7 +180,7 @@ class Binder:
         return sink_for(Insert(statement.table.name, statement.query), table, relation)
 
     def bind_create_view(self, statement: CreateView) -> View:
-        """Return the view a CREATE VIEW declares, its query bound once to know its columns."""
+        """Return the view of CREATE VIEW. Its query is bound once to derive the columns."""
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         _check_parameters(_parameter_count(query.tree), (), query)
         context = self.context((), query)

@@ -1,4 +1,4 @@
-"""Count windows in FROM: ``TUMBLE(TABLE t PARTITION BY k ORDER BY ts, 100 ROWS)`` is short for a query."""
+"""Count windows in FROM: ``TUMBLE(TABLE t PARTITION BY k ORDER BY ts, 100 ROWS)`` is rewritten to a query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.planner.parser.syntax_nodes import (
 )
 
 WINDOW_INDEX = "window_index"
-"""The column a count window adds: the number of the row's window in its partition, from 0."""
+"""The column that a count window adds: the index of the row's window in its partition, from 0."""
 
 _USAGE = "TUMBLE(TABLE t PARTITION BY k ORDER BY ts, 100 ROWS)"
 

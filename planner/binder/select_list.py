@@ -1,5 +1,5 @@
-"""The select list: ``*`` with EXCEPT and REPLACE, the names of columns without an alias, and generators such
-as ``explode(..)``.
+"""The select list: ``*`` with EXCEPT, names of columns without an alias, and table functions such as
+``explode(..)``.
 """
 
 from __future__ import annotations

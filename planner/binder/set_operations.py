@@ -138,7 +138,7 @@ def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tup
     return tuple(merged)
 
 
-# what both sides hold
+# counts on both sides
 
 
 def _counted(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:

@@ -216,7 +216,7 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
     """
     kind = arguments.kind
     fields = {field: name for name, field in kind.parameters.items()}
-    # the step last: what is wrong with the size is said first
+    # The step is bound last, so that an error in the size is reported first.
     names = sorted(fields.values(), key=lambda name: name == fields.get("step_us"))
     lengths: dict[str, Any] = {
         kind.parameters[name]: _length(arguments, name, context, signed=name == "OFFSET")

@@ -235,7 +235,7 @@ class Table:
         return self._runner()(Sink(self.to_plan(), None))
 
     def insert_into(self, name: str) -> Any:
-        """Write the rows into a table, matched by position; only for tables of a connection."""
+        """Insert the rows into a table, columns matched by position; only for tables of a connection."""
         return self._runner()(self.to_sink(name))
 
     def to_sink(self, name: str) -> Sink:

@@ -87,7 +87,7 @@ _OF_AGGREGATES = {
     "nulls": "IGNORE NULLS",
     "filter": "FILTER",
 }
-# EXTRACT's names of parts, where the function is called otherwise.
+# EXTRACT's names of parts, where the function has another name.
 _PARTS = {"second": "exact_second", "week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
 _PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
 

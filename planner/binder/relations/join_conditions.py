@@ -64,8 +64,8 @@ Roles = Mapping[int, Role]
 """The time roles of one side's columns, by position."""
 
 _MICROSECOND = timedelta(microseconds=1)
-# Operators as (whether the first operand is the later one, how much later at least, microseconds); equality
-# says both.
+# Bounds of each comparison: (whether the first operand is the later one, by how many microseconds at least).
+# Equality has both directions.
 _ORDERS = {
     "less": ((False, 1),),
     "less_equal": ((False, 0),),
@@ -77,7 +77,7 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class _Bound:
-    """``column`` is at most ``other`` plus ``offset_us``; positions over left ++ right."""
+    """A time bound: ``column`` is at most ``other`` plus ``offset_us``. Positions are over left ++ right."""
 
     column: int
     other: int

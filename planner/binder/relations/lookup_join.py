@@ -65,7 +65,8 @@ def resolve_lookup(plan: LogicalPlan) -> LookupSide | None:
 def reject_reloaded(plan: LogicalPlan, tree: AsOf) -> None:
     """Raise SQL-1730 if a plan reads a table that is reloaded on an interval.
 
-    The plan is no scan with filters and columns, so the join would load it only once.
+    Call it for a plan other than a scan with filters and projections: the join would load such a plan only
+    once.
     """
     again = [
         node.table.name

@@ -151,7 +151,7 @@ def _keeps_last(over: Over) -> bool:
     ):
         return False
     timed = over.time_column >= 0 and over.input.schema[over.time_column].is_event_time
-    # whose rows come later than their time
+    # A regular join emits rows after their event time, so its versions would be out of order.
     return timed and not any(type(node) is Join for node in over.input.walk())
 
 

@@ -1,4 +1,4 @@
-"""Subqueries: IN and EXISTS among the conditions of WHERE become SEMI and ANTI joins, everywhere else a
+"""Subqueries in WHERE: IN and EXISTS among its AND-ed conditions become semi-joins and anti-joins. Any other
 subquery is a value joined to the rows.
 """
 
