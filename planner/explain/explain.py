@@ -90,6 +90,7 @@ class _Branch:
 
 def _chain_inputs(branch: _Branch, graph: JobGraph, drawn: set[int]) -> list[_Branch]:
     by_id = {chain.chain_id: chain for chain in graph.chains}
+    # a chain with several readers is drawn below the first of them
     branch.again = branch.chain.chain_id in drawn
     if branch.again:
         return []

@@ -66,6 +66,7 @@ def always_casts(source: DataType, target: DataType) -> bool:
         return True
     if is_integer(source):
         return _integer_fits(source, target)
+    # FLOAT to an integer or DECIMAL may overflow
     if isinstance(source, Float):
         return isinstance(target, Double)
     if isinstance(source, Decimal):

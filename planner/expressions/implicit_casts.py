@@ -70,8 +70,10 @@ def _retyped(literal: Literal, kind: DataType) -> Literal | None:
     if isinstance(literal.type, Null) or isinstance(value, bool) or not isinstance(value, int):
         return None
     if is_integer(literal.type) and is_integer(kind):
+        # an integer literal in range
         bits = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[str(kind)]
         return replace(literal, type=kind) if -(1 << bits) <= value < 1 << bits else None
+    # a double represents integers below 2 ** 53 exactly
     if is_integer(literal.type) and kind == DOUBLE and abs(value) < 1 << 53:
         return replace(literal, type=kind, value=float(value))
     if (
@@ -92,6 +94,7 @@ def _retyped_decimal(literal: Literal, value: PyDecimal, kind: DataType) -> Lite
         return replace(literal, type=kind, value=float(value))
     if not isinstance(kind, Decimal) or not isinstance(literal.type, Decimal):
         return None
+    # a decimal with no fewer digits before and behind the point
     widens = (
         kind.scale >= literal.type.scale
         and kind.precision - kind.scale >= literal.type.precision - literal.type.scale

@@ -6,6 +6,7 @@ import re
 
 from penstock.catalog.types import DataType, Decimal, is_integer
 
+# decimal digits of the largest value
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _ORDER = tuple(_DIGITS)
 _DECIMAL = re.compile(r"DECIMAL\((\d+), (\d+)\)")

@@ -157,12 +157,15 @@ class Aggregate(UnaryNode):
             why = f"each distinct ({keys}) keeps an entry for ever; group by a window as well"
             return self._grows(facts, "one entry per key", why)
         # One row for all: it grows where an aggregate keeps the values it has seen.
+        # COUNT(DISTINCT x)
         if any(call.distinct for call in self.aggregates):
             why = "DISTINCT keeps every value it has seen; aggregate within a window"
             return self._grows(facts, "the distinct values", why)
+        # COLLECT_LIST, PERCENTILE, ..
         if keepers := [call.function for call in self.aggregates if call.keeps_values]:
             why = f"{keepers[0]} keeps every value it has seen; aggregate within a window"
             return self._grows(facts, "every value", why)
+        # MIN, MAX, .. over retractions
         if any(call.function in _BEST for call in self.aggregates) and not facts.insert_only(self.input):
             return self._grows(facts, "every value", "a value taken back may bring back any earlier one")
         return StateBound("one row")
@@ -249,12 +252,14 @@ class WindowAggregate(UnaryNode):
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         """A group and its window. Attached windows may share a start or an end, so they need both bounds."""
+        # LOCAL groups by slice, not by window
         if self.phase is Phase.LOCAL:
             return NO_KEYS
         keys = frozenset(range(len(self.keys)))
         start = len(self.keys) + len(self.aggregates)
         if isinstance(self.window, AttachedWindow):
             return frozenset({keys | {start, start + 1}})
+        # the end identifies a window; the start does too, unless windows such as CUMULATE's share it
         found = {keys | {start + 1}}
         if not self.window.ends_share_start:
             found.add(keys | {start})
@@ -292,6 +297,7 @@ class WindowAggregate(UnaryNode):
         window = self.window.moved(positions)
         pruned = WindowAggregate(child, window, keys, calls, names, emission=self.emission)
         width = len(self.keys)
+        # window_start, window_end, window_time move left with the dropped aggregates
         bounds = {width + len(self.aggregates) + i: width + len(keep) + i for i in range(3)}
         return pruned, _moved_calls(self, keep) | bounds
 
@@ -301,6 +307,7 @@ class WindowAggregate(UnaryNode):
         us = self.emission.lateness_us
         late = f" by {duration_text(us)}" if us else ""
         merging = isinstance(self.window, Windowing) and self.window.merging
+        # a retraction may split a session, so its rows are kept
         if merging and not facts.insert_only(self.input):
             keeps = "rows of open sessions, freed when the watermark passes the session's end"
         else:
@@ -452,5 +459,6 @@ def _digest(node: Aggregate | WindowAggregate, below: Digest, window: str, texts
     keys = tuple(below.columns[key] for key in node.keys)
     rows = hash_parts("groups", below.rows, window, node.phase.value, *keys)
     calls = tuple(hash_parts("aggregate", rows, texts.call(call, below.columns)) for call in node.aggregates)
+    # the window columns, or slice_end of LOCAL
     added = len(node.schema) - len(keys) - len(calls)
     return Digest(rows, keys + calls + number_parts("window", rows, added))

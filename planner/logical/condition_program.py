@@ -50,6 +50,7 @@ from penstock.planner.logical.match_recognize import (
     Value,
 )
 
+# values on the stack of a program; the engine allocates this many cells
 MAX_STACK = 64
 
 
@@ -185,6 +186,7 @@ class Programs:
         """Compile a condition. Raise SQL-1601 for an expression that programs do not support."""
         alone: list[Expression] = []
         along: list[Expression] = []
+        # a part that reads only the row being tried is tested for all rows at once, as a column
         for part in conjuncts(definition.condition):
             places = _places(part, definition)
             (alone if places is not None and all(place.rows is None for place in places) else along).append(
@@ -252,19 +254,25 @@ class _Writer:
     def write(self, expression: Expression) -> None:
         """Append the instructions that push an expression's value on the stack."""
         places = _places(expression, self._definition)
+        # an expression over one row is a column: load its cell
         if places is not None and len(places) <= 1:
             self._load(expression, next(iter(places), MatchRow(None)))
             return
         match expression:
+            # SUM(A.x), COUNT(*)
             case Column(index=index):
                 self._total(self._definition.values[index], expression)
+            # CAST(.. AS DOUBLE)
             case Cast(safe=False):
                 self._cast(expression)
+            # AND, OR, NOT, IS NULL
             case Call(function=function) if function in _LOGIC:
                 self._operands(expression.args)
                 self.put(_LOGIC[function])
+            # =, <>, <, <=, >, >=, <=>
             case Call(function=function) if function in COMPARISONS:
                 self._compare(expression)
+            # +, -, *, /, ABS
             case Call(function=function) if function in _ARITHMETIC:
                 self._arithmetic(expression)
             case Call(function="timestampdiff"):
@@ -314,6 +322,7 @@ class _Writer:
                 f"{call.function} of {call.args[0].type if call.args else 'rows'} is not supported in DEFINE"
             )
             raise PenstockError("SQL-1601", message, span=expression.span, hint=hint, sqlstate="0A000")
+        # COUNT(*) needs no column
         column, kind = None, CellKind.WHOLE
         if call.args:
             arg = call.args[0]
@@ -338,10 +347,13 @@ class _Writer:
         self.write(cast.arg)
         whole = isinstance(source, (*_WHOLE, Decimal))
         scale = source.scale if isinstance(source, Decimal) else 0
+        # floating point: the cell is a double already
         if isinstance(source, Float | Double) and isinstance(target, Double):
             return
+        # an integer or decimal to DOUBLE: divide by 10 ** scale
         if whole and isinstance(target, Double):
             self.put(Op.TO_FLOAT, scale)
+        # to a decimal of more digits: multiply the integer
         elif whole and isinstance(target, Decimal) and target.scale >= scale:
             self.put(Op.SCALE, target.scale - scale)
         elif not (isinstance(source, _WHOLE) and isinstance(target, BigInt)) and not (
@@ -351,6 +363,7 @@ class _Writer:
 
     def _compare(self, call: Call) -> None:
         left, right = call.args
+        # both sides need one representation and, of decimals, one scale
         kinds = {_kind(left.type), _kind(right.type)}
         scales = {arg.type.scale for arg in call.args if isinstance(arg.type, Decimal)}
         if len(kinds) > 1 or len(scales) > 1 or None in kinds:
@@ -361,10 +374,12 @@ class _Writer:
 
     def _arithmetic(self, call: Call) -> None:
         kinds = [arg.type for arg in call.args]
+        # floating point
         if all(isinstance(kind, Double) for kind in [*kinds, call.type]):
             self._operands(call.args)
             self.put(Op[f"{_ARITHMETIC[call.function]}_F"])
             return
+        # integers, decimals as integers of one scale, times as microseconds
         whole = all(isinstance(kind, (*_WHOLE, Decimal)) for kind in [*kinds, call.type])
         times = call.function in ("add", "subtract") and all(
             isinstance(kind, _TIMES) for kind in [*kinds, call.type]
@@ -373,6 +388,7 @@ class _Writer:
             raise self._beyond(call, "compute with DOUBLE: CAST(A.x AS DOUBLE)")
         target = call.type.scale if isinstance(call.type, Decimal) else 0
         scales = [kind.scale if isinstance(kind, Decimal) else 0 for kind in kinds]
+        # the product has the sum of the scales, so the factors stay as they are
         if call.function == "multiply":
             if sum(scales) != target:
                 raise self._beyond(call, "compute with DOUBLE: CAST(A.x AS DOUBLE)")

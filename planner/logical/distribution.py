@@ -104,8 +104,8 @@ def by_keys(keys: tuple[int, ...]) -> Requirement:
 
 
 Partitioning = frozenset[tuple[int, ...]]
-"""Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns
-equal).
+"""Ordered key lists: the rows are hash-partitioned by each of them. There are several when a join made
+columns equal.
 """
 
 UNKNOWN: Partitioning = frozenset()

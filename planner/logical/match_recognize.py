@@ -29,7 +29,7 @@ from penstock.planner.logical.plan import StateBound, StateFacts, UnaryNode
 from penstock.planner.logical.windows import demand
 
 Rows = frozenset[int]
-"""The variables (by number) whose rows are meant."""
+"""A set of variables, by number: all rows of the match that are theirs."""
 
 
 @dataclass(frozen=True)
@@ -250,6 +250,7 @@ class MatchRecognize(UnaryNode):
         fields = [replace(source[i], role=None) for i in kept]
         for name, measure in zip(self.names, self.measures, strict=True):
             value = self.values[measure.index] if isinstance(measure, Column) else None
+            # MATCH_ROWTIME() is a time attribute of the output
             timed = isinstance(value, MatchFact) and value.fact is Fact.ROWTIME
             fields.append(
                 Field(name, measure.type, measure.nullable, source[self.time_column].role if timed else None)
@@ -329,13 +330,16 @@ class MatchRecognize(UnaryNode):
         """
         held = "rows until the watermark passes them, and those of matches in the making"
         names = ", ".join(self.input.schema[key].name for key in self.partition)
+        # MATCH_NUMBER() counts for ever
         if self.counts and self.partition:
             why = f"each distinct ({names}) keeps the number of its matches for ever"
             return self._grows(facts, f"{held}, and a number per partition", why)
+        # PREV(A.x, n) may read rows before the match
         if self.history and self.partition:
             kept = f"its last {self.history} rows"
             why = f"each distinct ({names}) keeps {kept} for ever"
             return self._grows(facts, f"{held}, and of each partition {kept}", why)
+        # without WITHIN a partial match has no end
         if self.within_us is None:
             why = "a match in the making may wait for its next row for ever; add WITHIN INTERVAL .."
             return self._grows(facts, held, why)

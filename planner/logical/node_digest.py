@@ -27,7 +27,7 @@ from penstock.planner.expressions.type_widening import widens
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 _BY_WIDTH = frozenset({"shiftleft", "shiftright", "shiftrightunsigned", "hash", "xxhash64"})
-"""Functions that give something else for the same number in a wider type."""
+"""Functions whose result for a number depends on the width of its type."""
 
 
 # Options that say how fast, how often or in what pieces, never which rows.
@@ -88,7 +88,7 @@ class ExactTexts:
         return columns
 
     def union_column(self, position: int, branches: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        """Return what distinguishes a column of a union, given the columns of its branches."""
+        """Return what distinguishes a column of a union; ``branches`` are the columns of its inputs."""
         return (str(position),)
 
     def cast(self, cast: Cast, inner: str) -> str:
@@ -106,8 +106,10 @@ class ExactTexts:
                 return columns[index]
             case Literal(value=value):
                 return hash_parts("literal", kind, repr(value))
+            # a changed function body is another function
             case PythonCall(function=function, body=body):
                 head = ("python", hash_parts(function, body.version))
+            # a field by name: other fields of the row may come and go
             case Call(function="field", args=(row, Literal(value=int(place)))) if isinstance(row.type, Row):
                 return hash_parts(
                     "field", row.type.fields[place][0].lower(), kind, self.expression(row, columns)
@@ -116,8 +118,10 @@ class ExactTexts:
                 head = ("call", function)
             case Cast(arg=arg):
                 return self.cast(expression, self.expression(arg, columns))
+            # the structure is in the children's order
             case Case():
                 head = ("case", "")
+            # parameters by number: their names are for display
             case Lambda(parameters=parameters):
                 head = ("lambda", " ".join(str(one.number) for one in parameters))
             case LambdaVariable(number=number):

@@ -140,6 +140,7 @@ class Over(PassThroughNode):
     @property
     def breaks_ties(self) -> bool:
         """Whether the result depends on the order of peers, and therefore on all columns."""
+        # a ROWS frame cuts between peers, and these functions number or pick one of them
         ordinal = {"row_number", *PLACES}
         return self.frame.unit is FrameUnit.ROWS or any(call.function in ordinal for call in self.calls)
 
@@ -148,6 +149,7 @@ class Over(PassThroughNode):
         """The number of earlier rows of the partition that a row needs in time order, besides those within a
         RANGE distance.
         """
+        # LAG(x, n) and ROWS n PRECEDING reach n rows back
         reach = [int(getattr(call.args[1], "value", 0)) for call in self.calls if call.function == "lag"]
         return max([*reach, -(self.frame.start or 0) if self.frame.unit is FrameUnit.ROWS else 0])
 
@@ -159,6 +161,7 @@ class Over(PassThroughNode):
     @property
     def remembers(self) -> str | None:
         """The state per partition that event time never frees; None when it frees everything."""
+        # with UNBOUNDED PRECEDING aggregates see all earlier rows
         framed = [call for call in self.calls if call.function not in RANKS | {"lag", "lead"}]
         if self.frame.start is None and any(call.keeps_values for call in framed):
             return "each different value"
@@ -206,6 +209,7 @@ class Over(PassThroughNode):
         within = hash_parts(
             "within", str(self.timely), str(self.frame), *partition, "by", *order, "ties", *ties
         )
+        # rows without a time are dropped, so the rows depend on the time column
         if self.timely:
             rows = hash_parts("over in time", rows, columns[self.time_column])
         calls = (hash_parts("over", rows, within, texts.call(call, columns)) for call in self.calls)
@@ -246,6 +250,7 @@ class Over(PassThroughNode):
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         inserts = facts.insert_only(self.input)
+        # no time order, or retractions: any earlier row may change any later one
         if not (self.timely and inserts):
             why = "any row may still change; order by a time attribute to let time settle rows"
             return self._grows(
@@ -254,6 +259,7 @@ class Over(PassThroughNode):
         held = "rows until the watermark passes them"
         if self.window is not None:
             return StateBound(f"{held}, and what each partition needs until its window ends")
+        # event time frees rows that are behind the frame
         if self.remembers is None:
             return StateBound(f"{held}, and those within the frame; freed by the watermark")
         if not self.partition:

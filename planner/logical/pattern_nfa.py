@@ -19,7 +19,7 @@ from penstock.planner.expressions.row_pattern import (
 )
 
 ACCEPT = -1
-"""The target that ends the match without taking a row."""
+"""The successor that ends the match without consuming a row."""
 
 
 @dataclass(frozen=True)
@@ -94,38 +94,47 @@ class _Builder:
     def before(self, pattern: Pattern, after: _Node, excluded: bool) -> _Node:
         """Return the start node of a pattern that is followed by ``after``."""
         match pattern:
+            # A
             case Variable(name=name):
                 node = _Node(len(self.places), [after])
                 self.places.append(node)
                 self.variables.append(self._numbers[name])
                 self.excluded.append(excluded)
                 return node
+            # A B C, built from the right
             case Concatenation(members=members):
                 for member in reversed(members):
                     after = self.before(member, after, excluded)
                 return after
+            # A | B: a fork, the first branch preferred
             case Alternation(branches=branches):
                 return _Node(leads=[self.before(branch, after, excluded) for branch in branches])
+            # {- A -}
             case Exclusion(part=part):
                 return self.before(part, after, True)
+            # A*, A+, A{n,m}
             case Repetition():
                 return self._repeated(pattern, after, excluded)
         raise AssertionError(type(pattern))
 
     def _repeated(self, pattern: Repetition, after: _Node, excluded: bool) -> _Node:
         least = pattern.least
+        # A+: the last mandatory repetition loops back to itself
         if pattern.most is None and least and not pattern.part.empty:
             rest, least = _Node(), least - 1
             first = self.before(pattern.part, rest, excluded)
             rest.leads = _fork(first, after, pattern.greedy)
             rest = first
+        # A*: a loop with a fork before it
         elif pattern.most is None:
             rest = _Node()
             rest.leads = _fork(self.before(pattern.part, rest, excluded), after, pattern.greedy)
+        # A{n,m}: the optional repetitions are nested, each behind a fork
         else:
             rest = after
             for _ in range(pattern.most - least):
                 rest = _Node(leads=_fork(self.before(pattern.part, rest, excluded), after, pattern.greedy))
+        # the mandatory repetitions in front
         for _ in range(least):
             rest = self.before(pattern.part, rest, excluded)
         return rest

@@ -27,23 +27,23 @@ from penstock.planner.logical.node_digest import Digest, ExactTexts
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 
 Keys = frozenset[frozenset[int]]
-"""Sets of columns no two rows of a node agree on; the empty set: there is at most one row."""
+"""Unique keys: sets of columns in which no two rows are equal. The empty set as a key: at most one row."""
 
 NO_KEYS: Keys = frozenset()
 
 Conditions = tuple[Expression, ...]
-"""The ANDed parts of a condition, in the order they are written."""
+"""The ANDed parts of a condition, in the order of the text."""
 
 
 Needed = frozenset[int]
-"""The columns of a node that something above it reads."""
+"""The columns of a node that nodes above it read."""
 
 
 class StateFacts(Protocol):
     """Facts that bound a node's state; ``PlanFacts`` of the optimizer implements them."""
 
     default_ttl_ms: int
-    """How long state lives untouched where no hint says otherwise, milliseconds; 0: for ever."""
+    """The time to live of state without a hint, in milliseconds (0: for ever)."""
 
     def finite(self, node: LogicalPlan) -> bool:
         """Return whether a node's output is finite."""
@@ -190,8 +190,8 @@ class LogicalPlan:
         return StateBound(keeps, None if all(map(facts.finite, self.inputs)) else why)
 
     no_history: ClassVar[str | None] = "this operator"
-    """What statements call a node whose history no backend computes; None where a backend may compute it, so
-    that the node's state goes on from there. A new node refuses until it says otherwise.
+    """The name of the node in errors of WITH HISTORY; None where a backend may compute its history, from
+    which its state continues. A new node refuses history by default.
     """
 
     @property
@@ -267,6 +267,7 @@ class LogicalPlan:
         By default a part moves below when it reads only filterable columns and never raises. It may meet rows
         there that it did not meet above.
         """
+        # each part moves below one input at most: parts that have moved are taken out of stay
         stay, below = parts, []
         for columns in self.filterable_columns():
             passed = tuple(p for p in stay if p.columns() and reads_only(p, columns.keys()) and is_movable(p))
@@ -328,7 +329,7 @@ class PassThroughNode(UnaryNode):
 
 
 Pruned = tuple[LogicalPlan, dict[int, int]]
-"""A node without columns that nobody needs, and where each needed column is now."""
+"""A node without unneeded columns, and the new position of each needed column."""
 
 
 def cheapest_column(schema: Schema) -> int:
@@ -337,6 +338,7 @@ def cheapest_column(schema: Schema) -> int:
     """
 
     def weight(kind: DataType) -> int:
+        # fixed width, variable width, nested
         return 2 if isinstance(kind, Array | Map | Row) else 1 if isinstance(kind, String | Binary) else 0
 
     return min(range(len(schema)), key=lambda i: (weight(schema[i].type), i))

@@ -110,6 +110,7 @@ class Scan(LogicalPlan):
         return self if self.predicate is None else self._changed(predicate=rewrite(self.predicate))
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        # COUNT(*) reads no column: the cheapest one carries the rows
         keep = sorted(needed | columns_read([self.predicate])) or [cheapest_column(self.schema)]
         positions = {old: new for new, old in enumerate(keep)}
         predicate = None if self.predicate is None else self.predicate.remap(positions)

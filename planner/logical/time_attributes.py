@@ -179,14 +179,18 @@ _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, Pa
 
 def is_by_clock(plan: LogicalPlan, column: int) -> bool:
     """Return whether a column of a plan is a processing time, materialized or not."""
+    # PROCTIME() that no ProcessingTime node has stamped
     if plan.schema[column].role is Role.PROCESSING_TIME:
         return True
     match plan:
+        # stamped below
         case ProcessingTime(time_column=time) if time == column:
             return True
+        # follow a bare column through projections
         case Project(input=inner, expressions=expressions):
             expression = expressions[column]
             return isinstance(expression, Column) and is_by_clock(inner, expression.index)
+        # left columns, then right columns
         case BinaryJoin(left=left, right=right):
             width = len(left.schema)
             return (
@@ -246,5 +250,6 @@ def _cut(plan: LogicalPlan, moment: str) -> LogicalPlan:
         field = inputs[0].schema[plan.time_column]
         time = Column(field.type, field.nullable, index=plan.time_column, name=field.name)
         last = Cast(field.type, False, arg=Literal(STRING, False, value=moment))
+        # WHERE ts <= moment, below each watermark assigner
         inputs = (Filter(inputs[0], Call(BOOLEAN, field.nullable, function="less_equal", args=(time, last))),)
     return plan.with_inputs(inputs) if inputs else plan

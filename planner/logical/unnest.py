@@ -18,7 +18,7 @@ from penstock.planner.logical.plan import NO_KEYS, ColumnPruner, Keys, LogicalPl
 from penstock.planner.logical.windows import demand
 
 LISTED = frozenset({"unnest", "explode", "posexplode"})
-"""Functions that give the elements of one array or map, in their order."""
+"""Functions that return the elements of one array or map, in order."""
 
 
 @dataclass(frozen=True)

@@ -31,17 +31,17 @@ class Windowing:
     """
 
     name: ClassVar[str]
-    """What EXPLAIN, digests and, in capitals, statements call the kind."""
+    """The name of the kind in EXPLAIN and digests, and in capitals in statements."""
     usage: ClassVar[str]
     """A call of the window function, as hints show it."""
     parameters: ClassVar[dict[str, str]]
-    """The lengths a call takes, in their order, and the fields they become."""
+    """The length arguments of a call, in order, and the fields they set."""
     merging: ClassVar[bool] = False
-    """Whether rows make the windows: a row opens one, and windows that touch are one."""
+    """Whether rows define the windows: each row opens one, and windows that touch merge."""
     overlapping: ClassVar[bool] = False
     """Whether a row may fall into several windows."""
     ends_share_start: ClassVar[bool] = False
-    """Whether windows of unlike ends may have one start."""
+    """Whether windows with different ends may share a start."""
 
     time_column: int
     size_us: int
@@ -140,7 +140,7 @@ class SessionWindow(Windowing):
 WINDOW_FUNCTIONS: dict[str, type[Windowing]] = {
     kind.name.upper(): kind for kind in (TumbleWindow, HopWindow, CumulateWindow, SessionWindow)
 }
-"""The kinds of windows by the function of FROM that makes them."""
+"""The kinds of windows, by their table function."""
 
 
 def window_functions_text(last: str) -> str:

@@ -30,6 +30,7 @@ def chains_of(vertices: Sequence[OperatorVertex]) -> list[list[OperatorVertex]]:
     A vertex joins the chain of its only input when the edge is forward and both have equally many subtasks.
     It must be the only reader of that input.
     """
+    # how many vertices read each vertex
     readers: dict[int, int] = {}
     for vertex in vertices:
         for source, _ in vertex.inputs:

@@ -34,8 +34,11 @@ Positions = Callable[[Scan], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A part of a plan to load: its operators in the job (first to last), the plan that a backend computes,
+    """A part of a plan to load: its operators in the job, the plan ``rows`` for a backend,
     and the operators of event time.
+
+    ``few`` is a plan of fewer rows. It suffices when the only reader keeps the first rows of a partition or
+    of an order.
     """
 
     operators: tuple[AnyOperatorSpec, ...]
@@ -68,6 +71,7 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
 
     ``positions`` returns the existing splits of a source, all of which are read.
     """
+    # ask for the splits of each source once: several parts may read it
     known: dict[str, tuple[str, ...]] = {}
     for part in parts:
         source = part.operators[0]
@@ -77,6 +81,7 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
     by_last = {part.operators[-1].operator_id: part for part in parts}
     chains, edges = [], list(graph.edges)
     for chain in graph.chains:
+        # the last operator of a chain that ends a loaded part; what follows it stays
         place = next(
             (i for i in reversed(range(len(chain.operators))) if chain.operators[i].operator_id in by_last),
             None,
@@ -87,6 +92,7 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
         part = by_last[chain.operators[place].operator_id]
         spec = _spec(part, _readers(graph, chain, place), backend, known)
         chains.append(replace(chain, operators=(spec, *chain.operators[place + 1 :])))
+        # the new source has no inputs
         edges = [edge for edge in edges if edge.target != chain.chain_id]
     return _numbered(*_needed(chains, edges), known, graph)
 
@@ -121,6 +127,7 @@ def _readers(graph: JobGraph, chain: Chain, place: int) -> list[AnyOperatorSpec]
 
 def _needed(chains: list[Chain], edges: list[ChainEdge]) -> tuple[list[Chain], list[ChainEdge]]:
     """Drop chains whose rows have no reader any more."""
+    # dropping a chain may leave its inputs without readers
     while True:
         read = {edge.source for edge in edges}
         idle = {

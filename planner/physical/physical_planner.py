@@ -85,12 +85,14 @@ class _Planner:
         ``scope`` is the id of the watermark assigner above, if any. The operators between a source and its
         assigner belong to that assigner alone, because split events reach it along their chain.
         """
+        # ORDER BY of a result: the client sorts
         if isinstance(node, Sort):
             return self.vertex(node.input, scope)
         operator_id = self._operator_id(node, scope)
         if operator_id in self._vertices:
             return self._vertices[operator_id]
         predicate, base = _fused(node)
+        # below a watermark assigner its id is part of operator ids
         inner = operator_id if isinstance(node, WatermarkAssign) else scope
         inputs = tuple(self._resolve_input(child, inner) for child in base.inputs)
         if isinstance(base, BinaryJoin) and base.pruned is not None:
@@ -175,6 +177,7 @@ def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
         base = node.input
     if not isinstance(base, Filter):
         return None, base
+    # filters directly below each other are one condition, the lowest first
     lowest = base
     parts = conjuncts(base.predicate)
     while isinstance(lowest.input, Filter):

@@ -50,12 +50,14 @@ def skipping(chain: tuple[AnyOperatorSpec, ...]) -> tuple[AnyOperatorSpec, ...]:
     source = chain[0]
     if not isinstance(source.node, Scan):
         return chain
+    # the scan column behind each column of the current operator
     places = tuple(range(len(source.schema)))
     skips: list[tuple[str, tuple[int, ...]]] = []
     for spec in chain[1:]:
         node = spec.node
         if isinstance(node, RuntimeFilter):
             skips.append((node.join_id, tuple(places[key] for key in node.keys)))
+        # a projection of bare columns only renames positions
         elif isinstance(node, Calc) and node.predicate is None and node.projections:
             columns = [_column(expression) for expression in node.projections]
             if None in columns:

@@ -131,19 +131,24 @@ class _Alike:
     def _traced(self, node: LogicalPlan) -> tuple[Origins, ...]:
         given = [self._origins(one) for one in node.inputs]
         match node:
+            # a scanned column is a copy of itself
             case Scan(table=table, columns=columns):
                 return tuple(frozenset({(_key(table), table.source_schema[i].name.lower())}) for i in columns)
+            # a column of UNION ALL is a copy if it is one in every branch
             case Union():
                 return tuple(
                     frozenset().union(*column) if all(column) else _COMPUTED
                     for column in zip(*given, strict=True)
                 )
+            # left columns, then right columns
             case BinaryJoin() | TemporalJoin():
                 return sum(given, ())[: len(node.schema)]
+            # columns from the looked-up table count as computed
             case LookupJoin():
                 return given[0] + (_COMPUTED,) * (len(node.schema) - len(given[0]))
         if len(given) != 1:
             return (_COMPUTED,) * len(node.schema)
+        # other nodes: a column with the digest of an input column is that column
         passed = dict(zip(self._meanings.of(node.inputs[0]).columns, given[0], strict=True))
         return tuple(passed.get(text, _COMPUTED) for text in self._meanings.of(node).columns)
 

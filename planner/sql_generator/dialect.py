@@ -36,7 +36,7 @@ class Flavour:
         JoinKind.ANTI: ("LEFT", "ANTI"),
     }
     narrows_windows = True
-    """Whether DISTINCT and FILTER go with OVER."""
+    """Whether OVER allows DISTINCT and FILTER."""
     functions: Mapping[str, Spelling] = {}
     aggregates: Mapping[str, AggregateSpelling] = {}
 
@@ -92,6 +92,7 @@ class Flavour:
         without a spelling.
         """
         if isinstance(call, PythonCall):
+            # a function without arguments gets a constant, which tells it the number of rows
             name = python_name(call.body)
             self.python_functions[name] = call.body
             return function(name, *(args or [integer(0)]))

@@ -66,6 +66,7 @@ def aggregate_sql(
     if over is not None and not flavour.narrows_windows and (call.distinct or call.filter is not None):
         raise flavour.refusal("DISTINCT or FILTER with OVER", call.span)
 
+    # f(..) FILTER (WHERE ..) OVER (..)
     def filtered(function: exp.Expr) -> exp.Expr:
         kept = function
         if call.filter is not None:

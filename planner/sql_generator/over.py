@@ -76,9 +76,11 @@ class _Calls:
 
     def write(self, call: AggregateCall) -> exp.Expr:
         """Return one call with its OVER."""
+        # ROW_NUMBER needs a total order; RANK and DENSE_RANK number peers alike
         if call.function in RANKS:
             keys = self.total if call.function == "row_number" else self.plan.order
             return cast(self._over(function(call.function), keys), self.flavour.kind(INT))
+        # LAG(x, n, default)
         if call.function in ("lag", "lead"):
             args = [expression_sql(arg, column, self.flavour) for arg in call.args]
             return self._over(function(call.function, args[0], _distance(call), args[2]), self.total)
@@ -91,12 +93,16 @@ class _Calls:
 
     def _framed(self, call: exp.Expr) -> exp.Expr:
         frame = self.plan.frame
+        # a ROWS frame cuts between peers, so it needs the total order
         if frame.unit is FrameUnit.ROWS:
             return self._over(call, self.total, _spec(frame))
+        # the whole partition: no order needed
         if not self.plan.order or (frame.start is None and frame.end is None):
             return self._over(call, ())
+        # RANGE UNBOUNDED PRECEDING .. CURRENT ROW: peers see each other
         if not frame.has_distance:
             return self._over(call, self.plan.order, _spec(frame))
+        # RANGE with a distance: over the key as an integer
         key = self.plan.order[0]
         item = exp.Ordered(this=self._as_integer(key), desc=key.descending, nulls_first=key.nulls_first)
         partition = [column(i) for i in self.plan.partition]
@@ -122,8 +128,10 @@ class _Calls:
         if frame.unit is FrameUnit.ROWS:
             return self._over(spelled, self.total, _spec(frame))
         whole = _spec(Frame(FrameUnit.ROWS, None, None))
+        # an unbounded side: the end of the partition
         if side is None:
             return self._over(spelled, self.total, whole)
+        # CURRENT ROW: the end of the peers, as a partition of their own
         peers = [column(key) for key in self.plan.partition]
         peers += [expression_sql(key.expression, column, self.flavour) for key in self.plan.order]
         ties = [sort_key_sql(key, column, self.flavour) for key in self.total[len(self.plan.order) :]]

@@ -123,6 +123,7 @@ class _PlanText:
 
     def _write(self, plan: LogicalPlan) -> str:
         match plan:
+            # nodes of streaming only: over bounded rows they change nothing
             case WatermarkAssign() | Exchange() | Sink() | Emit() | TemporalSort():
                 return self.relation(plan.inputs[0])
             case BoundedInput(plan=inner):
@@ -192,6 +193,7 @@ class _PlanText:
         """Return a select over a node's input with its order. For TopN, all orderable columns break ties, and
         the limit applies.
         """
+        # ORDER BY alone promises no order of ties, TopN has to choose like the engine
         keys = with_ties(plan.keys, plan.input) if isinstance(plan, TopN) else plan.keys
         select = select.order_by(*(sort_key_sql(key, column, self.flavour) for key in keys))
         return _cut(select, plan.limit, plan.offset) if isinstance(plan, TopN) else select
@@ -203,6 +205,7 @@ class _PlanText:
         return select.where(exp.LTE(this=column(width), expression=exp.Literal.number(str(plan.limit))))
 
     def _scan(self, plan: Scan) -> exp.Expr:
+        # COUNT(*) reads no column: take the first, if there is one
         columns = tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)]
         splits = plan.splits if isinstance(plan, HistoryScan) else None
         relation = ScannedTable(plan.table, columns, _asked_of_database(plan, columns), splits)
@@ -224,12 +227,14 @@ class _PlanText:
 
     def _values(self, plan: Values) -> exp.Expr:
         width = len(plan.schema)
+        # VALUES without rows: typed NULLs WHERE FALSE
         if not plan.rows:
             nulls = [
                 exp.alias_(exp.Cast(this=exp.null(), to=self.flavour.kind(f.type)), f"c{i}")
                 for i, f in enumerate(plan.schema)
             ]
             return exp.select(*(nulls or [_NOTHING.copy()])).where(exp.false())
+        # rows without columns: one constant per row
         if not width:
             return (
                 exp.union(*([exp.select(_NOTHING.copy())] * len(plan.rows)), distinct=False)
@@ -252,6 +257,7 @@ class _PlanText:
         width = len(plan.left.schema)
         left, right = positional("l"), positional("r")
         pairs = zip(plan.left_keys, plan.right_keys, strict=True)
+        # ON l.a = r.b AND .. AND residual
         parts: list[exp.Expr] = [exp.EQ(this=left(a), expression=right(b)) for a, b in pairs]
         if plan.residual is not None:
             parts.append(
@@ -330,6 +336,7 @@ class _PlanText:
     def _window_aggregate(self, plan: WindowAggregate) -> exp.Expr:
         items, keys = self._aggregates(plan), [column(key) for key in plan.keys]
         schema, source = plan.input.schema, self.relation(plan.input)
+        # GROUP BY the window columns of the rows
         if isinstance(plan.window, AttachedWindow):
             start, end = column(plan.window.start_column), column(plan.window.end_column)
             kind = schema[plan.window.end_column].type
@@ -337,6 +344,7 @@ class _PlanText:
             bounds, groups = [start, end, time], [start, end]
         else:
             kind = schema[plan.window.time_column].type
+            # GROUP BY the slice
             if plan.phase is Phase.LOCAL:
                 source = windows.assign(self, source, schema, plan.window.slices())
                 bounds, groups = [self.flavour.from_epoch_us(named("e"), kind)], [named("e")]

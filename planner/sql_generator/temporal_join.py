@@ -47,6 +47,7 @@ def with_ends(plan: TemporalJoin, source: str, flavour: Flavour) -> exp.Select:
 
 def in_force(at: exp.Expr, begins: exp.Expr, ends: exp.Expr) -> list[exp.Expr]:
     """Return the conditions under which a version is valid at a time."""
+    # begins <= at AND (ends IS NULL OR at < ends)
     endless = exp.Is(this=ends, expression=exp.null())
     return [
         exp.GTE(this=at, expression=begins),

@@ -20,6 +20,7 @@ def unnest_select(plan: Unnest, source: str, flavour: Flavour, add: Callable[[ex
     """
     arg, kind = plan.call.args[0], plan.call.args[0].type
     array = expression_sql(arg, column, flavour)
+    # UNNEST(map) is UNNEST of its entries
     if isinstance(kind, Map):
         array, kind = function("map_entries", array), Array(Row((("key", kind.key), ("value", kind.value))))
     assert isinstance(kind, Array)

@@ -22,7 +22,7 @@ _WINDOW_TIME_BEFORE_END_US = 1000
 
 
 ROWS = "x"
-"""What every select calls the relation it reads, so no name is taken for another's alias."""
+"""The alias of the input relation in every select, so that no other name can be mistaken for one."""
 
 
 def column(index: int) -> exp.Expr:
@@ -74,6 +74,7 @@ def _timed(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
     time = column(window.time_column)
     micros = ctes.flavour.epoch_us(time.copy(), schema[window.time_column].type)
     if window.sliced:
+        # a slice end is exclusive: rows of slice end e count as time e - 1
         micros = binary(exp.Sub, micros, integer(1))
     present = exp.Not(this=exp.Is(this=time, expression=exp.null()))
     return ctes.add(
@@ -90,6 +91,7 @@ def _last_start(time: exp.Expr, width_us: int, offset_us: int) -> exp.Expr:
     """Return the last start of a window at or before a time, also for times before 1970."""
     width = exp.Cast(this=integer(width_us), to=exp.DataType.build("BIGINT"))
     since = binary(exp.Sub, time.copy(), integer(offset_us % width_us))
+    # % keeps the sign of the dividend: add the width and take it again
     remainder = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, since, width), width.copy()), width.copy())
     return binary(exp.Sub, time.copy(), remainder)
 
@@ -133,6 +135,7 @@ def _sessions(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
         )
         return exp.Window(this=call, partition_by=[key.copy() for key in (*keys, *more)], order=order)
 
+    # a row further than the gap from the one before begins an island; a running sum numbers the islands
     gap = binary(exp.Sub, time.copy(), over(function("LAG", time.copy()), ordered=True))
     near = exp.LTE(this=gap, expression=integer(window.size_us))
     fresh = exp.alias_(when(near, integer(0), integer(1)), "fresh")
@@ -157,4 +160,4 @@ _KINDS: dict[type[Windowing], Callable[[Ctes, str, Schema, Windowing], str]] = {
     CumulateWindow: _cumulating,
     SessionWindow: _sessions,
 }
-"""What makes the windows of each kind of the rows that have a time; a kind without is refused of backends."""
+"""The SQL of each kind of window over rows with a time; backends refuse kinds without an entry."""

@@ -70,6 +70,7 @@ class AlterationBuilder(Transformer):
 
     def drop_columns(self, children: list[Any]) -> nodes.DropColumns | nodes.DropWatermark:
         names = (children[0],) if isinstance(children[0], Name) else tuple(children[0])
+        # DROP WATERMARK; a column of that name needs quotes
         if len(names) == 1 and names[0].text.upper() == "WATERMARK" and not names[0].quoted:
             return nodes.DropWatermark(names[0].span)
         return nodes.DropColumns(names)

@@ -39,6 +39,7 @@ def tables_of(grammar: Path, lexer: type[Lexer], start: list[str]) -> Lark:
 
 def _written(made: Lark, digest: str) -> bytes:
     data, memo = made.memo_serialize([TerminalDef, Rule])
+    # the lexer is a class, which JSON cannot hold: _read puts it back
     data["options"]["lexer"] = data["parser"]["lexer_conf"]["lexer_type"] = None
     body = json.dumps({"data": data, "memo": memo}, separators=(",", ":")).encode()
     return b"\n".join((digest.encode(), hashlib.sha256(body).hexdigest().encode(), body))
@@ -64,6 +65,7 @@ def _by_number(written: dict[str, Any]) -> dict[int, Any]:
 
 def _keep(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    # write to a file of this process, then rename: a reader never sees half a file
     own = path.with_suffix(f".{os.getpid()}")
     own.write_bytes(content)
     own.replace(path)

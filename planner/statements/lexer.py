@@ -18,6 +18,7 @@ from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, Accepting
 from penstock.planner.parser.type_parser import TypeReader, TypeSyntax
 
 _DEPTH = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
+# words that are column names unless this word follows (None: a string)
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES")
 
@@ -43,6 +44,7 @@ class StatementLexer(Lexer):
         while index < len(tokens):
             accepted = accepted_terminals(parser_state)
             first, syntax = tokens[index], None
+            # a SQL type has a grammar of its own
             if "TYPE" in accepted and not _is_word(first, accepted):
                 reader = TypeReader(text, tokens, index, len(text.rstrip()), previous, accepted - {"TYPE"})
                 syntax = reader.read()
@@ -78,6 +80,7 @@ def accepted_terminals(parser_state: Any) -> frozenset[str]:
 
 
 def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
+    # simulate the LALR automaton: reductions until the terminal is shifted or refused
     while True:
         if terminal == "$END" and stack[-1] == end:
             return True
@@ -115,12 +118,16 @@ def _is_word(token: Token, accepted: Collection[str]) -> bool:
 def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tuple[str, int]:
     """Return the terminal of the token at ``index``, and the index behind it."""
     token = tokens[index]
+    # a scalar expression: up to a comma or parenthesis at this level
     if "EXPRESSION" in accepted:
         return "EXPRESSION", _region(tokens, index, (TokenType.COMMA, TokenType.R_PAREN))
+    # a query: up to the semicolon
     if "QUERY" in accepted and _begins_query(tokens, index, accepted):
         return "QUERY", _query_end(tokens, index)
+    # the value of SET: the rest of the text
     if "VALUE" in accepted:
         return "VALUE", len(tokens)
+    # symbols, strings, numbers and quoted names
     if token.token_type is not TokenType.VAR:
         if token.token_type is TokenType.IDENTIFIER:
             return "NAME", index + 1
@@ -132,10 +139,12 @@ def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tup
 
 def _classify_word(tokens: list[Token], index: int, accepted: Collection[str]) -> tuple[str, int]:
     word = tokens[index].text.upper()
+    # a keyword where the grammar expects it, unless it may also be a column's name
     if word in accepted and ("NAME" not in accepted or _is_keyword_here(word, tokens, index)):
         return word, index + 1
     if "REST" in accepted:
         return "REST", len(tokens)
+    # execution.runtime-mode: words, dots and dashes without blanks
     if "SETTING" in accepted:
         return "SETTING", _touching(tokens, index)
     return ("RESERVED" if word in RESERVED else "NAME"), index + 1

@@ -284,7 +284,7 @@ class ShowKind(StrEnum):
 
 
 IN_NAMESPACE = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS)
-"""What SHOW lists of a catalog or of a database."""
+"""Kinds of SHOW that accept IN: the objects of a catalog or of a database."""
 
 
 @dataclass(frozen=True)

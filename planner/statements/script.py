@@ -51,12 +51,14 @@ def _pieces(text: str) -> list[tuple[int, int, bool]]:
     start, end, in_set, before = -1, 0, False, ""
     for kind, begin, stop in scan(text):
         piece = text[begin:stop].upper() if kind == "word" else kind
+        # the statement ends
         if kind == "semicolon" and not in_set:
             if start >= 0:
                 pieces.append((start, end, True))
             start, words, before = -1, [], ""
             continue
         start, end = (begin if start < 0 else start), stop
+        # BEGIN STATEMENT SET, or EXECUTE STATEMENT SET BEGIN, opens a set
         if kind == "word" and len(words) < 6:
             words.append(piece)
             in_set = (
@@ -64,6 +66,7 @@ def _pieces(text: str) -> list[tuple[int, int, bool]]:
                 or words[-3:] == ["BEGIN", "STATEMENT", "SET"]
                 or words[-4:] == ["EXECUTE", "STATEMENT", "SET", "BEGIN"]
             )
+        # END closes the set only behind a semicolon or BEGIN: the END of a CASE does not
         if in_set and piece == "END" and before in ("semicolon", "BEGIN"):
             in_set = False
         before = piece
@@ -117,6 +120,7 @@ def _hinted(node: Statement) -> Iterator[exp.Expr]:
     if isinstance(node, Query):
         yield from node.tree.find_all(exp.Table, exp.Select)
         return
+    # statements that contain queries: INSERT, EXPLAIN, statement sets
     for part in vars(node).values():
         for inner in part if isinstance(part, tuple) else (part,):
             if isinstance(inner, Statement):
@@ -160,6 +164,7 @@ def _refuse_early(text: str) -> None:
     """Refuse statements without a grammar by their first words."""
     words: list[str] = []
     for kind, start, end in scan(text):
+        # the longest entry of _NOT_YET has two words
         if kind != "word" or len(words) == 3:
             break
         words.append(text[start:end].upper())

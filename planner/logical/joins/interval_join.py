@@ -30,6 +30,7 @@ WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
 _SLACK_US = {Role.EVENT_TIME: 0, Role.WINDOW_TIME: 999, Role.WINDOW_END: -1}
 
 
+# the sides whose unmatched rows are emitted at their deadline
 _SETTLED = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1), JoinKind.ANTI: (0,)}
 
 
@@ -199,6 +200,7 @@ class IntervalJoin(BinaryJoin):
             if self.time.delay_us(port) is None:
                 continue
             for index, own in enumerate(self.inputs[port].schema):
+                # a delay bounds the side: its time stays a time attribute, of window joins all window columns
                 if index == side.time_column or (side.role in WINDOW_ROLES and own.role in WINDOW_ROLES):
                     fields[index + port * width] = replace(fields[index + port * width], role=own.role)
         return Schema(tuple(fields))
@@ -258,6 +260,7 @@ class IntervalJoin(BinaryJoin):
             if self.time.of_windows
             else f"rows of the left side {words[0]}, of the right side {words[1]}"
         )
+        # a.ts >= b.ts alone frees one side only
         for port, side in enumerate(self.time.sides):
             # also of a side that ends: what it keeps grows with it, and the words for it say "for ever"
             if not side.deadlines:

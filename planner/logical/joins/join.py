@@ -111,6 +111,7 @@ class BinaryJoin(LogicalPlan):
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
         left, right = self.left.schema, self.right.schema
+        # the outer side's partner is padded with NULLs
         if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
             left = left.nullable()
         if self.kind in (JoinKind.LEFT, JoinKind.FULL):
@@ -179,9 +180,11 @@ class BinaryJoin(LogicalPlan):
             return left
         width = len(self.left.schema)
         shifted = frozenset(frozenset(i + width for i in key) for key in right)
+        # a pair is identified by a key of both sides
         found = {a | b for a in left for b in shifted}
         left_meets_one = any(key <= set(self.right_keys) for key in right)
         right_meets_one = any(key <= set(self.left_keys) for key in left)
+        # the join keys contain a key of the other side: each row has at most one partner
         if left_meets_one and self.kind in (JoinKind.INNER, JoinKind.LEFT):
             found |= left
         if right_meets_one and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
@@ -207,6 +210,7 @@ class BinaryJoin(LogicalPlan):
         """A side that is loaded first is joined in its final form. A side that is padded or filtered by
         absence of matches is final only if the other is loaded first.
         """
+        # an unmatched row of LEFT or ANTI is retracted when its match arrives, unless that side is complete
         steady = [port in loaded_first or inserts for port, inserts in enumerate(inputs)]
         waits_for = {
             JoinKind.LEFT: (1,),

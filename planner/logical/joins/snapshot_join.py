@@ -85,6 +85,7 @@ class SnapshotJoin(BinaryJoin):
         ttl_ms = self.side_ttl_ms(facts, 1)
         if ttl_ms:
             return StateBound(keeps, None, duration_text(ttl_ms * 1000))
+        # without a time to live only retractions free rows of the right side
         why = "rows of the right side are kept until they are taken back; say state_ttl"
         return StateBound(keeps, None if facts.finite(self.right) else why)
 

@@ -107,6 +107,7 @@ class TemporalJoin(LogicalPlan):
         left, right = list(self.left.schema), self.right.schema
         plain = without_event_time(left)
         own = left[self.left_time].role
+        # the left time stays a time attribute; of windows all window columns do
         kept = [
             i == self.left_time or (own in WINDOW_ROLES and field.role in WINDOW_ROLES)
             for i, field in enumerate(left)

@@ -42,6 +42,7 @@ def _avg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.E
     kind = call.args[0].type
     if not isinstance(kind, Decimal) or not isinstance(call.type, Decimal):
         return aggregate("avg")(call, args, filtered)
+    # the sum of up to 10 ** 19 values
     total = Decimal(min(38, kind.precision + _DIGITS_OF_A_COUNT), kind.scale)
     dividend = cast(
         aggregate("sum")(call, args, filtered),
@@ -93,6 +94,7 @@ def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
 def _restrict(call: exp.Expr, condition: exp.Expr, filtered: Filtered) -> exp.Expr:
     """Return an aggregate over only the rows that meet a condition, combined with its FILTER."""
     inner = exp.Filter(this=call, expression=exp.Where(this=condition))
+    # filtered() may add the call's own FILTER around ours: the two conditions become one
     whole = filtered(inner)
     outer = inner.parent
     if not isinstance(outer, exp.Filter):
@@ -153,6 +155,7 @@ def _mode(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
     """The most frequent value; of equally frequent ones the first key of the histogram, which is sorted."""
     if call.distinct:
         return filtered(function("min", args[0]))
+    # the key at the position of the greatest count
     counts = function("map_values", filtered(function("histogram", args[0])))
     keys = function("map_keys", filtered(function("histogram", args[0].copy())))
     return function(

@@ -111,6 +111,7 @@ def _counted(width_us: int) -> Spelling:
 def _timestampdiff(call: Call, args: list[exp.Expr]) -> exp.Expr:
     unit, (first, second) = unit_of(call), args[1:]
     width = FIXED_UNITS_US.get(unit)
+    # months, quarters and years; and days of instants, which the session's zone decides
     if width is None or (width >= FIXED_UNITS_US["day"] and isinstance(call.args[1].type, TimestampLtz)):
         zone_free = [
             time if isinstance(call.args[1].type, Timestamp) else cast(time, _kind(TIMESTAMP))
@@ -126,10 +127,12 @@ def _timestampdiff(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _timestampadd(call: Call, args: list[exp.Expr]) -> exp.Expr:
     unit, (count, time) = unit_of(call), args[1:]
+    # months by the calendar
     if unit in _MONTHS:
         by = function(
             "to_months", cast(binary(exp.Mul, count, integer(_MONTHS[unit])), exp.DataType.build("INT"))
         )
+    # days by the calendar, not 24 hours each
     elif unit in ("day", "week"):
         by = function(
             "to_days",

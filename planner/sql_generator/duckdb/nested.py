@@ -64,8 +64,10 @@ def _field(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _element(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # map[key]
     if isinstance(call.args[0].type, Map):
         return function("map_extract_value", *args)
+    # array[1]
     if isinstance(call.args[1], Literal):
         return function("list_extract", *args)
     return when(

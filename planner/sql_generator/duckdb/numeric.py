@@ -98,10 +98,10 @@ def _scale(arg: Expression) -> int:
 
 
 def _roomy(call: Call, args: list[exp.Expr], scale: int) -> list[exp.Expr]:
-    """Widen decimal operands so that DuckDB computes their product with 38 digits; ``scale`` is that of the
+    """Widen decimal operands so that DuckDB computes their result with 38 digits; ``scale`` is that of the
     exact result. Two operands of 64 bits would have a result of 64 bits, which overflows.
 
-    Refuse a product that Spark rounds to fewer digits: it may need more than 38 digits before.
+    Refuse a result that Spark rounds to fewer digits: it may need more than 38 digits before.
     """
     if isinstance(call.type, Decimal) and call.type.scale < scale:
         raise refuse(
@@ -145,6 +145,7 @@ def decimal_quotient(
     above, below = _unscaled(left, dividend.scale), _unscaled(right, divisor.scale)
     if dividend.precision + shift <= _DIGITS_OF_128_BITS:
         above = binary(exp.Mul, above, _power(shift))
+        # add half the divisor, with the dividend's sign, then truncate: half away from zero
         half = binary(exp.IntDiv, function("abs", below.copy()), integer(2))
         signed = binary(exp.Mul, half, function("sign", above.copy()))
         quotient = binary(exp.IntDiv, binary(exp.Add, above, signed), below)
@@ -193,6 +194,7 @@ def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if not isinstance(call.type, Decimal) or left is None or right is None:
         return cast(binary(exp.Mod, *args), duck(call.type))
     scale, shift = max(left.scale, right.scale), right.scale - left.scale
+    # the common type fits 128 bits: DuckDB's remainder is exact
     if max(left.precision - left.scale, right.precision - right.scale) + scale <= _DIGITS_OF_128_BITS:
         return cast(binary(exp.Mod, *args), duck(call.type))
     above, below = _unscaled(args[0], left.scale), _unscaled(args[1], right.scale)

@@ -43,6 +43,7 @@ def refuse(call: Call, why: str) -> PenstockError:
     )
 
 
+# the largest constant size that DuckDB may compute with
 _LARGEST = 10_000
 
 
@@ -81,6 +82,7 @@ def _substr(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """Start 0 is 1. A negative start counts from the end; characters before the text still count towards the
     length.
     """
+    # a constant start from 0 on needs no CASE
     start = constant(call, 1)
     if isinstance(start, int) and start >= 0:
         length = [_at_least(0, args[2])] if len(args) > 2 else []
@@ -139,6 +141,7 @@ def _position(call: Call, args: list[exp.Expr]) -> exp.Expr:
     part, whole = args[0], args[1]
     if len(args) == 2:
         return cast(function("instr", whole, part), _kind("INT"))
+    # POSITION(part IN whole, start): search behind the start, then count from the beginning
     found = function("instr", function("substr", whole, args[2]), part)
     somewhere = exp.Case(
         ifs=[
@@ -169,6 +172,7 @@ def _regexp_replace(call: Call, args: list[exp.Expr]) -> exp.Expr:
     by = constant(call, 2)
     if not isinstance(by, str):
         raise refuse(call, "with a replacement that is no constant")
+    # quoted characters, groups, plain characters
     pieces = re.findall(r"\\(.)|\$(\d)|([^\\$])", by, flags=re.DOTALL)
     rewritten = "".join(
         f"\\{group}" if group else (quoted or plain).replace("\\", "\\\\") for quoted, group, plain in pieces

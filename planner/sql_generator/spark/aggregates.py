@@ -52,6 +52,7 @@ def _sum0(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
 
 def _any_value(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     """The smallest value; of maps, which Spark cannot order, any value."""
+    # Spark cannot compare maps
     if isinstance(call.type, Map):
         return filtered(function("any_value", *args, exp.true()))
     return aggregate("min")(call, args, filtered)
@@ -75,6 +76,7 @@ def _rows(call: AggregateCall, args: list[exp.Expr], filtered: Filtered, needed:
     )
     row = exp.Case(ifs=[exp.If(this=not_null(args[0].copy()), true=row)]) if needed else row
     rows = filtered(function("collect_list", row))
+    # array_sort's own order is ascending; other directions need a comparator
     if all(way == Direction() for way in call.order):
         return function("array_sort", rows)
     return function(
@@ -107,6 +109,7 @@ def _compared(ways: Sequence[Direction]) -> exp.Expr:
 def _position(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     """FIRST_VALUE and LAST_VALUE."""
     first = call.function == "first_value"
+    # MIN_BY over (keys, value) needs no array
     if all(way == Direction() for way in call.order):
         key = function("struct", *args[len(call.values) :], args[0].copy())
         return filtered(function("min_by" if first else "max_by", args[0], key))
@@ -116,6 +119,7 @@ def _position(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
 
 
 def _list(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+    # collect_set has no order
     if call.distinct:
         values = function("array_sort", filtered(function("collect_set", args[0])))
         return function("reverse", values) if call.order and call.order[0].descending else values
@@ -130,6 +134,7 @@ def _list(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
 
 
 def _listagg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+    # NULL for a group without values, where array_join would return an empty text
     some = exp.GT(this=filtered(function("count", args[0].copy())), expression=integer(0))
     return exp.Case(
         ifs=[exp.If(this=some, true=function("array_join", _list(call, args, filtered), args[1]))]
@@ -148,6 +153,7 @@ def _mode(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
 
 
 def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+    # the different values, each with the number of equal ones among all values
     keys = function("array_sort", filtered(function("collect_set", args[0])))
     every = filtered(function("collect_list", args[0].copy()))
     v, w = exp.to_identifier("v"), exp.to_identifier("w")

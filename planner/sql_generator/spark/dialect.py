@@ -44,7 +44,7 @@ from penstock.planner.sql_generator.spark.functions import FUNCTIONS
 _UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
 _EPOCH = "1970-01-01 00:00:00"
 _MONTHS = Foreign("INTERVAL MONTH")
-"""What Spark casts to INT and from it."""
+"""The interval type that Spark casts to INT and back."""
 
 
 def spark_sql(plan: LogicalPlan) -> BoundedQuery:
@@ -215,6 +215,7 @@ def interval_us(interval: exp.Expr) -> exp.Expr:
 
 def us_interval(micros: exp.Expr) -> exp.Expr:
     """Return BIGINT microseconds as a day-time interval, exactly."""
+    # days and seconds apart: make_dt_interval takes an INT and a DECIMAL(18, 6)
     day, micro = integer(86_400_000_000), integer(1_000_000)
     days = cast(exp.Paren(this=exp.IntDiv(this=micros, expression=day)), exp.DataType.build("INT"))
     rest = binary(exp.Mod, micros.copy(), day.copy())

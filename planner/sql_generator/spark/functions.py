@@ -29,7 +29,7 @@ FIXED_UNITS_US = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-"""Units of time that are always as long, in microseconds."""
+"""Units of time of fixed length, in microseconds."""
 
 
 def unit_of(call: Call) -> str:
