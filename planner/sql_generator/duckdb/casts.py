@@ -51,7 +51,6 @@ def cast_like_spark(
         return nested_cast(flavour, arg, source, target, safe)
     kind = flavour.kind(target)
     match source, target:
-        # 't', 'yes', '1', ..
         case String(), Boolean():
             return _truth(flavour, arg, safe)
         # DuckDB would round '1.5'
@@ -75,7 +74,6 @@ def cast_like_spark(
         # by way of text: the decimal that the double prints as
         case ((Float() | Double()), Decimal()):
             return cast(cast(cast(arg, flavour.kind(DOUBLE)), flavour.kind(STRING)), kind, safe)
-        # Spark's text of a double
         case ((Float() | Double()), String()):
             return function("penstock_text", arg)
         # Spark overflows to infinity, DuckDB raises
@@ -84,17 +82,14 @@ def cast_like_spark(
         # '1.5d' is a number in Spark
         case String(), (Float() | Double()):
             return cast(function("regexp_replace", arg, text(_SUFFIXED_NUMBER), text(r"\1")), kind, safe)
-        # Spark's lenient texts of dates and times
         case String(), Date():
             return cast(function("penstock_day", arg), kind, safe)
         case String(), (Timestamp() | TimestampLtz()):
             return cast(function("penstock_moment", arg), kind, safe)
-        # seconds since 1970 to an instant
         case ((Float() | Double() | Decimal()), TimestampLtz()):
             number = arg if isinstance(source, Decimal) else cast(arg, flavour.kind(DOUBLE))
             micros = function("trunc", binary(exp.Mul, number, integer(1_000_000)))
             return flavour.from_epoch_us(cast(micros, flavour.kind(BIGINT), safe), target)
-        # an instant to seconds since 1970, with microseconds
         case TimestampLtz(), Decimal():
             micros = cast(function("epoch_us", arg), flavour.kind(Decimal(32, 0)))
             return cast(
@@ -104,10 +99,8 @@ def cast_like_spark(
             return cast(binary(exp.Div, function("epoch_us", arg), integer(1_000_000)), kind, safe)
         case ((DayTimeInterval() | YearMonthInterval()), String()):
             raise flavour.refusal(f"CAST of {source} to STRING")
-        # in the session's zone
         case TimestampLtz(), String():
             return cast(cast(arg, flavour.kind(TIMESTAMP)), kind)
-        # whole seconds since 1970, rounded down
         case TimestampLtz(), _ if is_numeric(target):
             seconds = function("floor", binary(exp.Div, function("epoch_us", arg), integer(1_000_000)))
             return cast(cast(seconds, flavour.kind(BIGINT)), kind, safe)
@@ -115,7 +108,6 @@ def cast_like_spark(
             return flavour.from_epoch_us(
                 binary(exp.Mul, cast(arg, flavour.kind(BIGINT)), integer(1_000_000)), target
             )
-        # UTF-8
         case Binary(), String():
             return function("decode", arg)
         case String(), Binary():
