@@ -166,6 +166,7 @@ def _write(
     children: Callable[[T], Sequence[T]],
     out: list[str],
 ) -> None:
+    # lines of one node, then its inputs; the bar continues beside them unless the node is the last one
     below = list(children(node))
     head, *more = lines(node)
     out.append(first + head)

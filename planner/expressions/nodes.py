@@ -131,6 +131,7 @@ class Call(Expression):
         return replace(self, args=children)
 
     def __str__(self) -> str:
+        # row.field and array[i] print as written
         if self.function in ("field", "element"):
             return self._part()
         symbol = INFIX.get(self.function)
@@ -231,6 +232,7 @@ class AggregateCall:
     @property
     def keeps_values(self) -> bool:
         """Whether its state grows with each different value."""
+        # DISTINCT changes nothing for MIN, MAX and ANY_VALUE
         return self.function in KEEPS_VALUES or (
             self.distinct and self.function not in ("min", "max", "any_value")
         )
@@ -243,6 +245,7 @@ class AggregateCall:
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:
         """The ORDER BY inside the call."""
+        # the last arguments are the keys of the inner ORDER BY
         keys = self.args[len(self.args) - len(self.order) :]
         return tuple(
             SortKey(key, way.descending, way.nulls_first) for key, way in zip(keys, self.order, strict=True)

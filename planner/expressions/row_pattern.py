@@ -112,10 +112,12 @@ class Repetition(Pattern):
 
     @property
     def size(self) -> int:
+        # A{2,} is A A A*: two mandatory positions and the loop
         return self.part.size * (self.least + 1 if self.most is None else self.most)
 
     def __str__(self) -> str:
         inner = str(self.part) if isinstance(self.part, Variable) else f"({self.part})"
+        # the shortest spelling: *, +, ?, {n}, {n,}, {n,m}
         sign = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((self.least, self.most))
         if sign is None:
             sign = (

@@ -113,6 +113,7 @@ UNKNOWN: Partitioning = frozenset()
 
 def move_keys(known: Partitioning, places: Mapping[int, int]) -> Partitioning:
     """Return the key lists whose columns are all in ``places``, at their new positions."""
+    # a list with a dropped column no longer tells where rows are
     return frozenset(tuple(places[key] for key in keys) for keys in known if places.keys() >= set(keys))
 
 

@@ -79,6 +79,7 @@ class Emit(PassThroughNode):
         return self.kind is EmitKind.FINAL or inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        # CHANGES passes changes on; FINAL folds those of one row in one subtask
         if self.kind is not EmitKind.FINAL:
             return (ANY,)
         return (by_keys(final_keys(inputs[0].upsert_key, len(self.input.schema))),)
@@ -103,6 +104,7 @@ def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:
     """Return a plan whose window aggregates have this emission. Subqueries with an EMIT of their own keep
     theirs.
     """
+    # a subquery with an EMIT of its own
     if isinstance(plan, Emit):
         return plan
     plan = (

@@ -127,6 +127,7 @@ class Project(UnaryNode):
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         places: dict[int, int] = {}
         for index, expression in enumerate(self.expressions):
+            # CAST of an integer to another width keeps different values different, so a key stays a key
             whole = (
                 isinstance(expression, Cast)
                 and not expression.safe
@@ -149,6 +150,7 @@ class Project(UnaryNode):
         return self._changed(expressions=tuple(map(rewrite, self.expressions)))
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        # WHERE over RAND() AS r must stay above: below, the call would be computed a second time
         steady = {i for i, expression in enumerate(self.expressions) if is_deterministic(expression)}
         passed = select_in_turn(parts, steady)
         return without(parts, passed), (tuple(inline(part, self.expressions) for part in passed),)

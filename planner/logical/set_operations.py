@@ -43,6 +43,7 @@ class Union(LogicalPlan):
         fields = []
         for position, first in enumerate(self.branches[0].schema):
             others = [branch.schema[position] for branch in self.branches]
+            # a time attribute of a union is one in every branch
             role = first.role if all(other.role is first.role for other in others) else None
             fields.append(replace(first, nullable=any(other.nullable for other in others), role=role))
         return Schema(tuple(fields))

@@ -56,6 +56,7 @@ class Sink(PassThroughNode):
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> SinkFacts:
         """A table's primary key is the upsert key; without one it is the key of the plan."""
         key = derived.upsert_key(self.input)
+        # the declared key is positions in the table's physical columns
         if self.table is not None and self.table.primary_key:
             declared = {name.lower() for name in self.table.primary_key}
             fields = enumerate(self.table.physical_fields)

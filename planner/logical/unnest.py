@@ -75,6 +75,7 @@ class Unnest(UnaryNode):
             all(0 <= i < len(self.call.columns) for i in self.gives),
             "a table function gives a column it does not have",
         )
+        # arguments are over the input, the condition over input and function columns
         reads = frozenset[int]().union(*(arg.columns() for arg in self.call.args))
         demand(
             all(0 <= i < len(self.input.schema) for i in reads), "a table function reads outside its input"

@@ -53,6 +53,7 @@ class Windowing:
     def __post_init__(self) -> None:
         demand(self.size_us > 0, "a window of no size")
         demand(
+            # slices of one step must fill the window exactly
             not self.overlapping or (self.step_us > 0 and self.size_us % self.step_us == 0),
             "a window whose size is no multiple of its step",
         )

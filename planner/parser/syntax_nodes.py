@@ -250,6 +250,7 @@ def moved(tree: exp.Expr, span: Span | None) -> exp.Expr:
     removes the spans.
     """
     for node in tree.walk():
+        # errors inside a view point to the view's name, as its text is not in the statement
         if span is not None:
             set_span(node, span.start, span.end)
         else:
@@ -280,6 +281,7 @@ def consume(node: exp.Expr, *names: str) -> None:
     clause that parses is ever ignored.
     """
     for name, value in node.args.items():
+        # a clause that was written, and that the caller does not handle
         if name not in names and value not in (None, False, []):
             word = _CLAUSE_WORDS.get(name, name.strip("_").upper().replace("_", " "))
             where = (

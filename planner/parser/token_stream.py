@@ -89,6 +89,7 @@ class TokenReader(parser.Parser):
         and WINDOW are names before a dot, as in ``window.start``.
         """
         word = self.word(ahead)
+        # left.a, right.a, window.start
         if word in ("LEFT", "RIGHT", "WINDOW"):
             return self.at(TokenType.DOT, ahead + 1)
         return self.at(TokenType.IDENTIFIER, ahead) or (word != "" and word not in RESERVED)
@@ -146,6 +147,7 @@ class TokenReader(parser.Parser):
         """Return the error SQL-1001 of the current token: the terminals expected there, or the word that a
         misspelt one resembles.
         """
+        # only keywords can be misspelt, not symbols or descriptions
         words = [word for word in expected if word.isupper() and word[0].isalpha()]
         blamed, meant = self._misspelt(words)
         wanted = _any_of(expected)

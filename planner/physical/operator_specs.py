@@ -165,6 +165,7 @@ class JobGraph:
         Not so before windows that correct their results. Their watermark state is one value for all subtasks
         only when barriers are aligned.
         """
+        # the operators that read the edge
         target = next(chain for chain in self.chains if chain.chain_id == edge.target)
         return edge.edge.overtakable and not any(
             isinstance(o.node, WindowAggregate) and o.node.emission.corrects for o in target.operators

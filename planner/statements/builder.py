@@ -132,6 +132,7 @@ def _excluded(rest: Any) -> frozenset[str]:
     """The parts that a LIKE clause does not copy: ``(INCLUDING ALL EXCLUDING OPTIONS)``."""
     words = rest.value.strip().removeprefix("(").removesuffix(")").upper().split()
     pairs = list(zip(words[::2], words[1::2], strict=False))
+    # pairs of INCLUDING | EXCLUDING | OVERWRITING and a part
     if len(words) % 2 or any(
         how not in ("INCLUDING", "EXCLUDING", "OVERWRITING") or what not in _COPIED for how, what in pairs
     ):
@@ -167,6 +168,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     def path(self, children: list[Any]) -> Any:
         tokens = [child for child in children if isinstance(child, Token)]
         for token in tokens:
+            # `a.b` as one name would look like a path
             if "." in _text(token):
                 hint = "dots stand between catalog, database and table"
                 raise PenstockError(
@@ -218,6 +220,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def metadata(self, children: list[Any]) -> nodes.MetadataColumnDef:
         name = children[0]
+        # METADATA FROM 'key'; without FROM the key is the column's name
         token = next((child for child in children[2:] if isinstance(child, Token)), None)
         key, span = (name.text, name.span) if token is None else (_text(token), _span(token))
         kind = type_of(children[1].syntax)
@@ -230,6 +233,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def primary_key(self, children: list[Any]) -> _PrimaryKey:
         names = _one(children, _Names)
+        # PRIMARY KEY (..) without NOT ENFORCED promises a check that no stream can do
         if not _has(children, "not_enforced"):
             span = Span(names[0].span.start, names[-1].span.end)
             hint = "write PRIMARY KEY (..) NOT ENFORCED: the key is a promise about the data"
@@ -246,6 +250,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def create_table(self, children: list[Any]) -> nodes.CreateTable:
         name = _one(children, Name)
+        # columns, watermark and primary key stand in any order between the parentheses
         columns = [c for c in children if isinstance(c, nodes.ColumnDef)]
         watermarks = _all(children, nodes.WatermarkDef)
         keys = _all(children, _PrimaryKey)
@@ -347,6 +352,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def query(self, children: list[Any]) -> nodes.Query:
         token = children[0]
+        # a hint behind the last token: SELECT * FROM t /*+ OPTIONS(..) */
         closing = _CLOSING_HINT.match(self.sql, token.end_pos)
         end = token.end_pos if closing is None else closing.end()
         tree = parse_query(self.sql[:end], token.start_pos)
@@ -354,6 +360,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def subscribe(self, children: list[Any]) -> nodes.Subscribe:
         asked = children[0]
+        # SUBSCRIBE t is SUBSCRIBE SELECT * FROM t, with errors at the table's name
         if isinstance(asked, Name):
             everything = parse_query(f"SELECT * FROM {quoted_name(asked.text)}")
             asked = nodes.Query(asked.text, moved(everything, asked.span), span=asked.span)
@@ -435,6 +442,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         like = next((_text(child) for child in children if isinstance(child, Token)), None)
         kind = _one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS)
         namespace = _one(children, nodes.ShowNamespace)
+        # SHOW TABLES IN db, but not SHOW JOBS IN db
         if namespace is not None and kind not in nodes.IN_NAMESPACE:
             raise PenstockError(
                 "SQL-1001",

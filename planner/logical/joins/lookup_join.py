@@ -80,10 +80,12 @@ class LookupJoin(LogicalPlan):
             (self.left.schema, scan), self.left_keys, self.right_keys, self.residual
         )
         kept = "" if self.scan.predicate is None else f" where {expression_text(self.scan.predicate, scan)}"
+        # synchronous lookups keep the order of rows; asynchronous ones have an output mode
         order = "one at a time"
         if lookup_option(table, "lookup.async"):
             order = str(lookup_option(table, "lookup.output-mode"))
         read = f"{self.scan.columns_text()}{kept}"
+        # the whole table is read at this interval; otherwise it is queried by key
         every_ms = reload_ms(table)
         if every_ms is not None:
             how = f"reading {read} again every {duration_text(every_ms * 1000)}, {order}"
@@ -105,6 +107,7 @@ class LookupJoin(LogicalPlan):
         return Digest(rows, mark_side("left", rows, left.columns) + mark_side("found", rows, right.columns))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        # the lookup key contains a key of the table: each row has at most one partner
         meets_one = any(key <= set(self.right_keys) for key in self.scan.unique_keys(()))
         return inputs[0] if meets_one else NO_KEYS
 

@@ -156,6 +156,7 @@ class TemporalJoin(LogicalPlan):
         return inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        # a row and the versions of its key meet in one subtask
         return by_keys(self.left_keys), by_keys(self.right_keys)
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:

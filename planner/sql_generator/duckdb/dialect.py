@@ -72,6 +72,7 @@ class DuckDbFlavour(Flavour):
     )
 
     def kind(self, kind: DataType) -> exp.DataType:
+        # an untyped NULL is an INT
         if isinstance(kind, Null):
             return self.kind(INT)
         if isinstance(kind, DayTimeInterval | YearMonthInterval):
@@ -88,6 +89,7 @@ class DuckDbFlavour(Flavour):
             case str():
                 return text(value)
             case bytes():
+                # X'..' as text of hex digits
                 return function("unhex", text(value.hex()))
             case timedelta():
                 return function("to_microseconds", integer(value // timedelta(microseconds=1)))
@@ -132,6 +134,7 @@ class DuckDbFlavour(Flavour):
         places = function(
             "generate_series", integer(0), binary(exp.Sub, function("len", array.copy()), integer(1))
         )
+        # an empty or NULL array becomes a list of one NULL
         if outer:
             filled = exp.GT(this=function("len", array.copy()), expression=integer(0))
             array, places = (

@@ -62,6 +62,7 @@ def guarded(call: Call, divisor: exp.Expr, value: exp.Expr) -> exp.Expr:
 def _moved(node: type[exp.Expr]) -> Spelling:
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         result = binary(node, *args)
+        # DATE - DATE is a number of days in DuckDB
         if isinstance(call.type, DayTimeInterval) and isinstance(call.args[0].type, Date):
             return function("to_days", cast(result, duck(INT)))
         if isinstance(call.type, Decimal):
@@ -73,6 +74,7 @@ def _moved(node: type[exp.Expr]) -> Spelling:
 
 def _multiply(call: Call, args: list[exp.Expr]) -> exp.Expr:
     kinds = [arg.type for arg in call.args]
+    # INTERVAL * n and n * INTERVAL, over microseconds or months
     for interval, factor in ((0, 1), (1, 0)):
         if isinstance(kinds[interval], DayTimeInterval):
             return _micros(
@@ -103,6 +105,7 @@ def _roomy(call: Call, args: list[exp.Expr], scale: int) -> list[exp.Expr]:
 
     Refuse a result that Spark rounds to fewer digits: it may need more than 38 digits before.
     """
+    # Spark rounds the exact result
     if isinstance(call.type, Decimal) and call.type.scale < scale:
         raise refuse(
             call,
@@ -240,6 +243,7 @@ def _round(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """Doubles are rounded as the decimals they print as, like in Spark."""
     digits = constant(call, 1) if len(call.args) > 1 else 0
     if isinstance(call.type, Float | Double) and isinstance(digits, int) and 0 <= digits <= 18:
+        # ROUND(0.285, 2): round the decimal that the double prints as
         decimal = cast(cast(args[0], duck(STRING)), duck(Decimal(38, digits)))
         small = exp.LT(this=function("abs", args[0].copy()), expression=integer(2**52))
         return when(small, cast(decimal, duck(call.type)), args[0].copy())

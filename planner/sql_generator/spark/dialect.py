@@ -107,7 +107,9 @@ class SparkFlavour(Flavour):
 
     def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
         if isinstance(kind, TimestampLtz):
+            # an instant is microseconds since 1970 already
             return function("unix_micros", time)
+        # a TIMESTAMP without zone: its distance from 1970, so that the session's zone plays no part
         since = binary(exp.Sub, time, cast(text(_EPOCH), self.kind(kind)))
         return interval_us(since)
 
@@ -133,6 +135,7 @@ class SparkFlavour(Flavour):
         match kind:
             case Time():
                 return cast(column, self.kind(STRING))
+        # by way of INTERVAL MONTH, which Spark casts to INT
         if has_months(kind):
             return cast(cast(column, _with_months(kind, _MONTHS)), _with_months(kind, INT))
         return cast(column, self.kind(kind))

@@ -102,6 +102,7 @@ def _timestampadd(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if call.args[0].type == BIGINT:
+        # TO_TIMESTAMP_LTZ(n, 0) counts seconds, TO_TIMESTAMP_LTZ(n, 3) milliseconds
         precision = call.args[1].value if len(call.args) > 1 and isinstance(call.args[1], Literal) else 3
         return function("timestamp_seconds" if precision == 0 else "timestamp_millis", args[0])
     return function("to_timestamp_ltz", *args)
