@@ -33,7 +33,7 @@ _WITH_LARGE_OFFSETS = {pa.string(): pa.large_string(), pa.binary(): pa.large_bin
 
 
 class IdSums:
-    """Changes by row id, added up; what is held follows the ids, however often each is named."""
+    """The sums of changes by row id. Its memory grows with the ids, however often each is named."""
 
     def __init__(self) -> None:
         self._ids: list[np.ndarray] = []
@@ -75,8 +75,8 @@ def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
 
 
 def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
-    """Return a small number per value and the count of numbers; nested values are told apart part by part,
-    maps in any order of their entries.
+    """Return a small number per value and the count of numbers. Nested values are compared part by part, maps
+    in any order of their entries.
     """
     if pa.types.is_nested(column.type) and "map<" in str(column.type):
         column = canonical_text(column)
@@ -100,8 +100,8 @@ def _large_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
 
 
 def _parts(column: pa.Array) -> pa.Table:
-    """Return flat columns that together say all a nested column says: a struct's fields; a list's length
-    and its items by position.
+    """Return flat columns that determine a nested column: a struct's fields; a list's length and its items by
+    position.
     """
     missing = pc.is_null(column)
     if pa.types.is_struct(column.type):
@@ -139,7 +139,7 @@ class Fold:
         self._positive = True
 
     def add(self, batch: Batch) -> None:
-        """Take a piece of the changelog; it is summed when there is as much new as old, so the work stays
+        """Add a piece of the changelog. It is summed when there is as much new as old, so the work stays
         linear.
         """
         self._pending.append(batch)
@@ -149,8 +149,8 @@ class Fold:
             self._consolidate()
 
     def weighted(self) -> list[Batch]:
-        """Return the rows that are there now with their weights, those below zero too, in as few batches
-        as Arrow can hold them in: none for none.
+        """Return the current rows with their weights, negative ones too. Batches are as few as Arrow can
+        hold; no rows are no batch.
         """
         self._consolidate()
         batches, first = [], 0
@@ -184,7 +184,7 @@ class Fold:
 
 
 def negated(batch: Batch) -> Batch:
-    """Return the batch that takes back what a batch gives."""
+    """Return the batch that retracts a batch: the same rows, each weight negated."""
     return Batch(batch.rows, -weights_of(batch))
 
 

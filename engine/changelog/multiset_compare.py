@@ -86,7 +86,7 @@ class ComparedRows:
         return self._directory / f"part-{number}.arrow"
 
     def _spill(self) -> None:
-        """Write the rows that are held to the files of their parts."""
+        """Write the buffered rows to the files of their parts."""
         if not self._buffer:
             return
         batches, self._buffer, self._rows_in_buffer = self._buffer, [], 0

@@ -17,12 +17,12 @@ INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 
 
 def change_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> tuple[pa.RecordBatch, np.ndarray]:
-    """Return every change of a batch as a row of its own, and its op as an index into ``OPS``; a weight of n
-    gives n rows.
+    """Return every change of a batch as a row of its own, and its op as an index into ``OPS``. A weight of n
+    becomes n rows.
 
-    A -1 and a +1 of one upsert key become ``-U`` and ``+U``, side by side: within one key what goes comes
-    before what comes, and what comes and goes within the batch is left out. Without a key there are only
-    ``+I`` and ``-D``, in the batch's order.
+    A -1 and a +1 of one upsert key become ``-U`` and ``+U``, side by side. Within one key deletions precede
+    insertions. Changes that cancel within the batch are left out. Without a key there are only ``+I`` and
+    ``-D``, in the batch's order.
     """
     if batch.weights is None:
         return batch.rows, np.full(batch.num_rows, INSERT, np.int8)

@@ -61,7 +61,7 @@ class PythonTableRows:
         self._rows_a_call = _ROWS_FIRST
 
     def pieces(self, columns: list[pa.Array], count: int) -> Iterator[RowsAndColumns]:
-        """Yield the input row (int64, ascending) of each row given, and the columns given: once at least.
+        """Yield the input row (int64, ascending) of each output row, and the output columns; at least once.
 
         ``columns`` are the arguments, or one column of any kind for a function of none. Raises RUN-2010 and
         RUN-2011.

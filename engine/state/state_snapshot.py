@@ -29,7 +29,7 @@ rows on time.
 """
 
 WRITTEN = "written_ms"
-"""The last column of entries that live for a time: when each was last written, wall-clock milliseconds."""
+"""The last column of entries with a TTL: when each was last written, wall-clock milliseconds."""
 
 COPIES = "copies"
 """The last column of rows under way where some stand for more than one: for how many each does."""
@@ -45,9 +45,9 @@ class FrozenState:
     """``pieces`` may be called by any thread: key_group (ascending from piece to piece), SLOT (uint32), then
     the state's columns.
 
-    There is at least one piece, and none is made before it is asked for: of a large state only one is in
-    memory beside it. ``base``: the checkpoint it is told against, None when it is whole. ``changed``: then
-    every slot touched since, live or not.
+    There is at least one piece. Each is built when the caller asks for it: of a large state only one is in
+    memory beside it. ``base``: the checkpoint that the changes refer to, None when it is whole. ``changed``:
+    then every slot touched since, live or not.
     """
 
     pieces: Callable[[], Iterator[pa.Table]]

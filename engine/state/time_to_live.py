@@ -47,7 +47,7 @@ class LastWrites(Mapped):
 
     @property
     def memory(self) -> int:
-        """Bytes held."""
+        """The bytes of memory in use."""
         return self._written.nbytes
 
     def touch(self, ids: np.ndarray, capacity: int) -> None:

@@ -13,11 +13,11 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US
 
 
 class KeyGroupWatermarkState(ListState):
-    """Microseconds, beginning at the start of all time. A list state, so that no keyed entry need be written
-    anew when time goes on.
+    """Microseconds, beginning at the start of all time. A list state, so that no keyed entry is rewritten
+    when time advances.
 
-    Restored before the keyed states it tells, by key group, how far time had come there; nothing is known of
-    checkpoints that do not hold it.
+    It is restored before the keyed states that read it, and has the watermark by key group. Older checkpoints
+    lack it: the watermark is unknown then.
     """
 
     def __init__(self, groups: KeyGroups) -> None:
@@ -36,15 +36,13 @@ class KeyGroupWatermarkState(ListState):
             self._restored[item["first_group"] : item["end_group"]] = item["passed_us"]
 
     def of(self, groups: np.ndarray) -> np.ndarray:
-        """Return how far time had come for key groups when what was restored was taken, the start of all
-        time where that is not known.
+        """Return the watermark of key groups at the restored checkpoint, the start of all time where it is
+        unknown.
         """
         return np.full(groups.size, MIN_WATERMARK_US) if self._restored is None else self._restored[groups]
 
     def least_us(self, otherwise: int) -> int:
-        """Return how far time had come for all of this subtask's key groups, ``otherwise`` where that is
-        not known.
-        """
+        """Return the least watermark of this subtask's key groups, ``otherwise`` where it is unknown."""
         return (
             otherwise
             if self._restored is None

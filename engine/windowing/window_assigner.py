@@ -31,8 +31,9 @@ class AssignedRows:
 class WindowAssigner:
     """Assigns rows to slices by their time column, or by windows that are attached to them.
 
-    A window has ended for a row when its end is at or below the watermark of the row's split just before it
-    (``Batch.behind``) or the operator's own; rows are taken until it is ``lateness_us`` below that.
+    A window has ended for a row when its end is at or below one of two watermarks. One is that of the row's
+    split just before it (``Batch.behind``), the other the operator's own. Rows are accepted until the end is
+    ``lateness_us`` below that.
     """
 
     def __init__(

@@ -16,8 +16,8 @@ from penstock.engine.storage.spill_files import SpillFiles, pages_of, zeros_besi
 
 
 class Part(Protocol):
-    """State by slot of one aggregated column. ``weights`` of length 0 mean +1 each; values given to
-    ``add`` hold no NULL.
+    """State by slot of one aggregated column. ``weights`` of length 0 mean +1 each; values passed to ``add``
+    hold no NULL.
     """
 
     def reserve(self, capacity: int) -> None:
@@ -105,8 +105,8 @@ def line_aligned(rows: int, width: int) -> np.ndarray:
 
 
 def padded(width: int) -> int:
-    """Return the words of a row that holds ``width``: a power of two up to a line, so that no row lies
-    across two; then as few as need be.
+    """Return the words of a row that holds ``width``: up to a cache line, a power of two, so that no row
+    crosses a line. Beyond one line: as few as needed.
     """
     return 1 << max(0, width - 1).bit_length() if width <= LINE_WORDS else width
 
@@ -121,7 +121,7 @@ class SlotTable:
         self.rows = line_aligned(0, padded(width))
 
     def reserve(self, capacity: int) -> bool:
-        """Have rows for slots below ``capacity``; return whether the table moved for it."""
+        """Reserve rows for slots below ``capacity``; return whether the table moved for it."""
         if capacity <= len(self.rows):
             return False
         wide = padded(self.width)
@@ -143,7 +143,7 @@ class SlotTable:
         )
 
     def move(self, files: SpillFiles) -> None:
-        """Lie in a mapped file from now on."""
+        """Move into a mapped file; the table grows there from now on."""
         self.rows = files.copied(self.rows)
 
     def gathered(self, slots: np.ndarray) -> np.ndarray:

@@ -26,7 +26,8 @@ from penstock.planner.expressions.nodes import AggregateCall, Expression, Litera
 LISTS_VALUES = ("collect_list", "listagg", "histogram")
 """Aggregates whose value is as large as all they keep."""
 _ROWS_AT_ONCE = 4096
-"""Rows added to one part after another: few enough that the lines of their slots stay in the nearer cache."""
+"""Rows added to one part before the next: few enough that the lines of their slots stay in the nearer cache.
+"""
 
 Before = np.ndarray | list[pa.Array]
 """Values of aggregates before a change: columns of the shared table when that is all there is, else
@@ -35,7 +36,7 @@ results.
 
 
 class ValueTooLarge(TooLarge):
-    """RUN-2023 of one aggregate of one slot, which is named by who knows its key."""
+    """RUN-2023: one aggregate of one slot is too large. The caller, who knows the key, names the group."""
 
     def __init__(self, call: AggregateCall, size: int, slot: int, group: str = "one group") -> None:
         super().__init__(size)
@@ -116,9 +117,7 @@ class Accumulators:
             part.share(self._table.rows[:, columns])
 
     def spillable_bytes(self) -> int:
-        """Return the bytes of the shared table when it is large and in memory; other parts speak for
-        themselves.
-        """
+        """Return the bytes of the shared table if it is large and in memory; other parts report their own."""
         return self._table.in_memory_bytes()
 
     def spill(self, files: SpillFiles) -> None:
@@ -134,7 +133,7 @@ class Accumulators:
         return twin
 
     def reserve(self, capacity: int) -> None:
-        """Have room for slots below ``capacity``."""
+        """Reserve slots below ``capacity``."""
         if self._table.reserve(capacity):
             self._share()
         for part in self._others:
@@ -172,8 +171,8 @@ class Accumulators:
             part.clear(slots)
 
     def merge(self, into: np.ndarray, other: Accumulators, slots: np.ndarray) -> None:
-        """Add the state of ``slots`` of other accumulators of the same aggregates to the slots ``into``
-        (which may repeat).
+        """Add the state of ``slots`` of other accumulators of the same aggregates to the slots ``into``.
+        ``into`` may repeat a slot.
         """
         for part, from_part in zip(self._parts, other._parts, strict=True):
             part.merge(into, from_part, slots)
@@ -193,9 +192,7 @@ class Accumulators:
         return col.words(result(call, part, state))
 
     def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
-        """Return the aggregates of these columns of the shared table; the other parts are asked for
-        ``slots``.
-        """
+        """Return the aggregates of these columns of the shared table; other parts are read by ``slots``."""
         columns: list[pa.Array] = []
         for call, index, first in zip(self._calls, self._part_of, self._first_alike, strict=True):
             if first < len(columns):
@@ -291,7 +288,7 @@ def paired(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> list[pa.Arr
 
 
 def _between(call: AggregateCall) -> int:
-    """Return how many bytes stand between two values of an aggregate."""
+    """Return how many bytes the separator between two values of an aggregate is."""
     if call.function == "listagg" and isinstance(separator := call.args[1], Literal):
         return len(str(separator.value).encode())
     return 0

@@ -57,11 +57,11 @@ class AggregateFilter:
 
 @dataclass(frozen=True, eq=False)
 class AggregateInput:
-    """What one part is fed with: its arguments (none: whole rows; several, or one nested one: structs) of the
-    rows a filter keeps.
+    """The input of one part: its arguments, for the rows that a filter accepts. No arguments: whole rows;
+    several, or one nested one: structs.
 
-    Those ``needed`` must not be NULL. ``apart``: weights are int64 [filter, row], 0 where a filter does not
-    keep a row; else there is but one filter and weights are by row.
+    Those ``needed`` must not be NULL. ``apart``: weights are int64 [filter, row], 0 where a filter rejects a
+    row. Otherwise there is one filter, and weights are by row.
     """
 
     arguments: tuple[Reader, ...]

@@ -35,8 +35,8 @@ class BestKeys:
         return words and limit <= LIMIT_MAX
 
     def passed(self, rows: pa.RecordBatch, slots: np.ndarray, capacity: int) -> np.ndarray:
-        """Return the positions of rows that fewer than ``limit`` rows of their slot seen so far are ahead
-        of; slots are below ``capacity``.
+        """Return the positions of rows that may be among the first ``limit`` of their slot. Fewer than
+        ``limit`` rows of the slot seen so far are ahead of them. Slots are below ``capacity``.
         """
         if len(self._best) < capacity:
             more = np.full((capacity - len(self._best), self._best.shape[1]), _LEAST, np.int64)
@@ -46,11 +46,11 @@ class BestKeys:
         return np.flatnonzero(passed)
 
     def forget(self, slots: np.ndarray) -> None:
-        """Forget what was seen of slots that will stand for other partitions."""
+        """Forget the keys seen of slots that other partitions will reuse."""
         self._best[slots[slots < len(self._best)]] = _LEAST
 
     def _words(self, keys: pa.Array) -> np.ndarray:
-        """Return keys as words, the greater the earlier a row stands; equal keys have equal words."""
+        """Return keys as words: the earlier a row sorts, the greater its word. Equal keys, equal words."""
         if keys.type == pa.float64():
             values = keys.to_numpy(zero_copy_only=False) + 0.0  # one nought, not two
             bits = values.view(np.int64)

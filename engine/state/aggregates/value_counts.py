@@ -42,8 +42,8 @@ class SlotValues(Mapped):
     """(slot, value) pairs to one or ``width`` signed counts, int64 [entry] or [entry, width]; a pair is
     forgotten once all are 0.
 
-    Values are held once each, however many slots have them; values of several columns are structs. An entry
-    is the dense number of a pair.
+    Each value is stored once, however many slots have it; values of several columns are structs. An entry is
+    the dense number of a pair.
     """
 
     MAPPED = ("_counts",)
@@ -147,7 +147,7 @@ class ValueCounts(SlotValues):
     """
 
     def add(self, slots: np.ndarray, values: pa.Array, weights: np.ndarray) -> Change:
-        """Add to counts and say what that changed; the caller reads the entries, then has the touched ones
+        """Add to counts and return the change. The caller reads its entries, then has the touched ones
         forgotten.
         """
         entries, touched = self._enter(slots, values)
@@ -177,8 +177,8 @@ class ValueCounts(SlotValues):
 
 
 class CountedPart:
-    """Counts values and settles each change; what follows from the counts is the subclass's, and is made
-    again from them when they are restored.
+    """Counts values and applies each change of them. The subclass derives its state from the counts, and
+    derives it again when they are restored.
     """
 
     def __init__(self, kind: pa.DataType) -> None:

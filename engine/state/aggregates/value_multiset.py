@@ -129,7 +129,7 @@ class SortedBag:
         return np.bincount(self.positions, weights=numbers * self.counts, minlength=self.size)
 
     def _at(self, ranks: np.ndarray, totals: np.ndarray) -> np.ndarray:
-        """Return where the value of each slot's rank stands, 0 for slots without values."""
+        """Return the position of the value of each slot's rank, 0 for slots without values."""
         before = np.cumsum(totals) - totals
         entries = np.searchsorted(np.cumsum(self.counts), before + ranks, side="right")
         return np.where(totals > 0, entries, 0)
@@ -145,8 +145,8 @@ class ValueBag(CountedPart):
         )
 
     def sizes(self, slots: np.ndarray, *, once: bool, between: int) -> np.ndarray:
-        """Return how many bytes the values of each slot are together, int64, each ``once`` or as often as it
-        is there, with so many bytes ``between`` them; no value is made for it.
+        """Return how many bytes the values of each slot are together, int64, without building a value.
+        ``once``: count each value once, not as often as it is there. ``between``: the bytes of a separator.
         """
         positions, entries = self._counts.entries(slots)
         counts = np.maximum(self._counts.counts(entries), 0)

@@ -18,8 +18,8 @@ from penstock.engine.state.time_to_live import LastWrites, written_column
 
 
 class GroupState(TrackedState):
-    """Keys, their aggregates, and last among these the number of rows of each key. ``writes``: keys live
-    for a time after they were last written.
+    """Keys, their aggregates, and last among these the number of rows of each key. ``writes``: keys expire
+    some time after they were last written.
     """
 
     def __init__(
@@ -87,5 +87,5 @@ class GroupState(TrackedState):
                 self.writes.restore(slots, written, self.keys.capacity)
 
     def due(self, now_ms: int) -> np.ndarray:
-        """Return the slots of keys that have lived long enough by the clock."""
+        """Return the slots of keys that have expired by the clock."""
         return np.zeros(0, np.int64) if self.writes is None else self.writes.due(now_ms, self.keys.live_slots)

@@ -50,14 +50,14 @@ class PartitionTotals(TrackedState, Mapped):
         return int(np.count_nonzero(self.rows))
 
     def reserve(self) -> None:
-        """Have room for all slots given so far."""
+        """Reserve all slots assigned so far."""
         capacity = self._keys.capacity
         if capacity > self.rows.size:
             self.rows, self.groups = grown(self.rows, capacity), grown(self.groups, capacity)
             self.accumulators.reserve(capacity)
 
     def add(self, slots: np.ndarray, rows: pa.RecordBatch, group_slots: np.ndarray) -> None:
-        """Count rows and groups of peers, given the slot of each."""
+        """Count rows and groups of peers by slot."""
         np.add.at(self.rows, slots, 1)
         np.add.at(self.groups, group_slots, 1)
         self.accumulators.add(slots, rows)
@@ -105,8 +105,8 @@ class PartitionTotals(TrackedState, Mapped):
 
 
 class PartitionLives:
-    """Passed rows and totals of a partition live ``ttl_ms`` after a row of it came or passed (0: for
-    ever). Rows that wait do not expire.
+    """Passed rows and totals of a partition expire ``ttl_ms`` after a row of it came or passed (0: never).
+    Pending rows do not expire.
     """
 
     def __init__(self, ttl_ms: int, clock: Clock) -> None:
@@ -118,8 +118,8 @@ class PartitionLives:
             self.writes.touch(slots, capacity)
 
     def expire(self, now_ms: int, keys: KeyIndex, rows: TimedRows, totals: PartitionTotals) -> np.ndarray:
-        """Forget what has lived long enough; return the partitions, those that rows still wait in
-        included, each of which something was kept of.
+        """Forget what has expired. Return the partitions of which something was stored, including those with
+        pending rows.
         """
         if self.writes is None:
             return np.zeros(0, np.int64)

@@ -103,8 +103,8 @@ class SessionRows(JoinSide):
         return ids[self._times[ids] + self._gap_us < time_us]
 
     def forget(self, sessions: Sessions, time_us: int) -> None:
-        """Forget the rows of sessions that have ended before ``time_us``, rows taken back that never came,
-        and keys that have no rows left.
+        """Forget the rows of sessions that have ended before ``time_us``. Forget retractions whose rows never
+        came, and keys that have no rows left.
         """
         reached = self._ended_alone(time_us)
         lacking = reached[self.store.weights(reached) < 0]

@@ -75,12 +75,12 @@ class SessionWindowState(TrackedState, Mapped):
     def open_in_turn(
         self, key_columns: Sequence[pa.Array], times: np.ndarray, gap_us: int, turns: np.ndarray
     ) -> np.ndarray:
-        """Make rows that came behind watermarks, ``turns``, part of the sessions that had not ended by then;
-        return theirs, -1 for those too late.
+        """Add late rows to the sessions that had not ended by the watermark each row is behind (``turns``).
+        Return the session of each row, -1 for those too late.
 
-        Rows on time may have come before them: those touch no session that had ended by then. A session that
-        ended before the last turn may overlap others of its key from here on, so sessions that have ended by
-        then are to be removed before anything else is opened.
+        Rows on time may have come before them: those touch no session that had ended by then. Afterwards a
+        session that ended before the last turn may overlap others of its key. The caller removes such
+        sessions before it opens anything else.
         """
         key_slots = self.keys.lookup_or_insert(key_columns, times.size)
         touched_keys = np.unique(key_slots)
@@ -124,8 +124,8 @@ class SessionWindowState(TrackedState, Mapped):
     def _settle(
         self, old_sessions: np.ndarray, groups_of_old: np.ndarray, touched: np.ndarray, keys: np.ndarray
     ) -> np.ndarray:
-        """Return the session of each group (undefined unless touched): the first it held, or a new one;
-        the others it held go into that.
+        """Return the session of each group (undefined unless touched): its first old session, or a new one.
+        The group's other old sessions are merged into that.
         """
         sessions = np.full(keys.size, -1)
         sessions[groups_of_old[::-1]] = old_sessions[::-1]

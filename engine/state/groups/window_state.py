@@ -36,8 +36,8 @@ class WindowState(TrackedState):
     not part of.
 
     An entry is a dense number, a slot of the accumulators. A slice is a dense number with an end, and a start
-    where windows are attached. ``closed``: until when windows were given, for the operator to declare; what
-    entries have missed by it is found out when they are restored.
+    where windows are attached. ``closed``: until when windows were emitted, for the operator to declare. A
+    restore computes from it how many windows entries have missed.
     """
 
     def __init__(

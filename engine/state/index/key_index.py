@@ -1,9 +1,9 @@
 """KeyIndex: key columns to dense slots. One fixed-width column goes to a WordIndex, one string column to a
 StringIndex.
 
-Several columns become rows of words: strings and nested values through an index each (its slot is their word,
-counted so that it can be freed), fixed-width columns by their words, and one word of bits that says which of
-those are NULL.
+Several columns become rows of words. A string or nested value goes through an index of its own: its slot is
+the word, counted so that it can be freed. Fixed-width columns contribute their words. One word of bits marks
+which of those are NULL.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class KeyIndex:
 
     @property
     def capacity(self) -> int:
-        """The bound of slots given so far and until the index grows."""
+        """The bound of the slots assigned until the index grows."""
         return self._index.slots.capacity
 
     def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int | None = None) -> np.ndarray:
@@ -63,7 +63,7 @@ class KeyIndex:
         return self._index.lookup(columns, len(columns[0]) if num_rows is None else num_rows)
 
     def remove(self, slots: np.ndarray) -> None:
-        """Free distinct live slots and forget their keys; the caller clears what it holds by slot."""
+        """Free distinct live slots and forget their keys; the caller clears what it stores by slot."""
         if slots.size:
             self._index.remove(slots)
 

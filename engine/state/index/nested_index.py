@@ -27,7 +27,7 @@ class NestedIndex:
 
     @property
     def capacity(self) -> int:
-        """The bound of slots given so far and until the index grows."""
+        """The bound of the slots assigned until the index grows."""
         return self._texts.capacity
 
     def lookup_or_insert(self, column: pa.Array) -> np.ndarray:

@@ -41,7 +41,7 @@ class TaggedSlots(Mapped):
 
     @property
     def capacity(self) -> int:
-        """The bound of slots given so far and until the table grows."""
+        """The bound of the slots assigned until the table grows."""
         return self.tags.size
 
     @property
@@ -51,11 +51,11 @@ class TaggedSlots(Mapped):
 
     @property
     def full(self) -> bool:
-        """Whether no slot is left to give."""
+        """Whether no slot is left to assign."""
         return self.state[FREE] == 0 and self.state[1] == self.tags.size
 
     def grow(self) -> None:
-        """Make room for more keys: the table is filled again from itself, keys are not touched."""
+        """Reserve slots for more keys: the table is rebuilt from its own entries; keys are not read."""
         bits = self.bits + (2 if self.bits < 16 else 1)
         table = zeros_beside(self.table, 1 << bits)
         kernel.rebuild(self.table, table, bits, NO_BYTES)
@@ -106,7 +106,7 @@ class RowIndex(Mapped):
 
     @property
     def capacity(self) -> int:
-        """The bound of slots given so far and until the index grows."""
+        """The bound of the slots assigned until the index grows."""
         return self._slots.capacity
 
     def lookup_or_insert(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,7 +171,7 @@ class StringIndex(Mapped):
 
     @property
     def capacity(self) -> int:
-        """The bound of slots given so far and until the index grows."""
+        """The bound of the slots assigned until the index grows."""
         return self._slots.capacity
 
     def lookup_or_insert(self, column: pa.Array) -> np.ndarray:

@@ -49,7 +49,7 @@ class WordIndex(Mapped):
 
     @property
     def capacity(self) -> int:
-        """The bound of slots given so far and until the index grows."""
+        """The bound of the slots assigned until the index grows."""
         return self.keys.size
 
     @property
@@ -120,8 +120,8 @@ class WordIndex(Mapped):
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:
-    """Return an array of ``size`` first elements that begins with the given one and goes on with zeros,
-    where that one lies.
+    """Return a copy of an array with ``size`` first elements, the new ones zero. A spilled array is copied
+    into a mapped file too.
     """
     wider = zeros_beside(array, (size, *array.shape[1:]))
     wider[: len(array)] = array

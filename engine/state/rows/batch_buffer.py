@@ -39,8 +39,8 @@ class BatchBuffer(TrackedState):
         return [*(Batch(rows, weights, behind) for rows, (weights, behind) in marked), *self._batches]
 
     def _numbered(self) -> list[tuple[np.ndarray, Batch]]:
-        """Return all batches with the numbers of their rows: places in the order they came, for they go
-        all at once.
+        """Return all batches with the numbers of their rows. Numbers are positions in order of arrival: all
+        batches are released at once.
         """
         batches = self._all()
         ends = np.cumsum([batch.num_rows for batch in batches])
@@ -60,7 +60,7 @@ class BatchBuffer(TrackedState):
         self._batches = []
 
     def add(self, batch: Batch) -> None:
-        """Keep a batch."""
+        """Add a batch."""
         if batch.num_rows:
             self.changes.take(batch.num_rows)
             self._batches.append(batch)
@@ -129,8 +129,8 @@ class BatchBuffer(TrackedState):
 
 
 def _among(slots: np.ndarray, numbers: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch] | None:
-    """Return the rows of a batch whose numbers, which ascend as the given ones do, are among ``slots``;
-    ``None`` when none are.
+    """Return the rows of a batch whose numbers are among ``slots``; ``None`` when none are. Both lists of
+    numbers ascend.
     """
     positions = np.searchsorted(slots, numbers)
     matched = (

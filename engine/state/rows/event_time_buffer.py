@@ -1,5 +1,5 @@
-"""EventTimeBuffer: rows that wait until the watermark passes them. RowsBehind: rows behind the watermark
-of their split.
+"""EventTimeBuffer: rows pending until the watermark passes them. RowsBehind: rows behind the watermark of
+their split.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _PIECES_MAX = 32
 
 
 class EventTimeBuffer(BatchBuffer):
-    """Held rows with a time; none of the times is NULL. A row keeps the number it came with as long as it
-    waits.
+    """Pending rows with a time; none of the times is NULL. A row has the same number as long as it is
+    pending.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class EventTimeBuffer(BatchBuffer):
         self._bounds.append((int(times.min()), int(times.max())))
 
     def spillable_bytes(self) -> int:
-        """None: they are looked through whenever time goes on."""
+        """None can be spilled: all rows are scanned whenever time advances."""
         return 0
 
     def release(self) -> list[Batch]:
@@ -79,8 +79,8 @@ class EventTimeBuffer(BatchBuffer):
         return batches
 
     def due(self, time_us: int) -> list[Batch]:
-        """Take out and return the rows with a time below ``time_us``, what they take back of each other
-        cancelled: none, one batch, or as few as Arrow can hold.
+        """Remove and return the rows with a time below ``time_us``; retractions cancel the rows they match.
+        Returns no batch, one, or as few as Arrow can hold.
         """
         pieces = list(zip(self._batches, self._numbers, self._times, self._bounds, strict=True))
         if not any(first < time_us for *_, (first, _) in pieces):

@@ -16,8 +16,8 @@ from penstock.engine.state.time_to_live import Deadlines
 
 class ExpiringJoinSide(JoinSide):
     """``deadlines``: positions of columns and microseconds to add, the least sum is a row's deadline.
-    ``lasting``: a column and microseconds before which a row stays whatever its deadlines say, because it may
-    still be taken back; None when rows are never taken back.
+    ``lasting``: a column and microseconds. A row stays until that time, whatever its deadlines, because it
+    may still be retracted. None when rows are never retracted.
 
     Deadlines are derived from the rows, so snapshots are those of any join side.
     """

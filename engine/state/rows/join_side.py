@@ -41,10 +41,10 @@ class JoinSide(TrackedState, Mapped):
     join.
 
     ``retracting``: rows may be retracted, so equal rows are one row with their weights added. ``counts``:
-    keep ``matches``. ``writes``: rows expire some time after they were last written, each by itself or, with
-    ``by_key``, all rows of a key after the last of them; snapshots then have a column for it. ``numbered``:
-    rows remember their order of arrival. ``lates``, of a side that is never retracted: rows remember the
-    watermark they were behind.
+    keep ``matches``. ``writes``: rows expire some time after they were last written, and snapshots have a
+    column for it. With ``by_key`` all rows of a key expire together, after the last write of any of them.
+    ``numbered``: rows remember their order of arrival. ``lates``, of a side that is never retracted: rows
+    remember the watermark they were behind.
     """
 
     MAPPED = ("matches", "_behind")
@@ -158,8 +158,8 @@ class JoinSide(TrackedState, Mapped):
         self._behind[ids] = MIN_WATERMARK_US if behind is None else behind
 
     def behind(self, ids: np.ndarray) -> np.ndarray | None:
-        """Return the watermarks that rows were behind when they came, the least one for those on time;
-        None when all are.
+        """Return the watermark that each row was behind when it came. Rows on time have ``MIN_WATERMARK_US``;
+        None when all are on time.
         """
         return self._behind[ids] if self._behind.size else None
 

@@ -21,8 +21,8 @@ BEFORE = -1
 
 
 class MatchRows(TimedRows):
-    """Rows with a mark each: BEFORE, or for a row of an unfinished match its number in it times
-    ``transitions`` plus the transition that took it.
+    """Rows with a mark each. The mark of a row of an unfinished match is its number in the match times
+    ``transitions`` plus the transition that matched it. Other rows have BEFORE.
     """
 
     def __init__(

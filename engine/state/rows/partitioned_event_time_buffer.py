@@ -1,4 +1,6 @@
-"""TimedRows: rows by partition that wait for the watermark, and passed rows that later rows still read."""
+"""TimedRows: rows by partition that are pending until the watermark, and passed rows that later rows still
+read.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,15 @@ from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 
 
 class TimedRows(TrackedState, Mapped):
-    """Rows by id with their partition's slot (of ``keys``, which is shared) and their time; waiting ones are
+    """Rows by id with their partition's slot (of ``keys``, which is shared) and their time. Pending rows are
     listed, passed ones linked to slots.
 
-    ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the
-    earliest of all parts: subtasks whose barriers overtook rows need not have been at one time, and those
-    rows are still to come. Snapshots hold key_group, whether a row waits, that time (all that older ones know
-    of it) and the columns; with ``writes``, by partition, when one of its rows last came or passed.
+    ``passed_time``: the watermark up to which rows have passed, for the operator to declare. A restore sets
+    it to the earliest of all parts. With unaligned barriers subtasks may differ in it, and rows in channel
+    state are still to come.
+
+    Snapshots hold key_group, whether a row is pending, that time (older ones have no other record of it) and
+    the columns. With ``writes`` they also hold, by partition, when one of its rows last came or passed.
     ``numbered``: rows remember in which order they arrived.
     """
 
@@ -66,7 +70,7 @@ class TimedRows(TrackedState, Mapped):
 
     @property
     def passed_us(self) -> int:
-        """The watermark that has let rows pass."""
+        """The watermark up to which rows have passed."""
         return self.passed_time.us
 
     def slots(self, ids: np.ndarray) -> np.ndarray:
@@ -89,19 +93,19 @@ class TimedRows(TrackedState, Mapped):
         return ids
 
     def hold(self, rows: pa.RecordBatch) -> None:
-        """Let rows wait."""
+        """Add pending rows."""
         ids = self._add(rows)
         self.waiting = np.concatenate([self.waiting, ids])
         if self.writes is not None:
             self.writes.touch(self._slots[ids], self._keys.capacity)
 
     def link(self, rows: pa.RecordBatch) -> None:
-        """Add rows that wait for nothing, linked to their slots."""
+        """Add passed rows, linked to their slots."""
         self.keep(self._add(rows))
 
     def due(self, watermark_us: int) -> np.ndarray:
-        """Take out of the waiting rows and return those with a time below the watermark, which then are
-        passed but linked to no slot.
+        """Remove from the pending rows those with a time below the watermark, and return them. They are then
+        passed, but linked to no slot.
         """
         ready = self._times[self.waiting] < watermark_us
         ids, self.waiting = self.waiting[ready], self.waiting[~ready]
@@ -109,8 +113,8 @@ class TimedRows(TrackedState, Mapped):
         return ids
 
     def at_once(self, slots: np.ndarray, due: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield distinct slots with those of the due rows that are theirs, in pieces that may be looked at
-        at once with what is linked to them; the rows of one slot stay together.
+        """Yield distinct slots, each with its due rows, in pieces. A piece may be read at once with the rows
+        linked to its slots; the rows of one slot stay together.
         """
         earlier = int(self.passed.counts(slots).sum())
         if due.size <= LIMITS.piece_rows and (due.size + earlier) * self.store.widest <= LIMITS.chunk_bytes:
@@ -134,14 +138,14 @@ class TimedRows(TrackedState, Mapped):
         self.passed.link(self._slots[ids], ids)
 
     def forget(self, linked: np.ndarray, fresh: np.ndarray) -> None:
-        """Let go of rows that are linked, and of rows that have just passed and are not."""
+        """Forget rows that are linked, and rows that have just passed and are not."""
         self.passed.unlink(linked)
         ids = np.concatenate([linked, fresh])
         if ids.size:
             self.store.drop(ids)
 
     def linked_ids(self) -> np.ndarray:
-        """Return the ids of all passed rows that are kept."""
+        """Return the ids of all stored rows that have passed."""
         mask = np.zeros(self.store.capacity, np.bool_)
         mask[self.store.live_ids()] = True
         mask[self.waiting] = False
@@ -151,7 +155,7 @@ class TimedRows(TrackedState, Mapped):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Rows are shared as they lie in their chunks; what stands beside them is copied."""
+        """Rows are shared with their chunks, which never change; the other columns are copied."""
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, partition, width = self.store.frozen(ids), self._partition, len(self.schema)
         waits = np.zeros(self.store.capacity, np.bool_)
@@ -180,7 +184,7 @@ class TimedRows(TrackedState, Mapped):
         return pieces
 
     def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what else snapshots hold of rows, by name."""
+        """Return the other columns of rows in snapshots, by name."""
         arrived = self.store.arrived(ids)
         beside = {} if arrived is None else {ARRIVED: arrived}
         return beside if self.writes is None else beside | {WRITTEN: self.writes.of(self._slots[ids])}

@@ -18,7 +18,7 @@ _ON_TIME = -(2**63)
 
 
 class PendingLookups:
-    """What ``hold`` was last given is what a snapshot holds; what was restored waits to be taken."""
+    """The batches last passed to ``hold``, which snapshots store; restored ones stay until ``take``."""
 
     def __init__(self, schema: pa.Schema, key_group: int) -> None:
         self._schema = schema
@@ -28,15 +28,15 @@ class PendingLookups:
 
     @property
     def has_restored(self) -> bool:
-        """Whether restored rows have not been taken."""
+        """Whether ``take`` has not yet returned the restored rows."""
         return bool(self._restored)
 
     def hold(self, batches: list[Batch]) -> None:
-        """Declare the batches under way; no weight of theirs is negative."""
+        """Declare the pending batches; none of their weights is negative."""
         self._declared = batches
 
     def take(self) -> list[Batch]:
-        """Return what was restored, once."""
+        """Return the restored rows, once."""
         restored, self._restored = self._restored, []
         return restored
 

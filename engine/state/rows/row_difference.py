@@ -16,8 +16,8 @@ from penstock.engine.state.index.key_index import KeyIndex
 
 
 def difference(before: Sequence[Batch], after: Sequence[Batch]) -> list[Batch]:
-    """Return what must be taken back and then what must be added, none when nothing changed: as one batch,
-    or as few as Arrow can hold.
+    """Return the changes from the old rows to the new: retractions, then additions; none when nothing
+    changed. They are one batch, or as few as Arrow can hold.
     """
     if not (before or after):
         return []
@@ -30,8 +30,8 @@ def difference(before: Sequence[Batch], after: Sequence[Batch]) -> list[Batch]:
 
 
 def net_weights(pieces: Sequence[Batch], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first place, counted through all pieces, of each distinct row, and the sum of the weights
-    of all that equal it, which may be 0; both int64.
+    """Return the first position of each distinct row, counted through all pieces, and the sum of the weights
+    of its equals. Both are int64; a sum may be 0.
     """
     if not weights.size:
         return weights, weights

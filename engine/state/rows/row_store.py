@@ -25,14 +25,14 @@ _UNMAPPED_PAGES_MAX = 1 << 14
 
 
 class RowStore(Mapped):
-    """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is
-    gone and its id may be given again.
+    """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0. Then the row is
+    removed, and a new row may reuse its id.
 
-    Chunks are merged as they come, four of about one size to one, so there are few, but none past some size;
-    they are rewritten without dead rows when more than half are dead. ``capacity`` bounds the ids: arrays by
+    Appending merges chunks, four of about one size to one, so there are few; none grows past a limit. A store
+    rewrites its chunks without dead rows when more than half are dead. ``capacity`` bounds the ids: arrays by
     row id need that many elements. ``len()`` is the number of live rows, ``widest`` the bytes of the largest
-    row there was. Chunks that were spilled come before the others and stay as they are until they are
-    compacted. ``numbered``: rows remember in which order they arrived.
+    row there was. Spilled chunks come before the others and are not merged until they are compacted.
+    ``numbered``: rows remember in which order they arrived.
     """
 
     MAPPED = ("_positions", "_weights", "_arrived")
@@ -66,7 +66,7 @@ class RowStore(Mapped):
 
     @property
     def capacity(self) -> int:
-        """The bound of ids given so far and until more rows come."""
+        """The bound of the ids assigned until more rows come."""
         return self._weights.size
 
     def append(

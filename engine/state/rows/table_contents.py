@@ -17,8 +17,8 @@ _NAME = b"name"
 
 
 def column_name(field: pa.Field) -> str:
-    """Return the name a column of a snapshot has in the table; one of a checkpoint of before names were
-    kept has its place as a name.
+    """Return the name that a column of a snapshot has in the table. Old checkpoints stored no names: the
+    column's position is the name then.
     """
     return (field.metadata or {}).get(_NAME, field.name.encode()).decode()
 

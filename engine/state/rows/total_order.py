@@ -20,7 +20,8 @@ from penstock.planner.expressions.nodes import SortKey
 
 
 class RowOrder:
-    """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first.
+    """Sorts batches of one schema; NaN is the largest number, NULLs sort as each key specifies, in ties
+    first.
 
     Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are
     always in one order. ``arrival`` (``penstock.planner.logical.time_attributes.arrival_order``): 1 breaks
@@ -37,7 +38,7 @@ class RowOrder:
 
     def sorted(self, rows: pa.RecordBatch, arrived: np.ndarray | None = None) -> np.ndarray:
         """Return the positions of the rows in order, int64. ``arrived``: their numbers in the order they
-        arrived (None: as they stand).
+        arrived (None: their order in the batch).
         """
         return self.sorted_pieces([rows], arrived)
 

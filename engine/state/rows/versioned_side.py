@@ -22,8 +22,8 @@ class VersionSide(JoinSide):
     """Rows found by key slot that are versions from their time on (never NULL). Of versions of one time the
     first by ``ties`` counts.
 
-    A row of negative weight that takes back no row ends the version in force at its time, unless another
-    begins then.
+    A row of negative weight that retracts no row ends the version in force at its time, unless another begins
+    then.
     """
 
     def __init__(
@@ -122,8 +122,8 @@ class VersionSide(JoinSide):
 
 
 class _Order:
-    """Orders pairs of a small number (-1: before all) and a time by one word each; of times that none of
-    the given ones lies between it makes one.
+    """Maps pairs of a small number (-1: before all) and a time to one word that sorts the same. Times with
+    none of the known times between them share a word.
     """
 
     def __init__(self, times: np.ndarray, count: int) -> None:
@@ -134,7 +134,7 @@ class _Order:
             self._span = self._distinct.size + 1
 
     def words(self, numbers: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Return the words, int64; a time before all given ones is 0 within its number."""
+        """Return the words, int64; a time before all known ones is 0 within its number."""
         if self._distinct is not None:
             return numbers * self._span + np.searchsorted(self._distinct, times, side="right")
         return (
