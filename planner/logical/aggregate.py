@@ -60,6 +60,7 @@ class Phase(StrEnum):
     GLOBAL = "global"
 
 
+# the state of LOCAL aggregates, which a checkpoint never contains
 _PARTIAL_STATE = StateBound("partial results until the next watermark or batch")
 # Aggregates of which a retraction may bring back an earlier value, so that they keep all values then.
 _BEST = frozenset({"min", "max", "any_value", "max_by", "min_by", "first_value", "last_value"})

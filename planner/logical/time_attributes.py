@@ -214,6 +214,7 @@ def arrival_order(plan: LogicalPlan, order: Sequence[SortKey]) -> int:
     A clock gives many rows the same time. An order by it therefore means the order of arrival, or its reverse
     when descending.
     """
+    # the first key that is a clock decides
     for key in order:
         if isinstance(key.expression, Column) and is_by_clock(plan, key.expression.index):
             return -1 if key.descending else 1

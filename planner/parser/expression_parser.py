@@ -394,7 +394,7 @@ class ExpressionParser(PredicateParser):
     # primaries
 
     def _primary(self) -> exp.Expr:
-        # literals first: DATE '..' and INTERVAL '..' begin with words that may also be names
+        # literals first: DATE '..' begins with a word that may also be a name
         literal = self.literal()
         if literal is not None:
             return literal

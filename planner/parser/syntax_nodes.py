@@ -211,7 +211,9 @@ class AsOf(exp.Expression):
 
 @dataclass(frozen=True)
 class OptionEntry:
-    """One ``'key' = 'value'`` of WITH or OPTIONS; the key is in lower case, except in the hints of SELECT."""
+    """One ``'key' = 'value'``. The key is in lower case, except of Spark settings and in the
+    hints of SELECT.
+    """
 
     key: str
     value: str

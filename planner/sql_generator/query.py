@@ -208,6 +208,7 @@ class _PlanText:
         # COUNT(*) reads no column: take the first, if there is one
         columns = tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)]
         splits = plan.splits if isinstance(plan, HistoryScan) else None
+        # equal scans read one relation
         relation = ScannedTable(plan.table, columns, _asked_of_database(plan, columns), splits)
         if relation not in self.relations:
             self.relations.append(relation)
