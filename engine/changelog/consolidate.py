@@ -24,6 +24,7 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     first = np.full(count, len(group), np.int64)
     np.minimum.at(first, group, np.arange(len(group)))
     nonzero = np.flatnonzero(sums)
+    # in the order of first arrival, not of the numbers, which follow the values
     nonzero = nonzero[np.argsort(first[nonzero], kind="stable")]
     return take_rows(rows, first[nonzero]), sums[nonzero]
 
@@ -46,6 +47,7 @@ class IdSums:
         self._changes.append(changes)
         self._entries += ids.size
         if self._entries > 2 * self._summed + _BUFFERED_ENTRIES:
+            # summing once there is more than twice as much as after the last sum keeps the work linear
             rows, sums = self.sums()
             self._ids, self._changes, self._summed, self._entries = [rows], [sums], rows.size, rows.size
 
@@ -69,6 +71,7 @@ def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
         code, codes = (
             _codes(column.combine_chunks()) if column.nbytes <= LIMITS.array_bytes else _large_codes(column)
         )
+        # numbers are made dense after each column: the product stays below rows * codes and cannot overflow
         _, number = np.unique(number * codes + code, return_inverse=True)
         count = int(number.max()) + 1 if len(number) else 0
     return number, count
@@ -78,6 +81,7 @@ def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
     """Return a small number per value and the count of numbers. Nested values are compared part by part, maps
     in any order of their entries.
     """
+    # maps are equal in any order of their entries, so they are compared by canonical text
     if pa.types.is_nested(column.type) and "map<" in str(column.type):
         column = canonical_text(column)
     if pa.types.is_nested(column.type):
@@ -114,6 +118,7 @@ def _parts(column: pa.Array) -> pa.Table:
         )
     length = pc.fill_null(pc.list_value_length(column), 0)
     longest = pc.max(length).as_py() or 0
+    # one column per position: as many as the longest list has items
     items = [_item(column, length, position) for position in range(longest)]
     return pa.table([missing, length, *items], names=[str(i) for i in range(longest + 2)])
 

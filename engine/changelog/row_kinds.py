@@ -24,8 +24,10 @@ def change_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> tuple[pa.Re
     insertions. Changes that cancel within the batch are left out. Without a key there are only ``+I`` and
     ``-D``, in the batch's order.
     """
+    # an insert-only batch
     if batch.weights is None:
         return batch.rows, np.full(batch.num_rows, INSERT, np.int8)
+    # no key: an update is a deletion and an insertion
     if upsert_key is None:
         positions = np.repeat(np.arange(batch.num_rows), np.abs(batch.weights))
         return batch.rows.take(array_of(positions)), np.where(
@@ -34,6 +36,7 @@ def change_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> tuple[pa.Re
     rows, weights = batch.rows, batch.weights
     group, count = _keys(rows, upsert_key)
     if _passing(group, count, weights > 0):
+        # summing the weights cancels what comes and goes again within the batch
         table, weights = summed(pa.Table.from_batches([rows]), weights)
         rows = table.combine_chunks().to_batches()[0] if table.num_rows else rows.slice(0, 0)
         group, count = _keys(rows, upsert_key)
@@ -63,10 +66,12 @@ def _paired(
     added, group = weights[positions] > 0, group[positions]
     first = np.full(count, len(group), np.int64)
     np.minimum.at(first, group, np.arange(len(group)))
+    # keys by their first change; within a key deletions (False) first
     order = np.lexsort((added, first[group]))
     positions, added, group = positions[order], added[order], group[order]
     both = np.zeros(count, np.int8)
     np.bitwise_or.at(both, group, np.where(added, 1, 2).astype(np.int8))
+    # 1 + 2: the key has an insertion and a deletion, which are an update
     updated = both[group] == 3
     op = np.where(
         updated, np.where(added, UPDATE_AFTER, UPDATE_BEFORE), np.where(added, INSERT, DELETE)

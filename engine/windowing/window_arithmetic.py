@@ -41,6 +41,7 @@ class _CumulateEnds(_TumbleEnds):
     @staticmethod
     def start(window_ends: np.ndarray, windowing: Windowing) -> np.ndarray:
         size, offset = windowing.size_us, windowing.offset_us
+        # an end is exclusive: the window holds the microsecond before it
         return (window_ends - 1 - offset) // size * size + offset
 
 
@@ -103,9 +104,11 @@ def assign(times_us: np.ndarray, windowing: Windowing) -> tuple[np.ndarray, np.n
     times = event_times(times_us, windowing)
     rows = np.arange(times.size, dtype=np.int64)
     if windowing.merging:
+        # SESSION: for merging windows the size is the gap
         return rows, times, times + windowing.size_us
     first = slice_end(times_us, windowing)
     if not windowing.overlapping:
+        # TUMBLE: the slice is the row's only window
         return rows, first - windowing.size_us, first
     # HOP and CUMULATE: one entry for each window of the row, its windows numbered from 0 by ``nth``
     counts = window_counts(times_us, windowing)

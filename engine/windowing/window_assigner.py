@@ -72,7 +72,9 @@ class WindowAssigner:
         behind = (
             np.full(ends.size, MIN_WATERMARK_US) if assigned.batch.behind is None else assigned.batch.behind
         )
+        # a row is late by the later of its split's watermark and the operator's
         reached = np.maximum(behind, watermark_us)
+        # the maximum keeps the subtraction from underflowing before the first watermark
         bounds = np.maximum(reached, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         # A row of a windowing is late when its last window has ended; else its first windows may have ended
         # only.
@@ -82,6 +84,7 @@ class WindowAssigner:
             keep = first <= last
             missed = (first - ends) // window.slice_us
         else:
+            # an attached window is its own slice: late once that one window has ended
             last, keep = ends, ends > bounds
             missed = np.zeros(ends.size, np.int64)
         batch, starts = assigned.batch, assigned.starts

@@ -196,6 +196,7 @@ class Accumulators:
         columns: list[pa.Array] = []
         for call, index, first in zip(self._calls, self._part_of, self._first_alike, strict=True):
             if first < len(columns):
+                # an equal call earlier in the list has this result already
                 columns.append(columns[first])
                 continue
             try:
@@ -251,6 +252,7 @@ class Accumulators:
         """Return what ``before_and_after`` needs of distinct slots that are about to be added to."""
         if self._others:
             return self.results(slots)
+        # old and new state of each slot side by side, so that results of both are computed in one pass
         pairs = np.empty((self._table.width, 2 * slots.size), np.int64)
         self._table.gather_half(slots, pairs, 0)
         return pairs

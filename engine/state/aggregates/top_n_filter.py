@@ -54,9 +54,11 @@ class BestKeys:
         if keys.type == pa.float64():
             values = keys.to_numpy(zero_copy_only=False) + 0.0  # one nought, not two
             bits = values.view(np.int64)
+            # flipping the lower bits of negative doubles makes their words sort as the numbers do
             words = np.where(np.isnan(values), _GREATEST, bits ^ ((bits >> 63) & _GREATEST))
         else:
             words = col.words(keys)
+        # the greatest word comes first: ascending keys are complemented
         words = words if self._descending else ~words
         return (
             np.where(truths(keys.is_null()), _GREATEST if self._nulls_first else _LEAST, words)

@@ -77,6 +77,7 @@ class SessionRows(JoinSide):
     def of_slots(self, slots: np.ndarray) -> Sessions:
         """Return the sessions of distinct keys."""
         ids = self.links.expand(slots)[1]
+        # a retraction that came before its row makes no session
         ids = ids[self.store.weights(ids) > 0]
         ids = ids[np.lexsort((self._times[ids], self._slots[ids]))]
         keys, times = self._slots[ids], self._times[ids]
@@ -88,12 +89,14 @@ class SessionRows(JoinSide):
         order = np.lexsort((key_slots, starts, ends))
         new_numbers = np.empty(count, np.int64)
         new_numbers[order] = np.arange(count)
+        # stable: the rows of a session remain in the order of their times
         turn = np.argsort(new_numbers[of], kind="stable")
         return Sessions(key_slots[order], starts[order], ends[order], ids[turn], new_numbers[of][turn])
 
     def ended(self, time_us: int) -> Sessions:
         """Return the sessions with end < ``time_us``."""
         ids = self._ended_alone(time_us)
+        # only keys with a row that would have ended alone can have an ended session
         sessions = self.of_slots(self._distinct.of(self._slots[ids], self._keys.capacity))
         return sessions.filter(sessions.ends < time_us)
 
@@ -107,5 +110,6 @@ class SessionRows(JoinSide):
         came, and keys that have no rows left.
         """
         reached = self._ended_alone(time_us)
+        # retractions whose rows never came are dropped with the time they belong to
         lacking = reached[self.store.weights(reached) < 0]
         self._keys.remove(self.remove(np.concatenate([sessions.ids, lacking])))

@@ -52,6 +52,7 @@ class SessionWindowState(TrackedState, Mapped):
         _, sessions_of_keys = self._of_key.expand(np.unique(key_slots))
         all_keys = np.concatenate([key_slots, self._key_slots[sessions_of_keys]])
         all_starts = np.concatenate([starts, self._starts[sessions_of_keys]])
+        # one pass over old and new intervals, by key, then start, unites those that touch
         order = np.lexsort((all_starts, all_keys))
         groups = np.empty(order.size, np.int64)
         group_starts, group_ends = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
@@ -61,6 +62,7 @@ class SessionWindowState(TrackedState, Mapped):
         )
         group_of = np.empty(order.size, np.int64)
         group_of[order] = groups
+        # only groups with a new interval change; the first entries are the new ones, the rest old sessions
         touched = np.unique(group_of[: starts.size])
         keys_of_groups = np.empty(count, np.int64)
         keys_of_groups[group_of] = all_keys
@@ -87,6 +89,7 @@ class SessionWindowState(TrackedState, Mapped):
         _, old_sessions = self._of_key.expand(touched_keys)
         old_sessions = old_sessions[np.lexsort((self._starts[old_sessions], self._key_slots[old_sessions]))]
         order = np.lexsort((times, turns, key_slots))
+        # an upper bound: each old session and each row alone
         most = old_sessions.size + times.size
         in_order, parents, group_starts, group_ends = (
             np.empty(size, np.int64) for size in (times.size, most, most, most)
@@ -116,6 +119,7 @@ class SessionWindowState(TrackedState, Mapped):
             group_ends[touched],
         )
         self.changes.mark(sessions[touched], self._ends.size)
+        # late rows that no session accepted may have inserted keys
         self.keys.remove(touched_keys[self._of_key.counts(touched_keys) == 0])
         session_of_row = np.full(times.size, -1)
         session_of_row[accepted] = sessions[groups[accepted]]
@@ -128,7 +132,9 @@ class SessionWindowState(TrackedState, Mapped):
         The group's other old sessions are merged into that.
         """
         sessions = np.full(keys.size, -1)
+        # assigned in reverse, so that the first old session of a group remains
         sessions[groups_of_old[::-1]] = old_sessions[::-1]
+        # the other old sessions of a group are merged into the first and freed
         extra = sessions[groups_of_old] != old_sessions
         if extra.any():
             self.accumulators.merge(sessions[groups_of_old[extra]], self.accumulators, old_sessions[extra])
@@ -142,6 +148,7 @@ class SessionWindowState(TrackedState, Mapped):
     def _take(self, count: int) -> np.ndarray:
         if count > self._free.size:
             size_before = self._ends.size
+            # doubling keeps the cost of copying linear in the number of sessions
             size = max(size_before + count, 2 * size_before, 64)
             self._starts, self._key_slots = grown(self._starts, size), grown(self._key_slots, size)
             self._ends = grown(self._ends, size)
@@ -163,6 +170,7 @@ class SessionWindowState(TrackedState, Mapped):
     def ended(self, time_us: int) -> np.ndarray:
         """Return the sessions with end < ``time_us``, by end, then start, then age of the key."""
         sessions = np.flatnonzero(self._ends < time_us)
+        # lexsort's last key decides first: end, then start, then key
         return sessions[np.lexsort((self._key_slots[sessions], self._starts[sessions], self._ends[sessions]))]
 
     def of_keys(self, key_columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:

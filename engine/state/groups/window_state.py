@@ -73,6 +73,7 @@ class WindowState(TrackedState):
     def _entries_for(self, key_columns: Sequence[pa.Array], assigned: AssignedRows) -> np.ndarray:
         key_slots = self.keys.lookup_or_insert(key_columns, assigned.ends.size)
         slices = self._slice_slots(assigned)
+        # a pane is a slice less the first windows a late row missed; an entry is a pane and a key in one word
         panes = slices * self._fan if assigned.missed is None else slices * self._fan + assigned.missed
         self.some_missed |= assigned.missed is not None
         known = len(self._entries)

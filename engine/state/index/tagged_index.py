@@ -56,6 +56,7 @@ class TaggedSlots(Mapped):
 
     def grow(self) -> None:
         """Reserve slots for more keys: the table is rebuilt from its own entries; keys are not read."""
+        # small tables grow fourfold, large ones double: few rebuilds, little unused memory
         bits = self.bits + (2 if self.bits < 16 else 1)
         table = zeros_beside(self.table, 1 << bits)
         kernel.rebuild(self.table, table, bits, NO_BYTES)
@@ -83,6 +84,7 @@ class TaggedSlots(Mapped):
 
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
+        # the low 32 bits of an entry are its slot plus 1, so that 0 is an empty entry
         slots = (self.table[self.table != 0] & 0xFFFFFFFF) - 1
         if self.null_slot >= 0:
             slots = np.append(slots, self.null_slot)
@@ -114,6 +116,7 @@ class RowIndex(Mapped):
         that were new.
         """
         out = self._run(rows, True)
+        # the kernel marks a new row by -2 - slot, so that one pass returns slots and what was new
         fresh = np.flatnonzero(out < 0)
         out[fresh] = -2 - out[fresh]
         return out, fresh
@@ -132,6 +135,7 @@ class RowIndex(Mapped):
             )
             if done == len(rows):
                 return out
+            # the kernel stops when no slot is left and continues at row ``done``
             s.grow()
             self.keys = grown(self.keys, s.capacity)
 
@@ -215,6 +219,7 @@ class StringIndex(Mapped):
             self.spans = grown(self.spans, s.capacity)
         used = int(s.state[kernel.USED])
         if used + length > self.arena.size:
+            # more than half of the arena is freed strings: compact it before growing it
             if s.state[kernel.GARBAGE] * 2 > used:
                 self._compact()
             if int(s.state[kernel.USED]) + length > self.arena.size:

@@ -88,12 +88,15 @@ class EventTimeBuffer(BatchBuffer):
         due, gone = [], []
         self._clear()
         for batch, numbers, times, (first, last) in pieces:
+            # the whole batch is due
             if last < time_us:
                 due.append(Batch(batch.rows, batch.weights))
                 gone.append(numbers)
+            # none of it is
             elif first >= time_us:
                 self._keep(batch, numbers)
             else:
+                # the batch is split; its other rows keep their numbers
                 ready = times < time_us
                 some = batch.take(np.flatnonzero(ready))
                 due.append(Batch(some.rows, some.weights))

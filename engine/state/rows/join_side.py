@@ -151,6 +151,7 @@ class JoinSide(TrackedState, Mapped):
         """
         if not self._lates or (behind is None and not self._behind.size):
             return
+        # rows stored before the first late row were all on time
         known = self._behind.size
         if known < self.store.capacity:
             self._behind = grown(self._behind, self.store.capacity)
@@ -230,6 +231,7 @@ class JoinSide(TrackedState, Mapped):
         """
         if self._identity is not None:
             self._identity.remove(self._identity_of[gone])
+            # -1: the identity has no stored row, the row has no identity
             self._id_of[self._identity_of[gone]] = -1
             self._identity_of[gone] = -1
         return self.links.unlink(gone)
@@ -254,6 +256,7 @@ class JoinSide(TrackedState, Mapped):
             return batch, slots, matched
         self.all_ones = False
         order = np.argsort(first)  # they stay in the order they arrived
+        # each distinct row takes the place of its first copy, with their number as its weight
         first, counts = first[order], counts[order]
         return Batch(batch.take(first).rows, counts.astype(np.int64)), slots[first], matched[first]
 
@@ -261,6 +264,7 @@ class JoinSide(TrackedState, Mapped):
         self._fit()
         self.links.link(slots, ids)
         if self.counts:
+            # only a side whose rows are emitted alone, by whether they match, has match counts
             self.matches[ids] = matched
 
     def _fit(self) -> None:
@@ -284,6 +288,7 @@ class JoinSide(TrackedState, Mapped):
         together.
         """
         counts = self.links.counts(slots)
+        # the common case: even if every row were the widest one seen, all would fit
         if int(counts.sum()) * self.store.widest <= LIMITS.chunk_bytes:
             yield slots
             return

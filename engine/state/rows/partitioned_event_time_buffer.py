@@ -127,6 +127,7 @@ class TimedRows(TrackedState, Mapped):
         positions, linked = self.passed.expand(slots)
         sizes = np.bincount(of_due, self.store.sizes(due), slots.size)
         sizes += np.bincount(positions, self.store.sizes(linked), slots.size)
+        # one cost for two limits: rows, and bytes scaled so that a full chunk costs as much as a full piece
         costs = np.maximum(rows, (sizes * (LIMITS.piece_rows / LIMITS.chunk_bytes)).astype(np.int64))
         order, ends = np.argsort(of_due, kind="stable"), np.cumsum(rows)
         for first, last in cut(costs, slots.size, LIMITS.piece_rows):
@@ -209,6 +210,7 @@ class TimedRows(TrackedState, Mapped):
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])
         passed_us = self.passed_time.least_us(int(numbers_of(part.column("passed_us")).min()))
+        # the earliest of all restored parts; the first one replaces the initial value
         self.passed_time.us = passed_us if self._fresh else min(self.passed_us, passed_us)
         self._fresh = False
         if self.writes is not None:

@@ -93,6 +93,7 @@ class RowStore(Mapped):
 
     def _take_ids(self, count: int) -> np.ndarray:
         left = max(0, self._free_ids - count)
+        # freed ids first, so that arrays by row id stay small
         reused = self._free[left : self._free_ids][::-1]
         self._free_ids = left
         fresh = np.arange(self._allocated, self._allocated + count - reused.size)
@@ -110,6 +111,7 @@ class RowStore(Mapped):
         """
         while True:
             first = len(self._chunks)
+            # the last chunks of at most twice the size of the newest count as about one size
             bound = 2 * self._chunks[-1].num_rows
             while first > 0 and self._chunks[first - 1].num_rows <= bound:
                 first -= 1
@@ -151,13 +153,16 @@ class RowStore(Mapped):
             self._free = grown(self._free, max(self._free_ids, 2 * self._free.size))
         self._free[first : self._free_ids] = gone[::-1]
         self._live -= gone.size
+        # an empty store starts again at id 0
         if self._live == 0:
             self._clear()
+        # more than half of the stored rows are dead
         elif self._rows > _COMPACT_FROM and self._live * 2 < self._rows:
             self._compact()
 
     def _compact(self) -> None:
         ids = self.live_ids()
+        # ids in the order of their rows: compaction keeps the order and changes positions only
         by_position = np.full(self._rows, -1)
         by_position[self._positions[ids]] = ids
         live = by_position[by_position >= 0]

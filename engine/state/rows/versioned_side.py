@@ -129,6 +129,7 @@ class _Order:
     def __init__(self, times: np.ndarray, count: int) -> None:
         self._first = int(times.min())
         self._span = int(times.max()) - self._first + 2
+        # where number * span would overflow a word, times are replaced by their rank
         self._distinct = None if count * self._span < 1 << 62 else np.unique(times)
         if self._distinct is not None:
             self._span = self._distinct.size + 1
