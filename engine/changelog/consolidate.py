@@ -131,7 +131,7 @@ def _item(column: pa.Array, length: pa.Array, position: int) -> pa.Array:
 
 
 class Fold:
-    """The sum of a changelog: rows and how often each is there. Rows keep the order in which they first
+    """The sum of a changelog: the current rows and their weights. Rows keep the order in which they first
     came.
     """
 
@@ -166,7 +166,7 @@ class Fold:
         return batches
 
     def rows(self) -> pa.Table:
-        """Return the rows that are there now, each as often as its weight says."""
+        """Return the current rows, each repeated by its weight."""
         self._consolidate()
         if (self._counts == 1).all():
             return self._folded

@@ -48,7 +48,7 @@ class ComparedRows:
         self.counts = {1: 0, -1: 0}
 
     def take(self, batch: Batch, side: int) -> None:
-        """Take rows of a side, 1 or -1, with their weights."""
+        """Add rows of a side, 1 or -1, with their weights."""
         rows = pa.RecordBatch.from_arrays(batch.rows.columns, names=self._schema.names).cast(self._schema)
         weights = weights_of(batch)
         self.counts[side] += int(weights.sum())
@@ -75,7 +75,7 @@ class ComparedRows:
             path.unlink()
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the files that are open."""
         for writer in self._writers.values():
             writer.close()
 

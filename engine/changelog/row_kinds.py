@@ -48,8 +48,8 @@ def _keys(rows: pa.RecordBatch, key: tuple[int, ...]) -> tuple[np.ndarray, int]:
 
 
 def _passing(group: np.ndarray, count: int, added: np.ndarray) -> bool:
-    """Whether within a key something may come and go again: more than one row comes, or goes, or one comes
-    before one goes.
+    """Whether changes of one key may cancel: it has several insertions, or several deletions, or an insertion
+    before a deletion.
     """
     come, go = np.bincount(group[added], minlength=count), np.bincount(group[~added], minlength=count)
     if (come > 1).any() or (go > 1).any():

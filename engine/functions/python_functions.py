@@ -49,10 +49,11 @@ _ROWS_FIRST = 1 << 10  # input rows of the first call with columns: nobody knows
 
 
 class PythonTableRows:
-    """What one function gives, in pieces of about as many rows and bytes as may be emitted at once.
+    """The rows of one Python table function, in pieces of about as many rows and bytes as may be emitted at
+    once.
 
-    A generator is asked for no more than the next piece, so it may be endless. A function of columns is
-    called with as many rows as gave one piece before.
+    Only the next piece is read from a generator, so it may be endless. A function of columns is called with
+    as many input rows as made one piece before.
     """
 
     def __init__(self, function: PythonTable) -> None:
@@ -110,6 +111,7 @@ class PythonTableRows:
             if not rows.null_count
             else np.full(1, -1)
         )
+        # ascending, so the first and the last number bound the others
         if parents.size and (parents[0] < 0 or parents[-1] >= count or (np.diff(parents) < 0).any()):
             raise _bad(function, f"gave rows that are not the ascending numbers of {count} rows")
         return parents, [
@@ -118,7 +120,7 @@ class PythonTableRows:
         ]
 
     def _by_row(self, columns: list[pa.Array], count: int) -> Iterator[RowsAndColumns]:
-        """The program's own loop over rows: it asked for one row a call."""
+        """Call the function once per input row."""
         rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
         parents: list[int] = []
         counts: list[int] = []
@@ -133,14 +135,17 @@ class PythonTableRows:
                 parents.append(number)
                 counts.append(len(some))
                 values += some
+                # fewer rows than requested: the generator has ended
                 more = len(some) == wanted
                 if not more:
                     continue
+                # the size of the last row is used for all rows since the last estimate
                 size += (len(values) - asked) * _size(values[-1])
                 asked = len(values)
                 if asked >= LIMITS.piece_rows or size >= LIMITS.piece_bytes:
                     yield self._columns(parents, counts, values)
                     parents, counts, values, size, asked, none = [], [], [], 0, 0, False
+        # one piece at least, so that an empty result still has its columns
         if values or none:
             yield self._columns(parents, counts, values)
 

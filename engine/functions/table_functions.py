@@ -25,13 +25,13 @@ from penstock.planner.expressions.nodes import Call
 from penstock.planner.logical.unnest import TableCall
 
 TableKernel = Callable[[list[pa.Array], int], Iterator[RowsAndColumns]]
-"""From the columns of the arguments and their length; what is only counted, not there yet, comes in
-pieces.
+"""A function from the argument columns and their length to output rows. Generated rows (SERIES, RANGE) come
+in pieces.
 """
 
 
 def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
-    """Return what computes a call; raises what its arguments' values do not allow as faults."""
+    """Return the kernel of a call. It raises a fault for argument values that are not allowed."""
     if (body := call.body) is not None:
         return PythonTableRows(body).pieces
     maker = _MAKERS.get(call.function)
@@ -78,6 +78,7 @@ def _stacked(call: TableCall, context: EvaluationContext) -> TableKernel:
 
     def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
         values = columns[1:]
+        # STACK fills its last row with NULLs
         short = -len(values) % width
         values += (
             [pa.nulls(rows, to_arrow(field.type)) for field in call.columns[width - short :]] if short else []
@@ -96,7 +97,9 @@ def _series(call: TableCall, context: EvaluationContext) -> TableKernel:
 
 
 def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
-    """Points in time: the elements of ``sequence``, none where the step leads away."""
+    """Return a series of points in time: the elements of ``sequence``, none where the step leads away from
+    the end.
+    """
     expression = Call(Array(call.columns[0].type), True, function="sequence", args=call.args)
     kernel = KERNELS["sequence"](BoundCall(expression, (None,) * len(call.args), context))
 
@@ -124,11 +127,13 @@ def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Itera
     step = values_of(columns[2]).astype(np.int64) if len(columns) > 2 else np.ones(first.size, np.int64)
     if ((step == 0) & (True if missing is None else ~missing)).any():
         raise bad_argument("the step of a series is 0")
+    # steps of 0 remain only in rows with a NULL argument, which have no elements
     safe = np.where(step == 0, 1, step)
     counts = (last - first) // safe + 1 if inclusive else -((first - last) // safe)
     counts = np.maximum(counts if missing is None else np.where(missing, 0, counts), 0)
     ends = np.cumsum(counts)
     total = int(ends[-1]) if ends.size else 0
+    # positions in all series end to end; one piece at least, so that no rows still have a column
     for start in range(0, max(total, 1), LIMITS.piece_rows):
         positions = np.arange(start, min(start + LIMITS.piece_rows, total))
         parents = np.searchsorted(ends, positions, side="right")

@@ -37,7 +37,7 @@ class SlotChanges(Mapped):
         self._all_at = self._snapshots
 
     def seal(self) -> int:
-        """Take note of a snapshot; return its number, from 1 on."""
+        """Register a snapshot; return its number, from 1 on."""
         self._snapshots += 1
         return self._snapshots
 
@@ -57,8 +57,8 @@ _GONE_LEAST = 1 << 16
 class Arrivals:
     """Numbers rows in order of arrival; no number is used twice between two snapshots that may be compared.
 
-    Removed rows are remembered only while they are fewer than the rows left: beyond that the state is written
-    whole.
+    Removed rows are remembered up to the number of rows left, and at least ``_GONE_LEAST`` of them. Beyond
+    that the state is written whole.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Arrivals:
         return np.arange(self._next - count, self._next)
 
     def full(self, count: int) -> bool:
-        """Whether numbers run out with so many more rows: the caller then resets, and numbers its rows
+        """Whether ``count`` more rows would exhaust the numbers. The caller then resets, and numbers its rows
         again.
         """
         return self._next + count > _MOST_NUMBERS
@@ -94,7 +94,7 @@ class Arrivals:
         self._begun, self._gone = {}, []
 
     def seal(self) -> int:
-        """Take note of a snapshot; return its number, from 1 on."""
+        """Register a snapshot; return its number, from 1 on."""
         self._snapshots += 1
         self._begun[self._snapshots] = self._next
         if len(self._begun) > _MOST_SNAPSHOTS:
@@ -103,8 +103,8 @@ class Arrivals:
         return self._snapshots
 
     def since(self, snapshot: int) -> np.ndarray | None:
-        """Return the numbers of rows that have come or gone since a snapshot, ascending; ``None`` when all
-        may have.
+        """Return the numbers of rows added or removed since a snapshot, ascending; ``None`` when all may
+        have.
         """
         if snapshot not in self._begun or self._all_at >= snapshot:
             return None

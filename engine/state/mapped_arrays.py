@@ -14,7 +14,7 @@ LEAST_BYTES = 1 << 20
 
 
 class Mapped:
-    """``MAPPED`` names the arrays a class adds. Once one lies in a file, what it is grown into does too
+    """``MAPPED`` names the arrays a class adds. Once one is in a file, the array it grows into is too
     (``spill_files.zeros_beside``).
     """
 

@@ -24,8 +24,8 @@ _PARTS = 100
 
 
 class LastWrites(Mapped):
-    """Wall-clock milliseconds by id, rounded up to a hundredth of ``ttl_ms``, so that all entries are looked
-    through at most a hundred times in it.
+    """Wall-clock milliseconds by id, rounded up to a hundredth of ``ttl_ms``, so that entries are scanned at
+    most a hundred times per TTL.
 
     An entry is due between ``ttl_ms`` and a hundredth more after its last write. A clock that goes back is
     ignored until it has caught up.
@@ -81,6 +81,7 @@ class LastWrites(Mapped):
     def due(self, now_ms: int, live: Callable[[], np.ndarray]) -> np.ndarray:
         """Return the live ids that have expired; the caller removes them."""
         self._advance(now_ms)
+        # the oldest entry has not expired: no scan
         if self._oldest == _NEVER or self._now_ms < self._oldest + self.ttl_ms:
             return np.zeros(0, np.int64)
         ids = live()
@@ -95,8 +96,8 @@ class LastWrites(Mapped):
 
 
 def restore_lives(writes: LastWrites, ids: np.ndarray, part: pa.Table, capacity: int) -> None:
-    """Restore the write times of entries, of which a snapshot may have several rows. Where the state had no
-    TTL, entries count as written now.
+    """Restore the write times of entries; a snapshot may have several rows of one entry. Where the state had
+    no TTL, entries count as written now.
     """
     written = written_column(part)
     if written is None:
@@ -115,11 +116,11 @@ _MERGED_BELOW = 16_384
 
 
 class Deadlines:
-    """Pairs (time, number) in pieces sorted by time, so that what is due are the heads of pieces. Small
+    """Pairs (time, number) in pieces sorted by time, so that the due pairs are the heads of pieces. Small
     pieces are merged with their neighbours.
 
-    For what comes in bulk and almost in order. A pair may be stale when it is due: the caller, who added it,
-    checks.
+    Made for times that come in bulk and almost in order. A pair may be stale when it is due: the caller, who
+    added it, checks.
     """
 
     def __init__(self) -> None:
@@ -139,9 +140,7 @@ class Deadlines:
             )
 
     def due(self, time_us: int) -> tuple[np.ndarray, np.ndarray]:
-        """Take out and return all pairs with a time before ``time_us``: the times and the numbers, in no
-        order.
-        """
+        """Remove and return all pairs with a time before ``time_us``: times and numbers, in no order."""
         times, numbers, pieces_left = [], [], []
         for at, which in self._pieces:
             count = int(np.searchsorted(at, time_us)) if at[0] < time_us else 0
@@ -182,5 +181,6 @@ class PartitionEnds:
             return live[:0]
         ends = self._ends[live]
         ended = ends <= watermark_us
+        # no scan until the earliest end left
         self._first = int(ends[~ended].min(initial=MAX_WATERMARK_US))
         return live[ended][np.argsort(ends[ended], kind="stable")]

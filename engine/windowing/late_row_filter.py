@@ -16,8 +16,8 @@ from penstock.engine.metrics.operator_metrics import OperatorMetrics
 def drop_late_and_null_times(
     batch: Batch, time_column: int, own_us: int, slack_us: int, metrics: OperatorMetrics
 ) -> Batch:
-    """Drop and count rows without a time, and late rows: those more than ``slack_us`` behind the operator's
-    watermark ``own_us`` or that of their split.
+    """Drop and count rows without a time, and late rows: those behind ``own_us``, or more than ``slack_us``
+    behind the watermark of their split. ``own_us`` is the operator's watermark with the slack subtracted.
     """
     column = batch.rows.column(time_column)
     if column.null_count:
@@ -62,6 +62,7 @@ def drop_late(
         if batch.behind is None
         else np.maximum(batch.behind, watermark_us)
     )
+    # the maximum keeps the subtraction from underflowing before the first watermark
     late = col.words(column) < np.maximum(reached, MIN_WATERMARK_US + max(slack_us, 0)) - slack_us
     if column.null_count:
         late &= truths(column.is_valid())

@@ -28,8 +28,8 @@ class FilteredCounts(SlotValues):
         self._filters = filters
 
     def add(self, slots: np.ndarray, values: pa.Array, weights: np.ndarray) -> list[Change]:
-        """Add to counts and say what that changed for each filter; the caller reads the entries, then has
-        the touched ones forgotten.
+        """Add to counts and return the change for each filter. The caller reads its entries, then has the
+        touched ones forgotten.
         """
         entries, touched = self._enter(slots, values)
         before = self._counts[touched]
@@ -94,8 +94,8 @@ class Distinct:
         self._settle(self._counts.add(*self._counts.read(slots, columns)))
 
     def _settle(self, changes: list[Change]) -> None:
-        """Add to the parts the values that appeared, retract those that are gone, and forget pairs whose
-        count is 0.
+        """Apply a change to the parts: add values that appeared, retract those that disappeared. Forget pairs
+        whose count is 0.
         """
         counts = self._counts
         for part, change in zip(self.parts, changes, strict=True):

@@ -74,10 +74,11 @@ def _words(column: pa.Array, direction: Direction) -> list[np.ndarray]:
 
 
 class BestRow(CountedPart):
-    """Values are structs: what is asked for, then the keys of the order; ties by the value, NULL least.
+    """The first or last value by an order. Values are structs: the result's value, then the keys of the
+    order. Ties are decided by the value, NULL least.
 
-    Where nothing is ever retracted a slot keeps its best value only; else all, and they are looked through
-    when the best one goes.
+    Under inserts only, a slot stores its best value. Under retraction it stores all values, and scans them
+    when the best one is retracted.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class BestRow(CountedPart):
             self._counts.drop(entries[~chosen])
 
     def best(self, slots: np.ndarray) -> pa.Array:
-        """Return what is asked for, NULL over no values."""
+        """Return the values, NULL over no values."""
         entries = self._best[slots]
         some = entries > 0
         values = self._counts.columns_of(entries[some] - 1)[0]

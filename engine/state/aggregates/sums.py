@@ -25,8 +25,8 @@ class ExactSum(TablePart):
     """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide:
     low, high, carries (of 2**128), count.
 
-    ``counted`` says that the count is needed: for means, and for sums that are NULL over nothing. Else it may
-    be left out.
+    ``counted``: the count is needed, for means and for sums that are NULL over no values. Without it the
+    count may be left out.
     """
 
     def __init__(self, kind: pa.DataType, counted: bool = True) -> None:

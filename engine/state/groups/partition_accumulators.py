@@ -1,6 +1,4 @@
-"""PartitionTotals: accumulators of OVER partitions. PartitionLives: how long a partition without new rows
-is kept.
-"""
+"""PartitionTotals: accumulators of OVER partitions. PartitionLives: the TTL of idle partitions."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Stored rows: sides of joins, and buffers of rows that wait for event time. It may import what
-engine/state may.
+"""Stored rows: sides of joins, and buffers of rows pending until the watermark passes them. It may import
+what engine/state may.
 """

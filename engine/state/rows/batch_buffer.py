@@ -76,7 +76,7 @@ class BatchBuffer(TrackedState):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Rows are shared as they lie in their batches; slots are their numbers."""
+        """Rows are shared with their batches; slots are their numbers."""
         chosen = self._numbered()
         if slots is not None:
             chosen = [

@@ -127,8 +127,8 @@ class Turns:
 
 
 class RowsBehind(EventTimeBuffer):
-    """Whether such a row is late may depend on rows of other splits, which came earlier as time goes but are
-    still on their way.
+    """Whether such a row is late may depend on rows of other splits that have an earlier time but have not
+    yet come.
 
     Once the watermark here is past the one a row was behind, every row that could have come before it has
     come.
@@ -144,7 +144,7 @@ class RowsBehind(EventTimeBuffer):
 
     def timely(self, batch: Batch, watermark_us: int, lateness_us: int, metrics: OperatorMetrics) -> Batch:
         """Return the rows that are not behind the watermark of their split or the operator's, less the
-        lateness, and let the others wait.
+        lateness, and buffer the others.
 
         Rows without a time are dropped and counted.
         """

@@ -51,7 +51,7 @@ class ExpiringJoinSide(JoinSide):
         times, ids = self._coming.due(time_us)
         if not ids.size:
             return ids
-        # an id whose row was taken back may have been given again
+        # an id whose row was retracted may have been reused
         ids = ids[(self.store.weights(ids) != 0) & (self._ends[ids] == times)]
         return np.unique(ids) if self.retracting else ids
 

@@ -9,9 +9,9 @@ row id --matches--> weight of the other side's rows that match                  
 row id or key slot --writes--> when last written                                 state TTL
 ```
 
-A side that is never retracted has no identity; ``matches`` is filled only where the join asks for it. All
-rows in every subtask (``copy_of``) is a fifth matter of snapshots alone: each subtask writes the key groups
-it owns.
+A side that is never retracted has no identity; ``matches`` is filled only where the join asks for it. With
+``copy_of`` every subtask stores all rows. This affects snapshots alone: each subtask writes the key groups it
+owns.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
 from penstock.engine.state.time_to_live import LastWrites
 
 BEFORE = -1
-"""The mark of a row kept for matches to come to look back at."""
+"""The mark of a row that is stored only because later matches may look back at it."""
 
 
 class MatchRows(TimedRows):

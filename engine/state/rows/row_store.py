@@ -132,7 +132,7 @@ class RowStore(Mapped):
 
     def add_weights(self, ids: np.ndarray, changes: np.ndarray) -> np.ndarray:
         """Add to the weights of live rows (an id may be named more than once); return the ids of the rows
-        that are gone now.
+        removed.
         """
         np.add.at(self._weights, ids, changes)
         self.changes.mark(ids, self.capacity)
@@ -319,7 +319,7 @@ def _by_chunk(
     chunks: Sequence[pa.RecordBatch], positions: np.ndarray
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray, np.ndarray]]:
     """Yield each chunk that some positions of the concatenation fall in: the chunk, which positions those
-    are, and where in it they lie.
+    are, and their positions in it.
     """
     starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
     order, offsets = counting_sort(np.searchsorted(starts, positions, side="right") - 1, len(chunks))

@@ -108,8 +108,8 @@ class VersionSide(JoinSide):
         return owners, ids
 
     def expire(self, time_us: int) -> np.ndarray:
-        """Forget what is followed before ``time_us``, and what only ended a version by then; return the
-        key slots that became empty.
+        """Forget versions that another one follows before ``time_us``, and rows that only ended a version by
+        then; return the key slots that became empty.
         """
         _, slots = self._coming.due(time_us)
         if not slots.size:
