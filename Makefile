@@ -25,7 +25,7 @@ test: $(VENV)/.installed ## set up, then run all tests and checks (less than ten
 test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the inner loop
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark' tests/unit
 
-test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (an hour and more): none may depend on speed
+test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (25 minutes and more): none may depend on speed
 	@taskset -c 0 sh -c 'while :; do :; done & busy=$$!; $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder; ended=$$?; kill $$busy; exit $$ended'
 
 # make test asks QUERIES=250 generated queries (some 30 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
