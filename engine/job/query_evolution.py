@@ -26,7 +26,7 @@ ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
 class Fate(StrEnum):
     """What happens to an operator's state."""
 
-    MAX_EVENTS = "kept"
+    KEPT = "kept"
     MIGRATED = "migrated"
     REBUILT = "rebuilt from the beginning"
     DROPPED = "dropped"
@@ -189,7 +189,7 @@ def _describe_continued(
     if migration is None:
         return StateChange(
             operator,
-            Fate.MAX_EVENTS,
+            Fate.KEPT,
             size_bytes,
             "" if one == operator.operator_id else f", was {one}: goes on from where it is",
         )
